@@ -1132,13 +1132,27 @@ var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 0, Subc
 var worse168 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
 var options169 = Options{List: []Option{
-	{"--features", "--features", 1, 0}, {"--lib", "--lib", 0, 0}, {"--manifest-path", "--manifest-path", 1, 111}, {"--open", "--open", 0, 120}, {"--output-dir", "--output-dir", 1, 116}, {"--output-path", "--output-path", 1, 119}, {"--package", "--package", 1, 0}, {"--summary-only", "--summary-only", 0, 0},
-	{"--workspace", "--workspace", 0, 0}, {"-p", "--package", 1, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
+	{"--all", "--all", 0, 0}, {"--manifest-path", "--workspace-root", 1, 111}, {"--snapshot", "--snapshot", 1, 0}, {"--workspace", "--workspace", 0, 0}, {"--workspace-root", "--workspace-root", 1, 111},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row170 = Row{Options: &options169, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options171 = Options{List: []Option{
+	{"--accept", "--accept", 0, 0}, {"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--exclude", "--test-runner", 1, 0}, {"--features", "--test-runner", 1, 0},
+	{"--jobs", "--test-runner", 1, 0}, {"--manifest-path", "--workspace-root", 1, 111}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--package", "--test-runner", 1, 0}, {"--profile", "--test-runner", 1, 0}, {"--review", "--review", 0, 0}, {"--test", "--test-runner", 1, 0}, {"--test-runner", "--test-runner", 1, 0},
+	{"--unreferenced", "--unreferenced", 1, 0}, {"--workspace", "--workspace", 0, 0}, {"--workspace-root", "--workspace-root", 1, 111}, {"-F", "--test-runner", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--test-runner", 1, 0}, {"-p", "--test-runner", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row172 = Row{Options: &options171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options173 = Options{List: []Option{
+	{"--features", "--features", 1, 0}, {"--lib", "--lib", 0, 0}, {"--manifest-path", "--manifest-path", 1, 111}, {"--open", "--open", 0, 120}, {"--output-dir", "--output-dir", 1, 116}, {"--output-path", "--output-path", 1, 119}, {"--package", "--package", 1, 0}, {"--summary-only", "--summary-only", 0, 0},
+	{"--workspace", "--workspace", 0, 0}, {"-p", "--package", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row174 = Row{Options: &options173, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options175 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--archive-file", "--archive-file", 1, 111}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--binaries-metadata", "--binaries-metadata", 1, 111},
 	{"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116}, {"--cargo-metadata", "--binaries-metadata", 1, 111}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--user-config-file", 1, 111}, {"--debugger", "--tracer", 1, 120}, {"--example", "--example", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--extract-to", "--extract-to", 1, 116}, {"--features", "--features", 1, 0}, {"--filterset", "--filterset", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
@@ -1149,31 +1163,31 @@ var options171 = Options{List: []Option{
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row172 = Row{Options: &options171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row176 = Row{Options: &options175, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options173 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper174 = Wrapper{Options: &options173, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper178 = Wrapper{Options: &options177, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options175 = Options{List: []Option{
+var options179 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper176 = Wrapper{Options: &options175, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper180 = Wrapper{Options: &options179, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options177 = Options{List: []Option{
+var options181 = Options{List: []Option{
 	{"--app", "--app", 1, 120}, {"--build", "--build", 1, 120}, {"--ca-bundle-path", "--ca-bundle-path", 1, 114}, {"--context", "--context", 1, 0}, {"--exclusively", "--exclusively", 0, 0}, {"--json", "--json", 0, 0}, {"--no-color", "--no-color", 0, 0}, {"--output", "--output", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--profile", "--profile", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--role-arn", "--role-arn", 1, 33}, {"--strict", "--strict", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-a", "--app", 1, 120},
 	{"-c", "--context", 1, 0}, {"-e", "-e", 0, 0}, {"-j", "-j", 0, 0}, {"-o", "--output", 1, 116}, {"-p", "--plugin", 1, 120}, {"-q", "--quiet", 0, 0}, {"-r", "--role-arn", 1, 33}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row182 = Row{Options: &options181, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts179 = []Act{
+var acts183 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1183,44 +1197,44 @@ var acts179 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var row180 = Row{Options: &options177, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row184 = Row{Options: &options181, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options181 = Options{List: []Option{
+var options185 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper182 = Wrapper{Options: &options181, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper186 = Wrapper{Options: &options185, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts183 = []Act{
+var acts187 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options184 = Options{List: []Option{
+var options188 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper185 = Wrapper{Options: &options184, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper189 = Wrapper{Options: &options188, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options186 = Options{List: []Option{
+var options190 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row187 = Row{Options: &options186, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row191 = Row{Options: &options190, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options188 = Options{List: []Option{
+var options192 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row189 = Row{Options: &options188, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row193 = Row{Options: &options192, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options190 = Options{List: []Option{
+var options194 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row191 = Row{Options: &options190, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row195 = Row{Options: &options194, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts192 = []Act{
+var acts196 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1263,20 +1277,20 @@ var acts192 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options193 = Options{List: []Option{
+var options197 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper194 = Wrapper{Options: &options193, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: "takes options from behind the program"}
+var wrapper198 = Wrapper{Options: &options197, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: "takes options from behind the program"}
 
-var options195 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper196 = Wrapper{Options: &options195, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper200 = Wrapper{Options: &options199, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options197 = Options{List: []Option{
+var options201 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1284,9 +1298,9 @@ var options197 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper198 = Wrapper{Options: &options197, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper202 = Wrapper{Options: &options201, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts199 = []Act{
+var acts203 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1313,41 +1327,41 @@ var acts199 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options200 = Options{List: []Option{
+var options204 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row201 = Row{Options: &options200, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row205 = Row{Options: &options204, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options202 = Options{List: []Option{
+var options206 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row203 = Row{Options: &options202, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row207 = Row{Options: &options206, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options204 = Options{List: []Option{
+var options208 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row205 = Row{Options: &options204, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row209 = Row{Options: &options208, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts206 = []Act{
+var acts210 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options207 = Options{List: []Option{
+var options211 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row208 = Row{Options: &options207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row212 = Row{Options: &options211, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options209 = Options{List: []Option{
+var options213 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -1357,122 +1371,122 @@ var options209 = Options{List: []Option{
 	{"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row210 = Row{Options: &options209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row214 = Row{Options: &options213, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options211 = Options{List: []Option{
+var options215 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-M", "-M", 2, 0},
 	{"-X", "-X", 2, 0}, {"-batch", "-batch", 1, 99}, {"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120},
 	{"-l", "-l", 1, 120}, {"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language212 = Language{Options: &options211, Python: false}
+var language216 = Language{Options: &options215, Python: false}
 
-var options213 = Options{List: []Option{
+var options217 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row214 = Row{Options: &options213, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row218 = Row{Options: &options217, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options215 = Options{List: []Option{
+var options219 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--help", "--help", 0, 0}, {"--help-command", "--help-variable", 0, 33}, {"--help-manual", "--help-variable", 0, 33}, {"--help-module", "--help-variable", 0, 33},
 	{"--help-policy", "--help-variable", 0, 33}, {"--help-property", "--help-variable", 0, 33}, {"--help-variable", "--help-variable", 0, 33}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0}, {"--prefix", "--prefix", 1, 116},
 	{"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116}, {"-C", "-C", 1, 120},
 	{"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row216 = Row{Options: &options215, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse217 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse221 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options218 = Options{List: []Option{
+var options222 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row219 = Row{Options: &options218, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options222, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row220 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row224 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row221 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row225 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options222 = Options{List: []Option{
+var options226 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row223 = Row{Options: &options222, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row227 = Row{Options: &options226, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options224 = Options{List: []Option{
+var options228 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row225 = Row{Options: &options224, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row229 = Row{Options: &options228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options226 = Options{List: []Option{
+var options230 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row231 = Row{Options: &options230, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options228 = Options{List: []Option{
+var options232 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row229 = Row{Options: &options228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row233 = Row{Options: &options232, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse230 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse234 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options231 = Options{List: []Option{
+var options235 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row232 = Row{Options: &options231, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row236 = Row{Options: &options235, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options233 = Options{List: []Option{
+var options237 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row238 = Row{Options: &options237, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row235 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row239 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options236 = Options{List: []Option{
+var options240 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row241 = Row{Options: &options240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options238 = Options{List: []Option{
+var options242 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row239 = Row{Options: &options238, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row243 = Row{Options: &options242, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options240 = Options{List: []Option{
+var options244 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper241 = Wrapper{Options: &options240, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper245 = Wrapper{Options: &options244, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options242 = Options{List: []Option{
+var options246 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row243 = Row{Options: &options242, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row247 = Row{Options: &options246, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts244 = []Act{
+var acts248 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1488,32 +1502,32 @@ var acts244 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options245 = Options{List: []Option{
+var options249 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row246 = Row{Options: &options245, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row250 = Row{Options: &options249, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options247 = Options{List: []Option{
+var options251 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--link", "--symbolic-link", 0, 33}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0},
 	{"--symbolic-link", "--symbolic-link", 0, 33}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-l", "--symbolic-link", 0, 33}, {"-s", "--symbolic-link", 0, 33}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row248 = Row{Options: &options247, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row252 = Row{Options: &options251, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive249 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive253 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options250 = Options{List: []Option{
+var options254 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row251 = Row{Options: &options250, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse252 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse256 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts253 = []Act{
+var acts257 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1521,39 +1535,39 @@ var acts253 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse254 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse258 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts255 = []Act{
+var acts259 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper256 = Wrapper{Options: &options27, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper260 = Wrapper{Options: &options27, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options257 = Options{List: []Option{
+var options261 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row258 = Row{Options: &options257, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row262 = Row{Options: &options261, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options259 = Options{List: []Option{
+var options263 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row260 = Row{Options: &options259, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row264 = Row{Options: &options263, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options261 = Options{List: []Option{
+var options265 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row262 = Row{Options: &options261, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row266 = Row{Options: &options265, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options263 = Options{List: []Option{
+var options267 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--launch", "--launch", 0, 33}, {"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0},
 	{"--script", "--script", 1, 120}, {"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0},
@@ -1562,15 +1576,15 @@ var options263 = Options{List: []Option{
 	{"-T", "--test-action", 1, 33}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row268 = Row{Options: &options267, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts265 = []Act{
+var acts269 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options266 = Options{List: []Option{
+var options270 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1591,11 +1605,11 @@ var options266 = Options{List: []Option{
 	{"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row267 = Row{Options: &options266, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row271 = Row{Options: &options270, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse268 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse272 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts269 = []Act{
+var acts273 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1619,32 +1633,32 @@ var acts269 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps270 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps274 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options271 = Options{List: []Option{
+var options275 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row272 = Row{Options: &options271, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row276 = Row{Options: &options275, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options273 = Options{List: []Option{
+var options277 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row278 = Row{Options: &options277, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options275 = Options{List: []Option{
+var options279 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row276 = Row{Options: &options275, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options277 = Options{List: []Option{
+var options281 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1654,48 +1668,48 @@ var options277 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row278 = Row{Options: &options277, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options279 = Options{List: []Option{
+var options283 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row284 = Row{Options: &options283, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts281 = []Act{
+var acts285 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options282 = Options{List: []Option{
+var options286 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper283 = Wrapper{Options: &options282, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper287 = Wrapper{Options: &options286, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts284 = []Act{
+var acts288 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options285 = Options{List: []Option{
+var options289 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row286 = Row{Options: &options285, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row290 = Row{Options: &options289, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options287 = Options{List: []Option{
+var options291 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row288 = Row{Options: &options287, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row292 = Row{Options: &options291, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options289 = Options{List: []Option{
+var options293 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120},
 	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0},
@@ -1703,42 +1717,42 @@ var options289 = Options{List: []Option{
 	{"-L", "--log-level", 1, 0}, {"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row290 = Row{Options: &options289, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options291 = Options{List: []Option{
+var options295 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language292 = Language{Options: &options291, Python: false}
+var language296 = Language{Options: &options295, Python: false}
 
-var options293 = Options{List: []Option{
+var options297 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper294 = Wrapper{Options: &options293, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper298 = Wrapper{Options: &options297, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options295 = Options{List: []Option{
+var options299 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options297 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row298 = Row{Options: &options297, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row302 = Row{Options: &options301, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options299 = Options{List: []Option{
+var options303 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row304 = Row{Options: &options303, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts301 = []Act{
+var acts305 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1765,23 +1779,23 @@ var acts301 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper302 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper306 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options303 = Options{List: []Option{
+var options307 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper304 = Wrapper{Options: &options303, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper308 = Wrapper{Options: &options307, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options305 = Options{List: []Option{
+var options309 = Options{List: []Option{
 	{"--arch", "--arch", 1, 0}, {"--bom", "--bom", 1, 114}, {"--keepParent", "--keepParent", 0, 0}, {"--norsrc", "--norsrc", 0, 0}, {"--rsrc", "--rsrc", 0, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 0, 0}, {"-c", "-c", 0, 0},
 	{"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row306 = Row{Options: &options305, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row310 = Row{Options: &options309, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts307 = []Act{
+var acts311 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1801,157 +1815,157 @@ var acts307 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options308 = Options{List: []Option{
+var options312 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row313 = Row{Options: &options312, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options310 = Options{List: []Option{
+var options314 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--cache-map", "--cache-map", 1, 33}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116},
 	{"--install-types", "--install-types", 0, 33}, {"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--cache-map", 1, 33},
 	{"--strict", "--strict", 0, 0}, {"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row311 = Row{Options: &options310, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options312 = Options{List: []Option{
+var options316 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper313 = Wrapper{Options: &options312, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper317 = Wrapper{Options: &options316, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options314 = Options{List: []Option{
+var options318 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row319 = Row{Options: &options318, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options316 = Options{List: []Option{
+var options320 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row317 = Row{Options: &options316, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row321 = Row{Options: &options320, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options318 = Options{List: []Option{
+var options322 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row319 = Row{Options: &options318, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row323 = Row{Options: &options322, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options320 = Options{List: []Option{
+var options324 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row321 = Row{Options: &options320, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row325 = Row{Options: &options324, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options322 = Options{List: []Option{
+var options326 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row323 = Row{Options: &options322, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row327 = Row{Options: &options326, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options324 = Options{List: []Option{
+var options328 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row325 = Row{Options: &options324, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options326 = Options{List: []Option{
+var options330 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row327 = Row{Options: &options326, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row331 = Row{Options: &options330, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options328 = Options{List: []Option{
+var options332 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row333 = Row{Options: &options332, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options330 = Options{List: []Option{
+var options334 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper331 = Wrapper{Options: &options330, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper335 = Wrapper{Options: &options334, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var worse332 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "*containerd.sock*", "*podman.sock*", "*crio.sock*", "--use-api-socket", "--device-cgroup-rule", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse336 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "*containerd.sock*", "*podman.sock*", "*crio.sock*", "--use-api-socket", "--device-cgroup-rule", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var row333 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row337 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var options334 = Options{List: []Option{
+var options338 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row335 = Row{Options: &options334, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row339 = Row{Options: &options338, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options336 = Options{List: []Option{
+var options340 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper337 = Wrapper{Options: &options336, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper341 = Wrapper{Options: &options340, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options338 = Options{List: []Option{
+var options342 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--url", "--url", 1, 33}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row339 = Row{Options: &options338, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row343 = Row{Options: &options342, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options340 = Options{List: []Option{
+var options344 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper341 = Wrapper{Options: &options340, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper345 = Wrapper{Options: &options344, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options342 = Options{List: []Option{
+var options346 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row343 = Row{Options: &options342, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row347 = Row{Options: &options346, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options344 = Options{List: []Option{
+var options348 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper345 = Wrapper{Options: &options344, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper349 = Wrapper{Options: &options348, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options346 = Options{List: []Option{
+var options350 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper347 = Wrapper{Options: &options346, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper351 = Wrapper{Options: &options350, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options348 = Options{List: []Option{
+var options352 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper349 = Wrapper{Options: &options348, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper353 = Wrapper{Options: &options352, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options350 = Options{List: []Option{
+var options354 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -1959,9 +1973,9 @@ var options350 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row351 = Row{Options: &options350, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row355 = Row{Options: &options354, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts352 = []Act{
+var acts356 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1972,17 +1986,17 @@ var acts352 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse353 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse357 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options354 = Options{List: []Option{
+var options358 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row355 = Row{Options: &options354, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row359 = Row{Options: &options358, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts356 = []Act{
+var acts360 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1991,22 +2005,22 @@ var acts356 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts357 = []Act{
+var acts361 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts358 = []Act{
+var acts362 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var worse359 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse363 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var worse360 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse364 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options361 = Options{List: []Option{
+var options365 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -2015,9 +2029,17 @@ var options361 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row362 = Row{Options: &options361, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row366 = Row{Options: &options365, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts363 = []Act{
+var options367 = Options{List: []Option{
+	{"--auto-promote", "--auto-promote", 0, 0}, {"--build-dir", "--diff-command", 1, 120}, {"--cache", "--cache", 1, 0}, {"--config-file", "--diff-command", 1, 120}, {"--context", "--diff-command", 1, 120}, {"--default-target", "--diff-command", 1, 120}, {"--diff-command", "--diff-command", 1, 120}, {"--display", "--only-packages", 1, 0},
+	{"--error-reporting", "--only-packages", 1, 0}, {"--force", "-f", 0, 0}, {"--no-buffer", "--no-buffer", 0, 0}, {"--only-packages", "--only-packages", 1, 0}, {"--profile", "--only-packages", 1, 0}, {"--root", "--diff-command", 1, 120}, {"--watch", "--watch", 0, 0}, {"--workspace", "--diff-command", 1, 120},
+	{"-f", "-f", 0, 0}, {"-j", "--only-packages", 1, 0}, {"-p", "--only-packages", 1, 0}, {"-w", "--watch", 0, 0}, {"-x", "--diff-command", 1, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row368 = Row{Options: &options367, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts369 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -2035,48 +2057,48 @@ var acts363 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts364 = []Act{
+var acts370 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options365 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper366 = Wrapper{Options: &options365, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper372 = Wrapper{Options: &options371, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options367 = Options{List: []Option{
+var options373 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper368 = Wrapper{Options: &options367, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper374 = Wrapper{Options: &options373, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper369 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper375 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper370 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper376 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options371 = Options{List: []Option{
+var options377 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row372 = Row{Options: &options371, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options373 = Options{List: []Option{
+var options379 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--mcp", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--mcp", "--mcp", 0, 120}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row374 = Row{Options: &options373, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row380 = Row{Options: &options379, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts375 = []Act{
+var acts381 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2084,57 +2106,57 @@ var acts375 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options376 = Options{List: []Option{
+var options382 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row377 = Row{Options: &options376, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row383 = Row{Options: &options382, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options378 = Options{List: []Option{
+var options384 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper379 = Wrapper{Options: &options378, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper385 = Wrapper{Options: &options384, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options380 = Options{List: []Option{
+var options386 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row381 = Row{Options: &options380, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row387 = Row{Options: &options386, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts382 = []Act{
+var acts388 = []Act{
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options383 = Options{List: []Option{
+var options389 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language384 = Language{Options: &options383, Python: false}
+var language390 = Language{Options: &options389, Python: false}
 
-var options385 = Options{List: []Option{
+var options391 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row386 = Row{Options: &options385, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row392 = Row{Options: &options391, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse387 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse393 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts388 = []Act{
+var acts394 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var options389 = Options{List: []Option{
+var options395 = Options{List: []Option{
 	{"-f", "-f", 1, 108}, {"-g", "-g", 1, 108},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row390 = Row{Options: &options389, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row396 = Row{Options: &options395, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse391 = []Worse{{When: []string{"/s", "/S", "/f:*", "/F:*", "/g:*", "/G:*", "/d:*", "/D:*", "//*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse397 = []Worse{{When: []string{"/s", "/S", "/f:*", "/F:*", "/g:*", "/G:*", "/d:*", "/D:*", "//*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts392 = []Act{
+var acts398 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2156,11 +2178,11 @@ var acts392 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts393 = []Act{
+var acts399 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts394 = []Act{
+var acts400 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2168,19 +2190,19 @@ var acts394 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts395 = []Act{
+var acts401 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options396 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper397 = Wrapper{Options: &options396, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper403 = Wrapper{Options: &options402, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options398 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 87}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2188,11 +2210,11 @@ var options398 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row400 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row406 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts401 = []Act{
+var acts407 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2213,32 +2235,32 @@ var acts401 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options402 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts404 = []Act{
+var acts410 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options405 = Options{List: []Option{
+var options411 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row406 = Row{Options: &options405, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row412 = Row{Options: &options411, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options407 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row408 = Row{Options: &options407, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts409 = []Act{
+var acts415 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2263,40 +2285,40 @@ var acts409 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options410 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row412 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row418 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options413 = Options{List: []Option{
+var options419 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options415 = Options{List: []Option{
+var options421 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row422 = Row{Options: &options421, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse417 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse423 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options418 = Options{List: []Option{
+var options424 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts419 = []Act{
+var acts425 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2305,15 +2327,15 @@ var acts419 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse420 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse426 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options421 = Options{List: []Option{
+var options427 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row422 = Row{Options: &options421, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts423 = []Act{
+var acts429 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2345,37 +2367,37 @@ var acts423 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row424 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row430 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options425 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse427 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse433 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options428 = Options{List: []Option{
+var options434 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse430 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse436 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options431 = Options{List: []Option{
+var options437 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options433 = Options{List: []Option{
+var options439 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2383,9 +2405,9 @@ var options433 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row434 = Row{Options: &options433, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row440 = Row{Options: &options439, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options435 = Options{List: []Option{
+var options441 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2400,58 +2422,58 @@ var options435 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts437 = []Act{
+var acts443 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options438 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options440 = Options{List: []Option{
+var options446 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options442 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row443 = Row{Options: &options442, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options444 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse446 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse452 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options447 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse449 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse455 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options450 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2459,58 +2481,58 @@ var options450 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse452 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var options453 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options455 = Options{List: []Option{
-	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options457 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
-	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
-	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var worse458 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
 var options459 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
-	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options461 = Options{List: []Option{
+	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options463 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
+	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
+	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options465 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
+	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options467 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse463 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse469 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options464 = Options{List: []Option{
+var options470 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options466 = Options{List: []Option{
+var options472 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2522,26 +2544,26 @@ var options466 = Options{List: []Option{
 	{"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options468 = Options{List: []Option{
+var options474 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse470 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse476 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options471 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options473 = Options{List: []Option{
+var options479 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2549,9 +2571,9 @@ var options473 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options475 = Options{List: []Option{
+var options481 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2559,39 +2581,39 @@ var options475 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options477 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse479 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse485 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options480 = Options{List: []Option{
+var options486 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options482 = Options{List: []Option{
+var options488 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse484 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse490 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options485 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options487 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2605,148 +2627,148 @@ var options487 = Options{List: []Option{
 	{"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options489 = Options{List: []Option{
+var options495 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse491 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse497 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options492 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options494 = Options{List: []Option{
+var options500 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row495 = Row{Options: &options494, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row501 = Row{Options: &options500, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options496 = Options{List: []Option{
+var options502 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options498 = Options{List: []Option{
-	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options500 = Options{List: []Option{
-	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options502 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
-	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
 var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options504 = Options{List: []Option{
-	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
-	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options506 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options508 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
+	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options510 = Options{List: []Option{
+	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
+	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options512 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row513 = Row{Options: &options512, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options514 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options510 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse512 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse518 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options513 = Options{List: []Option{
+var options519 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse515 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse521 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options516 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options518 = Options{List: []Option{
+var options524 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row525 = Row{Options: &options524, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options520 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row527 = Row{Options: &options526, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options522 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse524 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse530 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options525 = Options{List: []Option{
+var options531 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse527 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse533 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options528 = Options{List: []Option{
+var options534 = Options{List: []Option{
 	{"--cached", "--cached", 0, 112}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row535 = Row{Options: &options534, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse530 = []Worse{{When: []string{"-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: true}}
+var worse536 = []Worse{{When: []string{"-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: true}}
 
-var options531 = Options{List: []Option{
+var options537 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2758,93 +2780,93 @@ var options531 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options533 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options535 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options537 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options539 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse541 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse547 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse542 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse548 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options543 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse545 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
-
-var worse546 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
-
-var options547 = Options{List: []Option{
-	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
-	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options549 = Options{List: []Option{
-	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options551 = Options{List: []Option{
-	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+var worse551 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var worse552 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
 var options553 = Options{List: []Option{
-	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
-	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
+	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
+	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options555 = Options{List: []Option{
+	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options557 = Options{List: []Option{
+	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options559 = Options{List: []Option{
+	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
+	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options561 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row562 = Row{Options: &options561, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options557 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options559 = Options{List: []Option{
+var options565 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2852,34 +2874,34 @@ var options559 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row566 = Row{Options: &options565, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse561 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse567 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options562 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row569 = Row{Options: &options568, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options564 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse566 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse572 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options567 = Options{List: []Option{
+var options573 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row574 = Row{Options: &options573, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse569 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse575 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options570 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2893,17 +2915,17 @@ var options570 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row577 = Row{Options: &options576, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options572 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row579 = Row{Options: &options578, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row574 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row580 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options575 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -2912,9 +2934,9 @@ var options575 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row576 = Row{Options: &options575, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options577 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2922,86 +2944,86 @@ var options577 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row578 = Row{Options: &options577, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse579 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse585 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row580 = Row{Options: &options570, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options576, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options583 = Options{List: []Option{
-	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row584 = Row{Options: &options583, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options585 = Options{List: []Option{
-	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row586 = Row{Options: &options585, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options587 = Options{List: []Option{
-	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
-	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row588 = Row{Options: &options587, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options589 = Options{List: []Option{
-	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
-	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
+	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse591 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var options591 = Options{List: []Option{
+	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options592 = Options{List: []Option{
+var row592 = Row{Options: &options591, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options593 = Options{List: []Option{
+	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
+	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row594 = Row{Options: &options593, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options595 = Options{List: []Option{
+	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
+	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row596 = Row{Options: &options595, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var worse597 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options598 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row593 = Row{Options: &options592, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options594 = Options{List: []Option{
+var options600 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row595 = Row{Options: &options594, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row601 = Row{Options: &options600, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper596 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper602 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row598 = Row{Options: &options597, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options599 = Options{List: []Option{
+var options605 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row606 = Row{Options: &options605, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options601 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row602 = Row{Options: &options601, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row608 = Row{Options: &options607, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options603 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68},
 	{"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--system-prop", "--system-prop", 1, 68}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
@@ -3011,9 +3033,9 @@ var options603 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts605 = []Act{
+var acts611 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -3036,32 +3058,32 @@ var acts605 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options606 = Options{List: []Option{
+var options612 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row613 = Row{Options: &options612, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options608 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row609 = Row{Options: &options608, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts610 = []Act{
+var acts616 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var options611 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--config", "--config", 1, 120}, {"--exec", "-e", 1, 120}, {"--force", "--force", 0, 0}, {"--network", "--network", 1, 33}, {"--path", "--path", 1, 111}, {"--tsconfig", "--tsconfig", 1, 111}, {"--verbose", "--verbose", 0, 0},
 	{"--webpackPath", "--webpackPath", 1, 120}, {"-b", "--builder", 1, 0}, {"-c", "--config", 1, 120}, {"-e", "-e", 1, 120}, {"-p", "--path", 1, 111},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row612 = Row{Options: &options611, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row618 = Row{Options: &options617, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts613 = []Act{
+var acts619 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3071,38 +3093,38 @@ var acts613 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options614 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options616 = Options{List: []Option{
+var options622 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row617 = Row{Options: &options616, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row623 = Row{Options: &options622, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options618 = Options{List: []Option{
+var options624 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper619 = Wrapper{Options: &options618, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper625 = Wrapper{Options: &options624, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options620 = Options{List: []Option{
+var options626 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row627 = Row{Options: &options626, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts622 = []Act{
+var acts628 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3121,16 +3143,16 @@ var acts622 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row623 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row629 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options624 = Options{List: []Option{
+var options630 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row625 = Row{Options: &options624, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row631 = Row{Options: &options630, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts626 = []Act{
+var acts632 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3159,58 +3181,58 @@ var acts626 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options627 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper630 = Wrapper{Options: &options629, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper636 = Wrapper{Options: &options635, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options631 = Options{List: []Option{
+var options637 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row632 = Row{Options: &options631, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row638 = Row{Options: &options637, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language636 = Language{Options: &options635, Python: false}
+var language642 = Language{Options: &options641, Python: false}
 
-var worse637 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse643 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts638 = []Act{
+var acts644 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options639 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse641 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse647 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options642 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
 	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
 	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
@@ -3222,23 +3244,23 @@ var options642 = Options{List: []Option{
 	{"-x", "--compress", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row643 = Row{Options: &options642, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row649 = Row{Options: &options648, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts644 = []Act{
+var acts650 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options645 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options647 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3246,58 +3268,58 @@ var options647 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper648 = Wrapper{Options: &options647, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper654 = Wrapper{Options: &options653, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options649 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper650 = Wrapper{Options: &options649, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper656 = Wrapper{Options: &options655, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options651 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row652 = Row{Options: &options651, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options653 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper654 = Wrapper{Options: &options653, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper660 = Wrapper{Options: &options659, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options655 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper656 = Wrapper{Options: &options655, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options657 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options659 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row660 = Row{Options: &options659, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options661 = Options{List: []Option{
+var options667 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper668 = Wrapper{Options: &options667, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options663 = Options{List: []Option{
+var options669 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3305,68 +3327,68 @@ var options663 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row670 = Row{Options: &options669, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper665 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper671 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options666 = Options{List: []Option{
+var options672 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language667 = Language{Options: &options666, Python: false}
+var language673 = Language{Options: &options672, Python: false}
 
-var options668 = Options{List: []Option{
+var options674 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row669 = Row{Options: &options668, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row675 = Row{Options: &options674, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive670 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive676 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options671 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options673 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row680 = Row{Options: &options679, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language678 = Language{Options: &options677, Python: false}
+var language684 = Language{Options: &options683, Python: false}
 
-var options679 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row680 = Row{Options: &options679, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options681 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3377,21 +3399,21 @@ var options681 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options689 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row690 = Row{Options: &options689, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options691 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row692 = Row{Options: &options691, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options687 = Options{List: []Option{
+var options693 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3402,11 +3424,11 @@ var options687 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse689 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse695 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts690 = []Act{
+var acts696 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3414,22 +3436,22 @@ var acts690 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options691 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row692 = Row{Options: &options691, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options693 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts695 = []Act{
+var acts701 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3447,7 +3469,7 @@ var acts695 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts696 = []Act{
+var acts702 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3468,9 +3490,9 @@ var acts696 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var worse697 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse703 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts698 = []Act{
+var acts704 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3478,87 +3500,87 @@ var acts698 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options699 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options701 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language702 = Language{Options: &options701, Python: false}
+var language708 = Language{Options: &options707, Python: false}
 
-var options703 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row710 = Row{Options: &options709, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options707 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse709 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse715 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse710 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse716 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options711 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper712 = Wrapper{Options: &options711, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper718 = Wrapper{Options: &options717, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row720 = Row{Options: &options719, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options721 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper716 = Wrapper{Options: &options715, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper722 = Wrapper{Options: &options721, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options717 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options719 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row720 = Row{Options: &options719, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row726 = Row{Options: &options725, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts721 = []Act{
+var acts727 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3566,7 +3588,7 @@ var acts721 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options722 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3577,53 +3599,53 @@ var options722 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row723 = Row{Options: &options722, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options724 = Options{List: []Option{
+var options730 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row725 = Row{Options: &options724, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row731 = Row{Options: &options730, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options726 = Options{List: []Option{
+var options732 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row733 = Row{Options: &options732, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts728 = []Act{
+var acts734 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options729 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row730 = Row{Options: &options729, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row736 = Row{Options: &options735, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options731 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options733 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row734 = Row{Options: &options733, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options735 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row736 = Row{Options: &options735, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options737 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3633,32 +3655,32 @@ var options737 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper738 = Wrapper{Options: &options737, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper744 = Wrapper{Options: &options743, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options745 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row746 = Row{Options: &options745, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row742 = Row{Options: &options741, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row748 = Row{Options: &options747, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row744 = Row{Options: &options743, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options745 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3668,36 +3690,36 @@ var options745 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row746 = Row{Options: &options745, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options747 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row754 = Row{Options: &options753, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts749 = []Act{
+var acts755 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options750 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row751 = Row{Options: &options750, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse752 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse758 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts753 = []Act{
+var acts759 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3712,36 +3734,36 @@ var acts753 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options754 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row755 = Row{Options: &options754, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options756 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row763 = Row{Options: &options762, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options758 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row765 = Row{Options: &options764, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options760 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse762 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse768 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts763 = []Act{
+var acts769 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3750,29 +3772,29 @@ var acts763 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options764 = Options{List: []Option{
+var options770 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper765 = Wrapper{Options: &options764, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper771 = Wrapper{Options: &options770, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options766 = Options{List: []Option{
+var options772 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper767 = Wrapper{Options: &options766, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper773 = Wrapper{Options: &options772, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options768 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row775 = Row{Options: &options774, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts770 = []Act{
+var acts776 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3783,25 +3805,25 @@ var acts770 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options771 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row778 = Row{Options: &options777, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row780 = Row{Options: &options779, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options775 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row776 = Row{Options: &options775, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts777 = []Act{
+var acts783 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3812,37 +3834,37 @@ var acts777 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options778 = Options{List: []Option{
+var options784 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row779 = Row{Options: &options778, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts780 = []Act{
+var acts786 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options781 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper782 = Wrapper{Options: &options781, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper788 = Wrapper{Options: &options787, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--filename", "--filename", 1, 114}, {"-F", "--filename", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row785 = Row{Options: &options724, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row791 = Row{Options: &options730, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts786 = []Act{
+var acts792 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options787 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3853,11 +3875,11 @@ var options787 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row789 = Row{Options: &options310, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row795 = Row{Options: &options314, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options790 = Options{List: []Option{
+var options796 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3869,24 +3891,24 @@ var options790 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row791 = Row{Options: &options790, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row797 = Row{Options: &options796, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options792 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row793 = Row{Options: &options792, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options794 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row795 = Row{Options: &options794, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row801 = Row{Options: &options800, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts796 = []Act{
+var acts802 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3900,7 +3922,7 @@ var acts796 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts797 = []Act{
+var acts803 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3912,29 +3934,29 @@ var acts797 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options798 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper799 = Wrapper{Options: &options798, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options800 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row801 = Row{Options: &options800, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options802 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper803 = Wrapper{Options: &options802, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper809 = Wrapper{Options: &options808, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts804 = []Act{
+var acts810 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3945,20 +3967,20 @@ var acts804 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options805 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row806 = Row{Options: &options805, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options807 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row808 = Row{Options: &options807, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row814 = Row{Options: &options813, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options809 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -3968,24 +3990,24 @@ var options809 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language810 = Language{Options: &options809, Python: false}
+var language816 = Language{Options: &options815, Python: false}
 
-var options811 = Options{List: []Option{
+var options817 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper818 = Wrapper{Options: &options817, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options813 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper820 = Wrapper{Options: &options819, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts815 = []Act{
+var acts821 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -4003,7 +4025,7 @@ var acts815 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options816 = Options{List: []Option{
+var options822 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -4011,15 +4033,15 @@ var options816 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse818 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse824 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts819 = []Act{
+var acts825 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options820 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -4031,9 +4053,9 @@ var options820 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -4046,11 +4068,11 @@ var options822 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse824 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse830 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options825 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4062,9 +4084,9 @@ var options825 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options827 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4075,21 +4097,21 @@ var options827 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row829 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row835 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse830 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse836 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row831 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row837 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options832 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--download-directory", "--download-directory", 1, 116}, {"--output", "--output", 1, 119}, {"-dir", "--download-directory", 1, 116}, {"-e", "-e", 1, 99}, {"-l", "-l", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row833 = Row{Options: &options832, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4097,52 +4119,52 @@ var options834 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper835 = Wrapper{Options: &options834, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper841 = Wrapper{Options: &options840, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options836 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper837 = Wrapper{Options: &options836, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper843 = Wrapper{Options: &options842, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row845 = Row{Options: &options844, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
 	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
 	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
 	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse842 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse848 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse843 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse849 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options844 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options846 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row847 = Row{Options: &options846, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options848 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4151,19 +4173,19 @@ var options848 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row849 = Row{Options: &options848, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row855 = Row{Options: &options854, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse850 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse856 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse851 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse857 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts852 = []Act{
+var acts858 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options853 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4172,15 +4194,15 @@ var options853 = Options{List: []Option{
 	{"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row860 = Row{Options: &options859, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options855 = Options{List: []Option{
+var options861 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row856 = Row{Options: &options855, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row862 = Row{Options: &options861, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options857 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4188,83 +4210,83 @@ var options857 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row858 = Row{Options: &options857, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row864 = Row{Options: &options863, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive859 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive865 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options860 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper867 = Wrapper{Options: &options866, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language863 = Language{Options: &options862, Python: false}
+var language869 = Language{Options: &options868, Python: false}
 
-var options864 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language865 = Language{Options: &options864, Python: false}
+var language871 = Language{Options: &options870, Python: false}
 
-var options866 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse868 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse874 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options869 = Options{List: []Option{
+var options875 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options871 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0},
 	{"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options873 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options875 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options877 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row884 = Row{Options: &options883, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4272,64 +4294,64 @@ var options879 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse881 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse887 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options882 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row883 = Row{Options: &options882, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options884 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper885 = Wrapper{Options: &options884, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper891 = Wrapper{Options: &options890, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper887 = Wrapper{Options: &options886, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper893 = Wrapper{Options: &options892, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options898 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row899 = Row{Options: &options898, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper895 = Wrapper{Options: &options894, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper901 = Wrapper{Options: &options900, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4337,56 +4359,56 @@ var options896 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options898 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row899 = Row{Options: &options898, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse900 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse906 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options901 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options903 = Options{List: []Option{
+var options909 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row904 = Row{Options: &options903, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row910 = Row{Options: &options909, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options905 = Options{List: []Option{
+var options911 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row906 = Row{Options: &options905, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options907 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row908 = Row{Options: &options907, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row914 = Row{Options: &options913, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse909 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse915 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options910 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row911 = Row{Options: &options910, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts912 = []Act{
+var acts918 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4395,7 +4417,7 @@ var acts912 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options913 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4404,23 +4426,23 @@ var options913 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper914 = Wrapper{Options: &options913, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper920 = Wrapper{Options: &options919, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options915 = Options{List: []Option{
+var options921 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row916 = Row{Options: &options915, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row922 = Row{Options: &options921, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options917 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row918 = Row{Options: &options917, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options919 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4432,23 +4454,23 @@ var options919 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row920 = Row{Options: &options919, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options921 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row922 = Row{Options: &options921, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row928 = Row{Options: &options927, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options923 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts925 = []Act{
+var acts931 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4465,35 +4487,35 @@ var acts925 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options926 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse928 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse934 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options929 = Options{List: []Option{
+var options935 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0},
 	{"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0}, {"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 0, 0}, {"-c", "-c", 1, 99}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language930 = Language{Options: &options929, Python: true}
+var language936 = Language{Options: &options935, Python: true}
 
-var options931 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120},
 	{"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119}, {"-c", "-c", 1, 33}, {"-f", "--output-format", 1, 87}, {"-i", "-i", 1, 109},
 	{"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row938 = Row{Options: &options937, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options933 = Options{List: []Option{
+var options939 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4507,13 +4529,13 @@ var options933 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row940 = Row{Options: &options939, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse935 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse941 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse936 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse942 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts937 = []Act{
+var acts943 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4540,7 +4562,7 @@ var acts937 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts938 = []Act{
+var acts944 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4557,13 +4579,13 @@ var acts938 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options939 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper940 = Wrapper{Options: &options939, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper946 = Wrapper{Options: &options945, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts941 = []Act{
+var acts947 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4578,18 +4600,18 @@ var acts941 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options942 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options943 = Options{List: []Option{
+var options949 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row950 = Row{Options: &options949, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts945 = []Act{
+var acts951 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4619,15 +4641,15 @@ var acts945 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options946 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper947 = Wrapper{Options: &options946, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper953 = Wrapper{Options: &options952, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts948 = []Act{
+var acts954 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4645,7 +4667,7 @@ var acts948 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts949 = []Act{
+var acts955 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4656,7 +4678,7 @@ var acts949 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options950 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4664,37 +4686,37 @@ var options950 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row957 = Row{Options: &options956, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options954 = Options{List: []Option{
+var options960 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row961 = Row{Options: &options960, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse956 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse962 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options957 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row958 = Row{Options: &options957, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options959 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4703,11 +4725,11 @@ var options959 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row960 = Row{Options: &options959, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row966 = Row{Options: &options965, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse961 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse967 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts962 = []Act{
+var acts968 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4719,39 +4741,39 @@ var acts962 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options963 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120},
 	{"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109},
 	{"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row970 = Row{Options: &options969, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options965 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language966 = Language{Options: &options965, Python: false}
+var language972 = Language{Options: &options971, Python: false}
 
-var options967 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row968 = Row{Options: &options967, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse969 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse975 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options970 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4760,37 +4782,37 @@ var options972 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row973 = Row{Options: &options972, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper975 = Wrapper{Options: &options974, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper981 = Wrapper{Options: &options980, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row977 = Row{Options: &options976, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options978 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options980 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4802,194 +4824,194 @@ var options982 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options990 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row991 = Row{Options: &options990, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options986 = Options{List: []Option{
+var options992 = Options{List: []Option{
 	{"-B", "-B", 0, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-M", "-M", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 1, 120},
 	{"-X", "-X", 1, 0}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row993 = Row{Options: &options992, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options988 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row995 = Row{Options: &options994, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options990 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "-l", 3, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row991 = Row{Options: &options990, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row997 = Row{Options: &options996, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse992 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse998 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options993 = Options{List: []Option{
+var options999 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row994 = Row{Options: &options993, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1000 = Row{Options: &options999, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts995 = []Act{
+var acts1001 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options996 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper997 = Wrapper{Options: &options996, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1003 = Wrapper{Options: &options1002, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options998 = Options{List: []Option{
+var options1004 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1000 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1007 = Row{Options: &options1006, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1002 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1003 = Wrapper{Options: &options1002, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1009 = Wrapper{Options: &options1008, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1007 = Wrapper{Options: &options1006, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
-
-var options1008 = Options{List: []Option{
-	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row1009 = Row{Options: &options1008, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options1010 = Options{List: []Option{
-	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
-	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
-
-var options1012 = Options{List: []Option{
-	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
-	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row1013 = Row{Options: &options1012, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper1013 = Wrapper{Options: &options1012, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
 var options1014 = Options{List: []Option{
-	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
-	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
-}, Danger: false, Writes: true, Values: true, Reads: false}
+	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row1015 = Row{Options: &options1014, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1016 = Options{List: []Option{
+	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
+	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row1017 = Row{Options: &options1016, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options1018 = Options{List: []Option{
+	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
+	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1019 = Row{Options: &options1018, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1020 = Options{List: []Option{
+	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
+	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
+}, Danger: false, Writes: true, Values: true, Reads: false}
+
+var row1021 = Row{Options: &options1020, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1022 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1017 = Wrapper{Options: &options1016, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1023 = Wrapper{Options: &options1022, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1018 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1019 = Wrapper{Options: &options1018, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1025 = Wrapper{Options: &options1024, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1020 = Options{List: []Option{
+var options1026 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--check", "--check", 2, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119},
 	{"--parallel", "--parallel", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 0, 0}, {"-k", "--key", 1, 0},
 	{"-m", "-m", 0, 0}, {"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1021 = Row{Options: &options1020, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1027 = Row{Options: &options1026, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1022 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1023 = Row{Options: &options1022, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1024 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1031 = Row{Options: &options1030, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1026 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options1028 = Options{List: []Option{
-	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
-	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options1030 = Options{List: []Option{
-	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row1031 = Row{Options: &options1030, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
-
-var options1032 = Options{List: []Option{
-	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
-	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var wrapper1033 = Wrapper{Options: &options1032, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var row1033 = Row{Options: &options1032, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1034 = Options{List: []Option{
-	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
-	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
+	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
+	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row1035 = Row{Options: &options1034, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1036 = Options{List: []Option{
+	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+
+var options1038 = Options{List: []Option{
+	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
+	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper1039 = Wrapper{Options: &options1038, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options1040 = Options{List: []Option{
+	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
+	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row1041 = Row{Options: &options1040, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1042 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -4999,28 +5021,28 @@ var options1036 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1043 = Row{Options: &options1042, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1038 = Options{List: []Option{
+var options1044 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1041 = Wrapper{Options: &options1040, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1047 = Wrapper{Options: &options1046, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1048 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1043 = Row{Options: &options1042, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1049 = Row{Options: &options1048, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1050 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -5030,9 +5052,9 @@ var options1044 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1045 = Wrapper{Options: &options1044, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1051 = Wrapper{Options: &options1050, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1046 = []Act{
+var acts1052 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -5052,16 +5074,16 @@ var acts1046 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1047 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1048 = Row{Options: &options1047, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1054 = Row{Options: &options1053, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1049 = Options{List: []Option{
+var options1055 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -5069,19 +5091,19 @@ var options1049 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1050 = Row{Options: &options1049, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1051 = Options{List: []Option{
+var options1057 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1052 = Row{Options: &options1051, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1058 = Row{Options: &options1057, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1053 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1059 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1054 = []Act{
+var acts1060 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5090,17 +5112,17 @@ var acts1054 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1055 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1057 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1063 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1058 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5109,21 +5131,21 @@ var options1058 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1059 = Wrapper{Options: &options1058, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1065 = Wrapper{Options: &options1064, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1060 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1061 = Row{Options: &options1060, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1067 = Row{Options: &options1066, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1062 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1069 = Row{Options: &options1068, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1070 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5132,17 +5154,17 @@ var options1064 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1066 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1072 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1067 = []Act{
+var acts1073 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1068 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5153,20 +5175,20 @@ var options1068 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1069 = Row{Options: &options1068, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row1070 = Row{Options: &options1024, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1076 = Row{Options: &options1030, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1071 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1077 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1072 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1073 = Wrapper{Options: &options1072, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1079 = Wrapper{Options: &options1078, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1074 = Options{List: []Option{
+var options1080 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5175,21 +5197,21 @@ var options1074 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1075 = Row{Options: &options1074, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1081 = Row{Options: &options1080, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1076 = Options{List: []Option{
+var options1082 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1077 = Row{Options: &options1076, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1083 = Row{Options: &options1082, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1078 = Options{List: []Option{
+var options1084 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1079 = Row{Options: &options1078, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1085 = Row{Options: &options1084, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1080 = []Act{
+var acts1086 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5203,102 +5225,102 @@ var acts1080 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1081 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1082 = Row{Options: &options1081, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1088 = Row{Options: &options1087, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1083 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1084 = Row{Options: &options1083, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1090 = Row{Options: &options1089, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1085 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1092 = Row{Options: &options1091, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1087 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1088 = Wrapper{Options: &options1087, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1094 = Wrapper{Options: &options1093, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1089 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1090 = Wrapper{Options: &options1089, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1096 = Wrapper{Options: &options1095, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1091 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1092 = Row{Options: &options1091, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1093 = Options{List: []Option{
+var options1099 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1094 = Row{Options: &options1093, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1100 = Row{Options: &options1099, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1095 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1096 = Wrapper{Options: &options1095, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1102 = Wrapper{Options: &options1101, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1097 = Options{List: []Option{
+var options1103 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1098 = Row{Options: &options1097, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1104 = Row{Options: &options1103, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1099 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1100 = Row{Options: &options1099, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1101 = Options{List: []Option{
+var options1107 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1102 = Row{Options: &options1101, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1108 = Row{Options: &options1107, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1103 = Options{List: []Option{
+var options1109 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1110 = Wrapper{Options: &options1109, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1105 = Options{List: []Option{
+var options1111 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1106 = Row{Options: &options1105, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1112 = Row{Options: &options1111, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1107 = Options{List: []Option{
+var options1113 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5306,53 +5328,53 @@ var options1107 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1108 = Row{Options: &options1107, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1114 = Row{Options: &options1113, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1109 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1115 = []Worse{{When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1110 = Options{List: []Option{
+var options1116 = Options{List: []Option{
 	{"--add-ignore", "--add-ignore", 0, 109}, {"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--add-ignore", 0, 109},
 	{"--ignore", "--ignore", 1, 0}, {"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0},
 	{"-c", "--config", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1117 = Row{Options: &options1116, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1112 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1118 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1113 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1114 = Row{Options: &options1113, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1115 = []Act{
+var acts1121 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1116 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1117 = Wrapper{Options: &options1116, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1123 = Wrapper{Options: &options1122, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1118 = Options{List: []Option{
+var options1124 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1119 = Row{Options: &options1118, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1125 = Row{Options: &options1124, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1120 = Options{List: []Option{
+var options1126 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1121 = Row{Options: &options1120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1127 = Row{Options: &options1126, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1122 = Options{List: []Option{
+var options1128 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5360,25 +5382,25 @@ var options1122 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1123 = Wrapper{Options: &options1122, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1129 = Wrapper{Options: &options1128, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1124 = Options{List: []Option{
+var options1130 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1125 = Row{Options: &options1124, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1131 = Row{Options: &options1130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1126 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1132 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1127 = Options{List: []Option{
+var options1133 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1128 = Row{Options: &options1127, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1134 = Row{Options: &options1133, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1129 = []Act{
+var acts1135 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5400,33 +5422,33 @@ var acts1129 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1130 = Options{List: []Option{
+var options1136 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1131 = Row{Options: &options1130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1137 = Row{Options: &options1136, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1132 = Options{List: []Option{
+var options1138 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1133 = Row{Options: &options1132, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1139 = Row{Options: &options1138, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1134 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1135 = Row{Options: &options1134, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1141 = Row{Options: &options1140, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1136 = Options{List: []Option{
+var options1142 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5436,26 +5458,26 @@ var options1136 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1137 = Wrapper{Options: &options1136, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1143 = Wrapper{Options: &options1142, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1138 = Options{List: []Option{
+var options1144 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1139 = Wrapper{Options: &options1138, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1145 = Wrapper{Options: &options1144, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1140 = Options{List: []Option{
+var options1146 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1141 = Row{Options: &options1140, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1147 = Row{Options: &options1146, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1142 = Row{Options: &options1140, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1148 = Row{Options: &options1146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1143 = Options{List: []Option{
+var options1149 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
 	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
@@ -5466,9 +5488,9 @@ var options1143 = Options{List: []Option{
 	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1144 = Row{Options: &options1143, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1150 = Row{Options: &options1149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1145 = Options{List: []Option{
+var options1151 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5476,9 +5498,9 @@ var options1145 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1146 = Wrapper{Options: &options1145, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1152 = Wrapper{Options: &options1151, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1147 = Options{List: []Option{
+var options1153 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5488,15 +5510,15 @@ var options1147 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1148 = Wrapper{Options: &options1147, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1154 = Wrapper{Options: &options1153, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1149 = Options{List: []Option{
+var options1155 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1150 = Row{Options: &options1149, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1156 = Row{Options: &options1155, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1151 = Options{List: []Option{
+var options1157 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5508,26 +5530,26 @@ var options1151 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1152 = Row{Options: &options1151, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1158 = Row{Options: &options1157, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1153 = []Act{
+var acts1159 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1154 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1160 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1155 = Options{List: []Option{
+var options1161 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1156 = Row{Options: &options1155, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1162 = Row{Options: &options1161, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1157 = []Act{
+var acts1163 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5551,34 +5573,34 @@ var acts1157 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1158 = Options{List: []Option{
+var options1164 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1159 = Wrapper{Options: &options1158, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1165 = Wrapper{Options: &options1164, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1160 = Options{List: []Option{
+var options1166 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1161 = Row{Options: &options1160, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1167 = Row{Options: &options1166, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1162 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1168 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1163 = Options{List: []Option{
+var options1169 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1164 = Row{Options: &options1163, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1170 = Row{Options: &options1169, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1165 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1171 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1166 = Options{List: []Option{
+var options1172 = Options{List: []Option{
 	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
 	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
 	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
@@ -5586,34 +5608,34 @@ var options1166 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1167 = Row{Options: &options1166, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1173 = Row{Options: &options1172, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1168 = Options{List: []Option{
+var options1174 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1169 = Row{Options: &options1168, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1175 = Row{Options: &options1174, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1170 = Options{List: []Option{
+var options1176 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1171 = Row{Options: &options1170, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1177 = Row{Options: &options1176, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1172 = Options{List: []Option{
+var options1178 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1173 = Row{Options: &options1172, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1179 = Row{Options: &options1178, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1174 = Options{List: []Option{
+var options1180 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5622,11 +5644,11 @@ var options1174 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1175 = Row{Options: &options1174, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1181 = Row{Options: &options1180, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1176 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1182 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1177 = Options{List: []Option{
+var options1183 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5634,15 +5656,15 @@ var options1177 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1178 = Row{Options: &options1177, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1184 = Row{Options: &options1183, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1179 = Options{List: []Option{
+var options1185 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1180 = Row{Options: &options1179, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1186 = Row{Options: &options1185, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5775,6 +5797,7 @@ var commands = [...]Command{
 	{Name: "astro build", Risk: 2},
 	{Name: "astro check", Risk: 2},
 	{Name: "astro dev", Risk: 2},
+	{Name: "astro sync", Risk: 2},
 	{Name: "at", Inspector: "cron", Is: 0x104000},
 	{Name: "aterm", Is: 0x4},
 	{Name: "atlas", Destroys: acts55},
@@ -6079,7 +6102,7 @@ var commands = [...]Command{
 	{Name: "cargo check", Row: &row167, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo clean", Row: &row167, Risk: 3},
 	{Name: "cargo clippy", Row: &row167, Is: 0x2000000000, Risk: 2, Worse: worse168},
-	{Name: "cargo d", Is: 0x2000000000},
+	{Name: "cargo d", Row: &row167, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo deny", Risk: 4},
 	{Name: "cargo doc", Row: &row167, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
@@ -6092,15 +6115,22 @@ var commands = [...]Command{
 	{Name: "cargo help", Row: &row167, Risk: 1},
 	{Name: "cargo info", Risk: 4},
 	{Name: "cargo init", Row: &row133, Risk: 3},
+	{Name: "cargo insta", Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "cargo insta accept", Row: &row170, Risk: 3},
+	{Name: "cargo insta pending-snapshots", Row: &row170, Risk: 3},
+	{Name: "cargo insta reject", Row: &row170, Risk: 3},
+	{Name: "cargo insta review", Row: &row170, Risk: 3},
+	{Name: "cargo insta show", Row: &row170, Risk: 3},
+	{Name: "cargo insta test", Row: &row172, Risk: 2},
 	{Name: "cargo install", Row: &row133, Is: 0x2000300000, Risk: 5},
-	{Name: "cargo llvm-cov", Row: &row170, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse134},
+	{Name: "cargo llvm-cov", Row: &row174, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse134},
 	{Name: "cargo locate-project", Row: &row167, Risk: 1},
 	{Name: "cargo login", Row: &row133, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
 	{Name: "cargo metadata", Row: &row167, Risk: 1},
 	{Name: "cargo miri", Is: 0x2000000000},
 	{Name: "cargo new", Row: &row133, Risk: 3},
-	{Name: "cargo nextest", Row: &row172, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
+	{Name: "cargo nextest", Row: &row176, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
 	{Name: "cargo nextest list", Risk: 2},
 	{Name: "cargo nextest run", Risk: 2},
 	{Name: "cargo nextest show-config", Risk: 2},
@@ -6126,67 +6156,67 @@ var commands = [...]Command{
 	{Name: "cargo vendor", Risk: 4},
 	{Name: "cargo verify-project", Row: &row167, Risk: 1},
 	{Name: "cargo version", Row: &row167, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper174, Is: 0x2000000000},
+	{Name: "cargo watch", Wrapper: &wrapper178, Is: 0x2000000000},
 	{Name: "cargo xtask", Is: 0x2000000000, Risk: 5},
 	{Name: "cargo yank", Row: &row133, Risk: 6},
 	{Name: "cat", Row: &row147, Arity: 1, Risk: 1},
 	{Name: "catatonit", Wrapper: &wrapper12},
-	{Name: "catchsegv", Wrapper: &wrapper176},
+	{Name: "catchsegv", Wrapper: &wrapper180},
 	{Name: "cc", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper12},
 	{Name: "ccr", Is: 0x100000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x2000000000100000, Risk: 1},
-	{Name: "cdk", Row: &row178, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts179},
-	{Name: "cdk diff", Row: &row180, Risk: 4},
-	{Name: "cdk list", Row: &row180, Risk: 2},
-	{Name: "cdk ls", Row: &row180, Risk: 2},
-	{Name: "cdk synth", Row: &row180, Risk: 2},
-	{Name: "cdk synthesize", Row: &row180, Risk: 2},
-	{Name: "cdk8s", Destroys: acts179},
-	{Name: "cdktf", Destroys: acts179},
+	{Name: "cdk", Row: &row182, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts183},
+	{Name: "cdk diff", Row: &row184, Risk: 4},
+	{Name: "cdk list", Row: &row184, Risk: 2},
+	{Name: "cdk ls", Row: &row184, Risk: 2},
+	{Name: "cdk synth", Row: &row184, Risk: 2},
+	{Name: "cdk synthesize", Row: &row184, Risk: 2},
+	{Name: "cdk8s", Destroys: acts183},
+	{Name: "cdktf", Destroys: acts183},
 	{Name: "certutil", Destroys: acts22},
 	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts90},
-	{Name: "cgdb", Row: &row106, Wrapper: &wrapper182},
+	{Name: "cgdb", Row: &row106, Wrapper: &wrapper186},
 	{Name: "cgexec", Wrapper: &wrapper12},
-	{Name: "chage", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "chage", Is: 0x100000, Risk: 7, Destroys: acts187},
 	{Name: "chalice", Destroys: acts40},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper185},
+	{Name: "chamber exec", Wrapper: &wrapper189},
 	{Name: "changeset", Is: 0x80000, Destroys: acts59},
-	{Name: "chattr", Row: &row187, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row189},
-	{Name: "checkov", Row: &row191, Risk: 2, Worse: worse92},
+	{Name: "chattr", Row: &row191, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row193},
+	{Name: "checkov", Row: &row195, Risk: 2, Worse: worse92},
 	{Name: "chef", Row: &row28},
 	{Name: "chef-client", Row: &row28, Destroys: acts30},
 	{Name: "chfn", Risk: 7},
-	{Name: "chgrp", Row: &row189, Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row193, Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language8},
 	{Name: "chisel", Row: &row42},
-	{Name: "chmod", Row: &row189, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts192},
+	{Name: "chmod", Row: &row193, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts196},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper194},
-	{Name: "chown", Row: &row189, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts183},
+	{Name: "choom", Wrapper: &wrapper198},
+	{Name: "chown", Row: &row193, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts187},
 	{Name: "chpst", Wrapper: &wrapper12},
-	{Name: "chronic", Wrapper: &wrapper176},
-	{Name: "chroot", Wrapper: &wrapper196, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper198},
+	{Name: "chronic", Wrapper: &wrapper180},
+	{Name: "chroot", Wrapper: &wrapper200, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper202},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts41},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts199},
-	{Name: "cksum", Row: &row201, Risk: 1},
+	{Name: "civo", Destroys: acts203},
+	{Name: "cksum", Row: &row205, Risk: 1},
 	{Name: "cl", Is: 0x200},
 	{Name: "clang", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row203, Is: 0x200, Risk: 2, Worse: worse109},
+	{Name: "clang-format", Row: &row207, Is: 0x200, Risk: 2, Worse: worse109},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row205, Is: 0x200, Risk: 2, Worse: worse92},
+	{Name: "clang-tidy", Row: &row209, Is: 0x200, Risk: 2, Worse: worse92},
 	{Name: "clangd", Is: 0x200},
 	{Name: "clasp", Destroys: acts157},
 	{Name: "claude", Is: 0x100000000},
@@ -6197,32 +6227,32 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row106, Is: 0x4000000, Destroys: acts206},
-	{Name: "clickhouse-client", Row: &row208, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts206},
-	{Name: "clickhouse-local", Row: &row208, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts206},
+	{Name: "clickhouse", Row: &row106, Is: 0x4000000, Destroys: acts210},
+	{Name: "clickhouse-client", Row: &row212, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts210},
+	{Name: "clickhouse-local", Row: &row212, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts210},
 	{Name: "clickup", Destroys: acts16},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
 	{Name: "clippy-driver", Risk: 2, Worse: worse92},
 	{Name: "clisp", Language: &language8},
-	{Name: "clj", Row: &row210, Language: &language212, Is: 0x2000000010},
-	{Name: "cloc", Row: &row214, Risk: 5},
-	{Name: "clojure", Row: &row210, Language: &language212, Is: 0x2000000010},
-	{Name: "cloudflared", Row: &row42, Is: 0x10000000000, Destroys: acts199},
+	{Name: "clj", Row: &row214, Language: &language216, Is: 0x2000000010},
+	{Name: "cloc", Row: &row218, Risk: 5},
+	{Name: "clojure", Row: &row214, Language: &language216, Is: 0x2000000010},
+	{Name: "cloudflared", Row: &row42, Is: 0x10000000000, Destroys: acts203},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row216, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse217},
+	{Name: "cmake", Row: &row220, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse221},
 	{Name: "cmd", Row: &row60, Is: 0x100000},
-	{Name: "cmp", Row: &row219, Risk: 1},
+	{Name: "cmp", Row: &row223, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row220, Is: 0x40000000},
+	{Name: "code", Row: &row224, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row221, Risk: 2, Worse: worse92},
+	{Name: "codespell", Row: &row225, Risk: 2, Worse: worse92},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
@@ -6230,56 +6260,59 @@ var commands = [...]Command{
 	{Name: "coffee", Language: &language8},
 	{Name: "col", Row: &row147},
 	{Name: "colima", Destroys: acts126},
-	{Name: "colordiff", Row: &row223, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colordiff", Row: &row227, Risk: 1, Recursive: []string{"*"}},
 	{Name: "colrm", Row: &row147},
-	{Name: "column", Row: &row225, Risk: 1},
-	{Name: "comm", Row: &row227, Risk: 1},
+	{Name: "column", Row: &row229, Risk: 1},
+	{Name: "comm", Row: &row231, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x802800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row89, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row229, Inspector: "compiled", Risk: 2},
+	{Name: "compileall", Row: &row233, Inspector: "compiled", Risk: 2},
 	{Name: "compiledb", Wrapper: &wrapper12},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row141, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts157},
+	{Name: "composer", Row: &row141, Arity: 2, Is: 0x10002040000018, Parent: true, Destroys: acts157},
+	{Name: "composer analyse", Passes: []string{"phpunit"}, Risk: 2},
+	{Name: "composer analyze", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
 	{Name: "composer install", Is: 0x100000, Risk: 4},
 	{Name: "composer lint", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer outdated", Risk: 4},
+	{Name: "composer phpstan", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer require", Is: 0x300000},
-	{Name: "composer run", Arity: 3},
-	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse230},
+	{Name: "composer run", Arity: 3, Passes: []string{"phpunit"}, Is: 0x800000, Risk: 5},
+	{Name: "composer run-script", Arity: 3, Passes: []string{"phpunit"}, Is: 0x800000, Risk: 5},
+	{Name: "composer show", Risk: 2, Worse: worse234},
 	{Name: "composer test", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse230},
-	{Name: "compress", Row: &row232},
+	{Name: "composer validate", Risk: 2, Worse: worse234},
+	{Name: "compress", Row: &row236},
 	{Name: "conan", Row: &row141, Is: 0x100000, Destroys: acts157},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row234, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts33},
+	{Name: "conda", Row: &row238, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts33},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row235},
-	{Name: "conda env export", Row: &row237, Risk: 1},
-	{Name: "conda env list", Row: &row237, Risk: 1},
-	{Name: "conda env remove", Row: &row235},
-	{Name: "conda env update", Row: &row235},
-	{Name: "conda info", Row: &row239, Risk: 1},
+	{Name: "conda env create", Row: &row239},
+	{Name: "conda env export", Row: &row241, Risk: 1},
+	{Name: "conda env list", Row: &row241, Risk: 1},
+	{Name: "conda env remove", Row: &row239},
+	{Name: "conda env update", Row: &row239},
+	{Name: "conda info", Row: &row243, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row239, Risk: 1},
+	{Name: "conda list", Row: &row243, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper241, Arity: 3},
-	{Name: "conda search", Row: &row239, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper245, Arity: 3},
+	{Name: "conda search", Row: &row243, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
 	{Name: "console", Destroys: acts160},
-	{Name: "consul", Row: &row243, Arity: 2, Is: 0x10000000000, Destroys: acts244},
+	{Name: "consul", Row: &row247, Arity: 2, Is: 0x10000000000, Destroys: acts248},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x800000000000, Risk: 1},
@@ -6290,25 +6323,25 @@ var commands = [...]Command{
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options85},
 	{Name: "cov-build", Wrapper: &wrapper12},
-	{Name: "coverage", Row: &row246, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coverage", Row: &row250, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 5},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row248, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cp", Row: &row252, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
 	{Name: "cpack", Row: &row123, Is: 0x2000000008},
 	{Name: "cpan", Row: &row141, Is: 0x100000},
 	{Name: "cpan-upload", Destroys: acts157},
 	{Name: "cpanm", Row: &row141, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive249},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive253},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row251, Is: 0x200, Risk: 2, Worse: worse92},
+	{Name: "cppcheck", Row: &row255, Is: 0x200, Risk: 2, Worse: worse92},
 	{Name: "cpulimit", Wrapper: &wrapper12},
-	{Name: "cqlsh", Row: &row106, Is: 0x14100000, Risk: 5, Worse: worse252, Destroys: acts206},
-	{Name: "crane", Destroys: acts253},
+	{Name: "cqlsh", Row: &row106, Is: 0x14100000, Risk: 5, Worse: worse256, Destroys: acts210},
+	{Name: "crane", Destroys: acts257},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
@@ -6317,9 +6350,9 @@ var commands = [...]Command{
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronic", Wrapper: &wrapper12},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse254, Destroys: acts255},
-	{Name: "cross-env", Wrapper: &wrapper256, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper256},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse258, Destroys: acts259},
+	{Name: "cross-env", Wrapper: &wrapper260, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper260},
 	{Name: "crossplane", Destroys: acts41},
 	{Name: "crush", Is: 0x100000000},
 	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts90},
@@ -6334,23 +6367,23 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language8, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row258, Risk: 3},
+	{Name: "csplit", Row: &row262, Risk: 3},
 	{Name: "csrutil", Destroys: acts111},
-	{Name: "csvcut", Row: &row260, Risk: 1},
-	{Name: "csvlook", Row: &row260, Risk: 1},
-	{Name: "csvstat", Row: &row260, Risk: 1},
-	{Name: "ctags", Row: &row262},
-	{Name: "ctest", Row: &row264, Is: 0x2000000008, Risk: 2},
+	{Name: "csvcut", Row: &row264, Risk: 1},
+	{Name: "csvlook", Row: &row264, Risk: 1},
+	{Name: "csvstat", Row: &row264, Risk: 1},
+	{Name: "ctags", Row: &row266},
+	{Name: "ctest", Row: &row268, Is: 0x2000000008, Risk: 2},
 	{Name: "ctr", Is: 0x200000000000, Destroys: acts126},
-	{Name: "curator", Destroys: acts265},
-	{Name: "curl", Row: &row267, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse268, Destroys: acts269, Keeps: &keeps270},
+	{Name: "curator", Destroys: acts269},
+	{Name: "curl", Row: &row271, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse272, Destroys: acts273, Keeps: &keeps274},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row272, Arity: 1, Risk: 1},
+	{Name: "cut", Row: &row276, Arity: 1, Risk: 1},
 	{Name: "cvs", Destroys: acts150},
 	{Name: "cypher-shell", Row: &row106},
-	{Name: "cypress", Row: &row274, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cypress", Row: &row278, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
@@ -6358,13 +6391,13 @@ var commands = [...]Command{
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemon", Is: 0x4},
 	{Name: "daemonize", Wrapper: &wrapper12},
-	{Name: "dagger", Row: &row276, Arity: 2, Is: 0x2000000400},
+	{Name: "dagger", Row: &row280, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
 	{Name: "dagger run", Wrapper: &wrapper121},
 	{Name: "darcs", Destroys: acts150},
-	{Name: "dart", Row: &row278, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "dart", Row: &row282, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Inspector: "formatter", Risk: 3},
 	{Name: "dart format", Inspector: "formatter", Risk: 3},
@@ -6378,7 +6411,7 @@ var commands = [...]Command{
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row106},
-	{Name: "date", Row: &row280, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1},
+	{Name: "date", Row: &row284, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
@@ -6388,9 +6421,9 @@ var commands = [...]Command{
 	{Name: "dbclient", Row: &row42},
 	{Name: "dbmate", Destroys: acts55},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts281},
-	{Name: "dbus-launch", Wrapper: &wrapper283},
-	{Name: "dbus-run-session", Wrapper: &wrapper283},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts285},
+	{Name: "dbus-launch", Wrapper: &wrapper287},
+	{Name: "dbus-run-session", Wrapper: &wrapper287},
 	{Name: "dc", Row: &row105, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts90},
 	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts90, Like: "dd"},
@@ -6403,13 +6436,13 @@ var commands = [...]Command{
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
 	{Name: "defaults", Row: &row60, Arity: 2, Is: 0x100000, Destroys: acts111},
-	{Name: "del", Destroys: acts284, Wipes: "removed"},
-	{Name: "del-cli", Row: &row286, Destroys: acts284, Wipes: "removed"},
-	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "delta", Row: &row288, Risk: 5},
-	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "del", Destroys: acts288, Wipes: "removed"},
+	{Name: "del-cli", Row: &row290, Destroys: acts288, Wipes: "removed"},
+	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts187},
+	{Name: "delta", Row: &row292, Risk: 5},
+	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts187},
 	{Name: "delve", Row: &row106},
-	{Name: "deno", Row: &row290, Language: &language292, Arity: 2, Is: 0x100022c0000418, Parent: true},
+	{Name: "deno", Row: &row294, Language: &language296, Arity: 2, Is: 0x100022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6428,21 +6461,21 @@ var commands = [...]Command{
 	{Name: "depcheck", Is: 0x2000080010},
 	{Name: "detach", Is: 0x4},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper294, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper298, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row296, Risk: 1},
+	{Name: "df", Row: &row300, Risk: 1},
 	{Name: "diesel", Destroys: acts55},
-	{Name: "diff", Row: &row223, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row298, Risk: 1},
+	{Name: "diff", Row: &row227, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row302, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row300, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts301},
+	{Name: "dir", Row: &row304, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts305},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper302, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper306, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x400000000000000, Risk: 1},
@@ -6454,58 +6487,58 @@ var commands = [...]Command{
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper12},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper304},
+	{Name: "distrobox enter", Wrapper: &wrapper308},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "ditto", Row: &row306, Risk: 3},
-	{Name: "django", Destroys: acts307},
-	{Name: "django-admin", Arity: 2, Destroys: acts307},
+	{Name: "ditto", Row: &row310, Risk: 3},
+	{Name: "django", Destroys: acts311},
+	{Name: "django-admin", Arity: 2, Destroys: acts311},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row106},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row309, Risk: 1},
+	{Name: "dmesg", Row: &row313, Risk: 1},
 	{Name: "dmsetup", Destroys: acts90},
-	{Name: "dmypy", Row: &row311, Is: 0x200},
+	{Name: "dmypy", Row: &row315, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts33},
 	{Name: "dnf install", Is: 0x200000},
 	{Name: "doalarm", Is: 0x4},
-	{Name: "doas", Wrapper: &wrapper313, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row315, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts126},
-	{Name: "docker attach", Row: &row317},
+	{Name: "doas", Wrapper: &wrapper317, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row319, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts126},
+	{Name: "docker attach", Row: &row321},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row319, Is: 0x2000100010, Risk: 4},
-	{Name: "docker builder", Row: &row321, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row319, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row321},
-	{Name: "docker commit", Row: &row317, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row323, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row323, Is: 0x2000100010, Risk: 4},
+	{Name: "docker builder", Row: &row325, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row323, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row325},
+	{Name: "docker commit", Row: &row321, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row327, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Is: 0x10, Risk: 4},
-	{Name: "docker compose config", Row: &row325, Risk: 1},
-	{Name: "docker compose cp", Row: &row327, Is: 0x100000},
-	{Name: "docker compose create", Row: &row327, Risk: 5},
-	{Name: "docker compose down", Row: &row329, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper331, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse332},
-	{Name: "docker compose images", Row: &row325, Risk: 1},
+	{Name: "docker compose config", Row: &row329, Risk: 1},
+	{Name: "docker compose cp", Row: &row331, Is: 0x100000},
+	{Name: "docker compose create", Row: &row331, Risk: 5},
+	{Name: "docker compose down", Row: &row333, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper335, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse336},
+	{Name: "docker compose images", Row: &row329, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row325, Risk: 1},
-	{Name: "docker compose ls", Row: &row325, Risk: 1},
-	{Name: "docker compose port", Row: &row325, Risk: 1},
-	{Name: "docker compose ps", Row: &row325, Risk: 1},
-	{Name: "docker compose publish", Row: &row327},
+	{Name: "docker compose logs", Row: &row329, Risk: 1},
+	{Name: "docker compose ls", Row: &row329, Risk: 1},
+	{Name: "docker compose port", Row: &row329, Risk: 1},
+	{Name: "docker compose ps", Row: &row329, Risk: 1},
+	{Name: "docker compose publish", Row: &row331},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row327, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row331, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row327, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper331, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse332},
+	{Name: "docker compose rm", Row: &row331, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper335, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse336},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row325, Risk: 1},
-	{Name: "docker compose up", Row: &row327, Risk: 5},
-	{Name: "docker compose version", Row: &row325, Risk: 1},
-	{Name: "docker compose watch", Row: &row327},
-	{Name: "docker config", Row: &row321},
-	{Name: "docker container", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
+	{Name: "docker compose top", Row: &row329, Risk: 1},
+	{Name: "docker compose up", Row: &row331, Risk: 5},
+	{Name: "docker compose version", Row: &row329, Risk: 1},
+	{Name: "docker compose watch", Row: &row331},
+	{Name: "docker config", Row: &row325},
+	{Name: "docker container", Row: &row325, Arity: 3, Risk: 5, Worse: worse336, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6514,111 +6547,111 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
+	{Name: "docker context", Row: &row325, Arity: 3, Risk: 5, Worse: worse336, Parent: true},
 	{Name: "docker context create", Row: &row71},
 	{Name: "docker context import", Row: &row71},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row71},
-	{Name: "docker cp", Row: &row317, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row333, Is: 0x2002000000000, Risk: 5, Worse: worse332},
-	{Name: "docker diff", Row: &row335, Risk: 1},
-	{Name: "docker events", Row: &row335, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper337, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse332},
-	{Name: "docker export", Row: &row317, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row321},
-	{Name: "docker history", Row: &row335, Risk: 1},
-	{Name: "docker image", Row: &row321, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row319},
+	{Name: "docker cp", Row: &row321, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row337, Is: 0x2002000000000, Risk: 5, Worse: worse336},
+	{Name: "docker diff", Row: &row339, Risk: 1},
+	{Name: "docker events", Row: &row339, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper341, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse336},
+	{Name: "docker export", Row: &row321, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row325},
+	{Name: "docker history", Row: &row339, Risk: 1},
+	{Name: "docker image", Row: &row325, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row323},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row339, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row317, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row335, Risk: 1},
-	{Name: "docker inspect", Row: &row335, Risk: 1},
-	{Name: "docker kill", Row: &row317, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row321},
-	{Name: "docker load", Row: &row317, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row317, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row317, Risk: 4},
-	{Name: "docker logs", Row: &row335, Risk: 1},
-	{Name: "docker machine", Row: &row321},
+	{Name: "docker images", Row: &row343, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row321, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row339, Risk: 1},
+	{Name: "docker inspect", Row: &row339, Risk: 1},
+	{Name: "docker kill", Row: &row321, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row325},
+	{Name: "docker load", Row: &row321, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row321, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row321, Risk: 4},
+	{Name: "docker logs", Row: &row339, Risk: 1},
+	{Name: "docker machine", Row: &row325},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row317},
-	{Name: "docker network", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
+	{Name: "docker mount", Row: &row321},
+	{Name: "docker network", Row: &row325, Arity: 3, Risk: 5, Worse: worse336, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row321, Risk: 6},
+	{Name: "docker node", Row: &row325, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row321},
-	{Name: "docker plugin", Row: &row321},
-	{Name: "docker pod", Row: &row321},
-	{Name: "docker port", Row: &row335, Risk: 1},
-	{Name: "docker ps", Row: &row339, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row335, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row317, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row317, Risk: 3},
-	{Name: "docker restart", Row: &row317, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row317, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row317, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row333, Is: 0x2002000000000, Risk: 5, Worse: worse332},
-	{Name: "docker save", Row: &row317, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row335, Risk: 4},
-	{Name: "docker secret", Row: &row321, Is: 0x100000},
-	{Name: "docker service", Row: &row321, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row321, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse332},
-	{Name: "docker stats", Row: &row335, Risk: 1},
-	{Name: "docker stop", Row: &row317, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row321, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
+	{Name: "docker play", Row: &row325},
+	{Name: "docker plugin", Row: &row325},
+	{Name: "docker pod", Row: &row325},
+	{Name: "docker port", Row: &row339, Risk: 1},
+	{Name: "docker ps", Row: &row343, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row339, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row321, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row321, Risk: 3},
+	{Name: "docker restart", Row: &row321, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row321, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row321, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row337, Is: 0x2002000000000, Risk: 5, Worse: worse336},
+	{Name: "docker save", Row: &row321, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row339, Risk: 4},
+	{Name: "docker secret", Row: &row325, Is: 0x100000},
+	{Name: "docker service", Row: &row325, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row325, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse336},
+	{Name: "docker stats", Row: &row339, Risk: 1},
+	{Name: "docker stop", Row: &row321, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row325, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row325, Arity: 3, Risk: 5, Worse: worse336, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row317, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row335, Risk: 1},
-	{Name: "docker trust", Row: &row321},
+	{Name: "docker tag", Row: &row321, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row339, Risk: 1},
+	{Name: "docker trust", Row: &row325},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row317},
+	{Name: "docker unshare", Row: &row321},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row317, Risk: 3},
-	{Name: "docker version", Row: &row335, Risk: 1},
-	{Name: "docker volume", Row: &row321, Arity: 3, Risk: 5, Worse: worse332, Parent: true},
+	{Name: "docker update", Row: &row321, Risk: 3},
+	{Name: "docker version", Row: &row339, Risk: 1},
+	{Name: "docker volume", Row: &row325, Arity: 3, Risk: 5, Worse: worse336, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row335, Risk: 3},
+	{Name: "docker wait", Row: &row339, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row323, Is: 0x100010, Parent: true, Destroys: acts126, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row327, Is: 0x100010, Parent: true, Destroys: acts126, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row325},
+	{Name: "docker-compose config", Row: &row329},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row329},
-	{Name: "docker-compose exec", Wrapper: &wrapper331, Risk: 5, Worse: worse332},
+	{Name: "docker-compose down", Row: &row333},
+	{Name: "docker-compose exec", Wrapper: &wrapper335, Risk: 5, Worse: worse336},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row325},
-	{Name: "docker-compose logs", Row: &row325},
-	{Name: "docker-compose ls", Row: &row325},
-	{Name: "docker-compose port", Row: &row325},
-	{Name: "docker-compose ps", Row: &row325},
+	{Name: "docker-compose images", Row: &row329},
+	{Name: "docker-compose logs", Row: &row329},
+	{Name: "docker-compose ls", Row: &row329},
+	{Name: "docker-compose port", Row: &row329},
+	{Name: "docker-compose ps", Row: &row329},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper331, Is: 0x2000000000, Risk: 5, Worse: worse332},
+	{Name: "docker-compose run", Wrapper: &wrapper335, Is: 0x2000000000, Risk: 5, Worse: worse336},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row325},
-	{Name: "docker-compose up", Row: &row327, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row325},
+	{Name: "docker-compose top", Row: &row329},
+	{Name: "docker-compose up", Row: &row331, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row329},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row28, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199},
+	{Name: "doctl", Row: &row28, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts203},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options85},
 	{Name: "doctrine", Destroys: acts160},
@@ -6627,39 +6660,39 @@ var commands = [...]Command{
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper341},
-	{Name: "dos2unix", Row: &row343, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper345},
-	{Name: "dotenv run", Wrapper: &wrapper347},
-	{Name: "dotenv-cli", Wrapper: &wrapper345},
+	{Name: "doppler run", Wrapper: &wrapper345},
+	{Name: "dos2unix", Row: &row347, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper349},
+	{Name: "dotenv run", Wrapper: &wrapper351},
+	{Name: "dotenv-cli", Wrapper: &wrapper349},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper349},
-	{Name: "dotnet", Row: &row351, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts352},
-	{Name: "dotnet --info", Risk: 2, Worse: worse353},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse353},
+	{Name: "dotenvx run", Wrapper: &wrapper353},
+	{Name: "dotnet", Row: &row355, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts356},
+	{Name: "dotnet --info", Risk: 2, Worse: worse357},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse357},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse353},
-	{Name: "dotnet clean", Risk: 2, Worse: worse353},
+	{Name: "dotnet build", Risk: 2, Worse: worse357},
+	{Name: "dotnet clean", Risk: 2, Worse: worse357},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse353},
+	{Name: "dotnet format", Risk: 2, Worse: worse357},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse353},
+	{Name: "dotnet list", Risk: 2, Worse: worse357},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse353},
-	{Name: "dotnet publish", Risk: 2, Worse: worse353},
+	{Name: "dotnet pack", Risk: 2, Worse: worse357},
+	{Name: "dotnet publish", Risk: 2, Worse: worse357},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse353},
+	{Name: "dotnet restore", Risk: 2, Worse: worse357},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse353},
+	{Name: "dotnet test", Risk: 2, Worse: worse357},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts352},
+	{Name: "dotnet-ef", Destroys: acts356},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row355, Parent: true, Destroys: acts356},
+	{Name: "dpkg", Row: &row359, Parent: true, Destroys: acts360},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6668,16 +6701,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row355, Risk: 1},
+	{Name: "dpkg-query", Row: &row359, Risk: 1},
 	{Name: "dprint", Risk: 2, Worse: worse109},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts357},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts361},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row42},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts358},
-	{Name: "dropuser", Destroys: acts358},
-	{Name: "drush", Row: &row46, Destroys: acts301},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts362},
+	{Name: "dropuser", Destroys: acts362},
+	{Name: "drush", Row: &row46, Destroys: acts305},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6688,22 +6721,29 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Risk: 5, Worse: worse359},
-	{Name: "dseditgroup", Risk: 5, Worse: worse360},
+	{Name: "dscl", Risk: 5, Worse: worse363},
+	{Name: "dseditgroup", Risk: 5, Worse: worse364},
 	{Name: "dsenableroot", Risk: 7},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts183},
+	{Name: "dsmod", Destroys: acts187},
 	{Name: "dsqlcmd", Row: &row106},
-	{Name: "dsrm", Destroys: acts183},
+	{Name: "dsrm", Destroys: acts187},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row106},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row296, Risk: 1, Wipes: "listed"},
+	{Name: "du", Row: &row300, Risk: 1, Wipes: "listed"},
 	{Name: "dub", Row: &row141},
-	{Name: "duckdb", Row: &row362, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "duckdb", Row: &row366, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper12},
-	{Name: "dune", Is: 0x2000000010, Risk: 5},
+	{Name: "dune", Row: &row368, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "dune build", Risk: 2},
+	{Name: "dune clean", Risk: 3},
+	{Name: "dune fmt", Risk: 3},
+	{Name: "dune promote", Risk: 3},
+	{Name: "dune promotion", Risk: 3},
+	{Name: "dune runtest", Risk: 2},
+	{Name: "dune test", Risk: 2},
 	{Name: "duplicacy", Destroys: acts57},
 	{Name: "duplicity", Destroys: acts57},
 	{Name: "dvc", Is: 0x2000000000},
@@ -6715,108 +6755,108 @@ var commands = [...]Command{
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper12},
 	{Name: "eb", Row: &row28, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "ebtables", Destroys: acts363},
+	{Name: "ebtables", Destroys: acts369},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language8},
-	{Name: "ed", Row: &row220, Is: 0x100000},
+	{Name: "ed", Row: &row224, Is: 0x100000},
 	{Name: "edgedb", Row: &row106},
 	{Name: "edgeql", Is: 0x4000000},
 	{Name: "efibootmgr", Destroys: acts90},
 	{Name: "eksctl", Row: &row28, Destroys: acts41},
-	{Name: "elasticdump", Destroys: acts265},
+	{Name: "elasticdump", Destroys: acts269},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language8, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row220},
-	{Name: "emacsclient", Row: &row220},
+	{Name: "emacs", Row: &row224},
+	{Name: "emacsclient", Row: &row224},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts364},
+	{Name: "emerge", Is: 0x100000, Destroys: acts370},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper366},
+	{Name: "entr", Wrapper: &wrapper372},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x802000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper345},
-	{Name: "envchain", Wrapper: &wrapper368, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper349},
+	{Name: "envchain", Wrapper: &wrapper374, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper369},
-	{Name: "envuidgid", Wrapper: &wrapper370},
+	{Name: "envdir", Wrapper: &wrapper375},
+	{Name: "envuidgid", Wrapper: &wrapper376},
 	{Name: "eopkg", Destroys: acts33},
-	{Name: "equinix", Destroys: acts199},
+	{Name: "equinix", Destroys: acts203},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language8},
-	{Name: "errcheck", Row: &row372},
-	{Name: "es-curator", Destroys: acts265},
+	{Name: "errcheck", Row: &row378},
+	{Name: "es-curator", Destroys: acts269},
 	{Name: "esbuild", Row: &row89, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row374, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "eslint", Row: &row380, Is: 0x2000080018, Risk: 2, Worse: worse109},
 	{Name: "esno", Language: &language8},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row262},
-	{Name: "etcdctl", Row: &row243, Arity: 2, Destroys: acts244},
+	{Name: "etags", Row: &row266},
+	{Name: "etcdctl", Row: &row247, Arity: 2, Destroys: acts248},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts375},
+	{Name: "evans", Destroys: acts381},
 	{Name: "evcxr", Language: &language8},
-	{Name: "ex", Row: &row220, Is: 0x100000},
-	{Name: "exa", Row: &row300, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row224, Is: 0x100000},
+	{Name: "exa", Row: &row304, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "execlineb", Is: 0x4},
 	{Name: "exim", Destroys: acts21},
 	{Name: "exit", Is: 0x800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts199},
-	{Name: "expand", Row: &row377, Risk: 1},
+	{Name: "exo", Destroys: acts203},
+	{Name: "expand", Row: &row383, Risk: 1},
 	{Name: "expect", Language: &language8, Is: 0x104000},
 	{Name: "expo", Row: &row89, Arity: 2, Is: 0x80000, Destroys: acts157},
 	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row300, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row304, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts30},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language8, Risk: 1},
-	{Name: "faillock", Destroys: acts183},
+	{Name: "faillock", Destroys: acts187},
 	{Name: "fakechroot", Wrapper: &wrapper12},
 	{Name: "fakeroot", Wrapper: &wrapper12},
 	{Name: "fakeroot-ng", Wrapper: &wrapper12},
-	{Name: "faketime", Wrapper: &wrapper379},
-	{Name: "fallocate", Row: &row381, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper385},
+	{Name: "fallocate", Row: &row387, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts90},
 	{Name: "fastlane", Arity: 2, Destroys: acts157},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdesetup", Destroys: acts382},
+	{Name: "fdesetup", Destroys: acts388},
 	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts90},
-	{Name: "fennel", Language: &language384},
+	{Name: "fennel", Language: &language390},
 	{Name: "fg", Risk: 1},
 	{Name: "fghack", Is: 0x4},
-	{Name: "file", Row: &row386, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse387, Destroys: acts388, Wipes: "found"},
-	{Name: "findstr", Row: &row390, Risk: 1, Worse: worse391},
+	{Name: "file", Row: &row392, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse393, Destroys: acts394, Wipes: "found"},
+	{Name: "findstr", Row: &row396, Risk: 1, Worse: worse397},
 	{Name: "finger", Row: &row42},
-	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts392, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts398, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options85},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts363},
+	{Name: "firewall-cmd", Destroys: acts369},
 	{Name: "firmwarepasswd", Destroys: acts10},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts393},
+	{Name: "fkill", Destroys: acts399},
 	{Name: "flake8", Row: &row91, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts90},
-	{Name: "flask", Arity: 2, Destroys: acts394},
+	{Name: "flask", Arity: 2, Is: 0x10, Destroys: acts400},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row133, Destroys: acts395},
+	{Name: "flit", Row: &row133, Destroys: acts401},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper397},
-	{Name: "flutter", Row: &row399, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "flox activate", Wrapper: &wrapper403},
+	{Name: "flutter", Row: &row405, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6828,17 +6868,17 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "fluxcd", Destroys: acts41},
-	{Name: "fly", Row: &row400, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts401},
-	{Name: "fly logs", Row: &row403, Risk: 4},
-	{Name: "fly status", Row: &row403, Risk: 4},
-	{Name: "flyway", Destroys: acts404},
-	{Name: "fmt", Row: &row406, Risk: 1},
-	{Name: "fold", Row: &row408, Risk: 1},
+	{Name: "fly", Row: &row406, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts407},
+	{Name: "fly logs", Row: &row409, Risk: 4},
+	{Name: "fly status", Row: &row409, Risk: 4},
+	{Name: "flyway", Destroys: acts410},
+	{Name: "fmt", Row: &row412, Risk: 1},
+	{Name: "fold", Row: &row414, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreground", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts409},
+	{Name: "forever", Arity: 2, Destroys: acts415},
 	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
 	{Name: "format", Is: 0x4000000000, Destroys: acts90},
@@ -6852,12 +6892,12 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts90},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row42, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row411, Is: 0x100000020000, Risk: 6, Destroys: acts393},
+	{Name: "fuser", Row: &row417, Is: 0x100000020000, Risk: 6, Destroys: acts399},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts90},
-	{Name: "fx", Row: &row412, Risk: 5},
-	{Name: "fzf", Row: &row414, Risk: 5},
+	{Name: "fx", Row: &row418, Risk: 5},
+	{Name: "fzf", Row: &row420, Risk: 5},
 	{Name: "g++", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts16},
 	{Name: "gamemoderun", Wrapper: &wrapper12},
@@ -6868,7 +6908,7 @@ var commands = [...]Command{
 	{Name: "gatsby", Row: &row89},
 	{Name: "gcc", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language8},
-	{Name: "gcloud", Row: &row416, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse417, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row422, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse423, Parent: true, Destroys: acts114, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6896,18 +6936,18 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row71},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options418},
+	{Name: "gcloud storage cp", Transfer: &options424},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options418},
-	{Name: "gcloud storage rsync", Transfer: &options418},
+	{Name: "gcloud storage mv", Transfer: &options424},
+	{Name: "gcloud storage rsync", Transfer: &options424},
 	{Name: "gconftool-2", Destroys: acts111},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row106, Wrapper: &wrapper182, Is: 0x20000},
+	{Name: "gdb", Row: &row106, Wrapper: &wrapper186, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts419},
+	{Name: "gem", Row: &row141, Arity: 2, Is: 0x10000040100000, Destroys: acts425},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
@@ -6915,41 +6955,41 @@ var commands = [...]Command{
 	{Name: "genie", Is: 0x4},
 	{Name: "gerrit", Destroys: acts150},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse420},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse426},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language8},
 	{Name: "gfortran", Row: &row49, Is: 0x200},
-	{Name: "gh", Row: &row422, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts423},
+	{Name: "gh", Row: &row428, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts429},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row424, Is: 0x100000},
-	{Name: "gh api", Row: &row426, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse427},
-	{Name: "gh attestation", Row: &row424},
-	{Name: "gh auth", Row: &row424, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row429, Risk: 4, Worse: worse430},
-	{Name: "gh browse", Row: &row432, Risk: 4},
-	{Name: "gh cache", Row: &row432},
-	{Name: "gh codespace", Row: &row424},
+	{Name: "gh alias", Row: &row430, Is: 0x100000},
+	{Name: "gh api", Row: &row432, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse433},
+	{Name: "gh attestation", Row: &row430},
+	{Name: "gh auth", Row: &row430, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row435, Risk: 4, Worse: worse436},
+	{Name: "gh browse", Row: &row438, Risk: 4},
+	{Name: "gh cache", Row: &row438},
+	{Name: "gh codespace", Row: &row430},
 	{Name: "gh codespace ssh", Row: &row71},
-	{Name: "gh config", Row: &row424, Is: 0x110000},
+	{Name: "gh config", Row: &row430, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row424},
-	{Name: "gh ext", Row: &row424},
-	{Name: "gh extension", Row: &row424, Is: 0x100000},
-	{Name: "gh gist", Row: &row432},
+	{Name: "gh cs", Row: &row430},
+	{Name: "gh ext", Row: &row430},
+	{Name: "gh extension", Row: &row430, Is: 0x100000},
+	{Name: "gh gist", Row: &row438},
 	{Name: "gh gist create", Row: &row71},
 	{Name: "gh gist edit", Row: &row71},
-	{Name: "gh gpg-key", Row: &row424},
-	{Name: "gh issue", Row: &row432, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row430},
+	{Name: "gh issue", Row: &row438, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row432},
+	{Name: "gh label", Row: &row438},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row432},
-	{Name: "gh pr", Row: &row432, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row438},
+	{Name: "gh pr", Row: &row438, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6963,153 +7003,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row432},
-	{Name: "gh release", Row: &row432, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row438},
+	{Name: "gh release", Row: &row438, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row432, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row438, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row432},
-	{Name: "gh run", Row: &row432, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row438},
+	{Name: "gh run", Row: &row438, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row432, Risk: 4},
-	{Name: "gh secret", Row: &row424, Is: 0x100000},
-	{Name: "gh skill", Row: &row424},
-	{Name: "gh ssh-key", Row: &row424},
-	{Name: "gh status", Row: &row432, Risk: 4},
-	{Name: "gh variable", Row: &row424},
-	{Name: "gh workflow", Row: &row432, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row438, Risk: 4},
+	{Name: "gh secret", Row: &row430, Is: 0x100000},
+	{Name: "gh skill", Row: &row430},
+	{Name: "gh ssh-key", Row: &row430},
+	{Name: "gh status", Row: &row438, Risk: 4},
+	{Name: "gh variable", Row: &row430},
+	{Name: "gh workflow", Row: &row438, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row434, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row440, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language8, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts375},
-	{Name: "ginkgo", Row: &row436, Is: 0x8},
-	{Name: "gio", Row: &row60, Destroys: acts437, Wipes: "removed"},
-	{Name: "git", Row: &row439, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row441, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row443, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row445, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row443, Inspector: "gitapply", Risk: 3, Worse: worse446},
+	{Name: "ghz", Destroys: acts381},
+	{Name: "ginkgo", Row: &row442, Is: 0x8},
+	{Name: "gio", Row: &row60, Destroys: acts443, Wipes: "removed"},
+	{Name: "git", Row: &row445, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row447, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row449, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row451, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row449, Inspector: "gitapply", Risk: 3, Worse: worse452},
 	{Name: "git archimport", Row: &row60},
-	{Name: "git archive", Row: &row448, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse449},
-	{Name: "git blame", Row: &row445, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row451, Is: 0x100040, Risk: 1, Worse: worse452},
+	{Name: "git archive", Row: &row454, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse455},
+	{Name: "git blame", Row: &row451, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row457, Is: 0x100040, Risk: 1, Worse: worse458},
 	{Name: "git bugreport", Row: &row60},
-	{Name: "git bundle", Row: &row454, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row456, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row458, Risk: 1},
-	{Name: "git check-ignore", Row: &row458, Risk: 1},
-	{Name: "git check-ref-format", Row: &row460, Risk: 1},
-	{Name: "git checkout", Row: &row462, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse463},
-	{Name: "git checkout-index", Row: &row465, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row467, Risk: 1},
-	{Name: "git cherry-pick", Row: &row469, Is: 0x1000000000, Risk: 3, Worse: worse470},
+	{Name: "git bundle", Row: &row460, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row462, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row464, Risk: 1},
+	{Name: "git check-ignore", Row: &row464, Risk: 1},
+	{Name: "git check-ref-format", Row: &row466, Risk: 1},
+	{Name: "git checkout", Row: &row468, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse469},
+	{Name: "git checkout-index", Row: &row471, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row473, Risk: 1},
+	{Name: "git cherry-pick", Row: &row475, Is: 0x1000000000, Risk: 3, Worse: worse476},
 	{Name: "git citool", Row: &row60},
-	{Name: "git clean", Row: &row472, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row474, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row476, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row478, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse479, Parent: true},
+	{Name: "git clean", Row: &row478, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row480, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row482, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row484, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse485, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row481, Risk: 5},
+	{Name: "git config edit", Row: &row487, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row460, Risk: 1},
+	{Name: "git count-objects", Row: &row466, Risk: 1},
 	{Name: "git credential", Row: &row60, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row60},
 	{Name: "git credential-store", Row: &row60},
 	{Name: "git cvsimport", Row: &row60},
 	{Name: "git cvsserver", Row: &row60},
 	{Name: "git daemon", Row: &row60},
-	{Name: "git describe", Row: &row460, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row466, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row60},
-	{Name: "git diff", Row: &row467, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row483, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row473, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row473, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row473, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row473, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row489, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row60, Shows: "objects"},
 	{Name: "git fast-import", Row: &row60, Risk: 6},
-	{Name: "git fetch", Row: &row474, Inspector: "gitfetch", Risk: 4, Worse: worse484},
-	{Name: "git fetch-pack", Row: &row474},
-	{Name: "git filter-branch", Row: &row486, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row480, Inspector: "gitfetch", Risk: 4, Worse: worse490},
+	{Name: "git fetch-pack", Row: &row480},
+	{Name: "git filter-branch", Row: &row492, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row60, Arity: 3},
-	{Name: "git for-each-ref", Row: &row460, Risk: 1},
+	{Name: "git for-each-ref", Row: &row466, Risk: 1},
 	{Name: "git for-each-repo", Row: &row60},
-	{Name: "git format-patch", Row: &row488, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row490, Risk: 1},
-	{Name: "git gc", Row: &row465, Is: 0x100000, Risk: 3, Worse: worse491},
-	{Name: "git get-tar-commit-id", Row: &row460, Risk: 1},
+	{Name: "git format-patch", Row: &row494, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row496, Risk: 1},
+	{Name: "git gc", Row: &row471, Is: 0x100000, Risk: 3, Worse: worse497},
+	{Name: "git get-tar-commit-id", Row: &row466, Risk: 1},
 	{Name: "git gitk", Row: &row60},
-	{Name: "git grep", Row: &row493, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row499, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row60},
-	{Name: "git hash-object", Row: &row495, Inspector: "gitadd", Risk: 1},
+	{Name: "git hash-object", Row: &row501, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row60, Risk: 1},
 	{Name: "git hook", Row: &row60},
 	{Name: "git http-backend", Row: &row60},
 	{Name: "git imap-send", Row: &row60},
-	{Name: "git init", Row: &row497, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row503, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row60},
-	{Name: "git interpret-trailers", Row: &row499},
-	{Name: "git lfs", Row: &row501, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row467, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row503, Risk: 1},
-	{Name: "git ls-remote", Row: &row474, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row503, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row505},
+	{Name: "git lfs", Row: &row507, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row473, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row509, Risk: 1},
+	{Name: "git ls-remote", Row: &row480, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row509, Risk: 1},
 	{Name: "git maintenance", Row: &row60, Risk: 3},
-	{Name: "git merge", Row: &row469, Is: 0x1000000000, Risk: 3, Worse: worse470},
-	{Name: "git merge-base", Row: &row460, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row475, Is: 0x1000000000, Risk: 3, Worse: worse476},
+	{Name: "git merge-base", Row: &row466, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row60},
-	{Name: "git merge-tree", Row: &row505, Risk: 3},
-	{Name: "git mergetool", Row: &row483},
-	{Name: "git mktree", Row: &row507},
-	{Name: "git mv", Row: &row509, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row460, Risk: 1},
-	{Name: "git notes", Row: &row511, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git merge-tree", Row: &row511, Risk: 3},
+	{Name: "git mergetool", Row: &row489},
+	{Name: "git mktree", Row: &row513},
+	{Name: "git mv", Row: &row515, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row466, Risk: 1},
+	{Name: "git notes", Row: &row517, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row60, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row465},
-	{Name: "git patch-id", Row: &row460, Risk: 1},
-	{Name: "git prune", Row: &row465, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row465, Risk: 6},
-	{Name: "git pull", Row: &row474, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse512},
-	{Name: "git push", Row: &row514, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse515},
+	{Name: "git pack-redundant", Row: &row471},
+	{Name: "git patch-id", Row: &row466, Risk: 1},
+	{Name: "git prune", Row: &row471, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row471, Risk: 6},
+	{Name: "git pull", Row: &row480, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse518},
+	{Name: "git push", Row: &row520, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse521},
 	{Name: "git quiltimport", Row: &row60},
-	{Name: "git range-diff", Row: &row467, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row465},
-	{Name: "git rebase", Row: &row517, Is: 0x1000100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row473, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row471},
+	{Name: "git rebase", Row: &row523, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row60},
-	{Name: "git reflog", Row: &row467, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row473, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row467, Risk: 1},
-	{Name: "git reflog-delete", Row: &row465},
-	{Name: "git refs", Row: &row465},
-	{Name: "git remote", Row: &row519, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row473, Risk: 1},
+	{Name: "git reflog-delete", Row: &row471},
+	{Name: "git refs", Row: &row471},
+	{Name: "git remote", Row: &row525, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row521, Risk: 1},
+	{Name: "git remote get-url", Row: &row527, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -7117,71 +7157,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row521, Risk: 4},
+	{Name: "git remote show", Row: &row527, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row474},
-	{Name: "git repack", Row: &row465, Risk: 3},
-	{Name: "git replace", Row: &row465, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row480},
+	{Name: "git repack", Row: &row471, Risk: 3},
+	{Name: "git replace", Row: &row471, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row60, Risk: 1},
-	{Name: "git reset", Row: &row523, Is: 0x100000, Risk: 3, Worse: worse524},
-	{Name: "git restore", Row: &row526, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse527},
-	{Name: "git rev-list", Row: &row467, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row460, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row469, Is: 0x1000000000, Risk: 3, Worse: worse470},
-	{Name: "git rm", Row: &row529, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse530},
+	{Name: "git reset", Row: &row529, Is: 0x100000, Risk: 3, Worse: worse530},
+	{Name: "git restore", Row: &row532, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse533},
+	{Name: "git rev-list", Row: &row473, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row466, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row475, Is: 0x1000000000, Risk: 3, Worse: worse476},
+	{Name: "git rm", Row: &row535, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse536},
 	{Name: "git scalar", Row: &row60},
 	{Name: "git send-email", Row: &row60, Risk: 6},
-	{Name: "git send-pack", Row: &row514},
+	{Name: "git send-pack", Row: &row520},
 	{Name: "git shell", Row: &row60},
-	{Name: "git shortlog", Row: &row467, Risk: 1},
-	{Name: "git show", Row: &row532, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row460, Risk: 1},
-	{Name: "git show-index", Row: &row507, Shows: "objects"},
-	{Name: "git show-ref", Row: &row460, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row465, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row441, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row534, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row473, Risk: 1},
+	{Name: "git show", Row: &row538, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row466, Risk: 1},
+	{Name: "git show-index", Row: &row513, Shows: "objects"},
+	{Name: "git show-ref", Row: &row466, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row471, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row447, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row540, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row467, Risk: 1},
+	{Name: "git stash list", Row: &row473, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row467, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row473, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row503, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row458, Risk: 1},
-	{Name: "git submodule", Row: &row536, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row509, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row464, Risk: 1},
+	{Name: "git submodule", Row: &row542, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row538, Risk: 1},
-	{Name: "git submodule summary", Row: &row538, Risk: 1},
+	{Name: "git submodule status", Row: &row544, Risk: 1},
+	{Name: "git submodule summary", Row: &row544, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row60, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row540, Is: 0x1000000000, Risk: 3, Worse: worse541},
-	{Name: "git symbolic-ref", Row: &row465, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse542},
-	{Name: "git tag", Row: &row544, Is: 0x100000, Risk: 1, Worse: worse545},
+	{Name: "git switch", Row: &row546, Is: 0x1000000000, Risk: 3, Worse: worse547},
+	{Name: "git symbolic-ref", Row: &row471, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse548},
+	{Name: "git tag", Row: &row550, Is: 0x100000, Risk: 1, Worse: worse551},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row465, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row465, Is: 0x100000, Risk: 3, Worse: worse546},
+	{Name: "git update-index", Row: &row471, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row471, Is: 0x100000, Risk: 3, Worse: worse552},
 	{Name: "git upload-archive", Row: &row60},
 	{Name: "git upload-pack", Row: &row60},
-	{Name: "git var", Row: &row460, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row460, Risk: 1},
-	{Name: "git verify-tag", Row: &row460, Risk: 1},
-	{Name: "git version", Row: &row460, Risk: 1},
-	{Name: "git whatchanged", Row: &row467, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row548, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row466, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row466, Risk: 1},
+	{Name: "git verify-tag", Row: &row466, Risk: 1},
+	{Name: "git version", Row: &row466, Risk: 1},
+	{Name: "git whatchanged", Row: &row473, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row554, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row550, Risk: 1},
+	{Name: "git worktree list", Row: &row556, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -7191,69 +7231,69 @@ var commands = [...]Command{
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
 	{Name: "gksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "gksudo", Is: 0x2000000000001, Risk: 7},
-	{Name: "glab", Row: &row552, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts423},
+	{Name: "glab", Row: &row558, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts429},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row554, Risk: 4},
-	{Name: "glab ci status", Row: &row554, Risk: 4},
-	{Name: "glab ci view", Row: &row554, Risk: 4},
+	{Name: "glab ci list", Row: &row560, Risk: 4},
+	{Name: "glab ci status", Row: &row560, Risk: 4},
+	{Name: "glab ci view", Row: &row560, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row554, Risk: 4},
-	{Name: "glab issue view", Row: &row554, Risk: 4},
+	{Name: "glab issue list", Row: &row560, Risk: 4},
+	{Name: "glab issue view", Row: &row560, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row554, Risk: 4},
-	{Name: "glab mr list", Row: &row554, Risk: 4},
-	{Name: "glab mr view", Row: &row554, Risk: 4},
+	{Name: "glab mr diff", Row: &row560, Risk: 4},
+	{Name: "glab mr list", Row: &row560, Risk: 4},
+	{Name: "glab mr view", Row: &row560, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row554, Risk: 4},
-	{Name: "glab release view", Row: &row554, Risk: 4},
+	{Name: "glab release list", Row: &row560, Risk: 4},
+	{Name: "glab release view", Row: &row560, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row554, Risk: 4},
+	{Name: "glab repo view", Row: &row560, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row556, Risk: 5},
+	{Name: "glow", Row: &row562, Risk: 5},
 	{Name: "gm4", Language: &language8, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts21},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language8, Is: 0x2000},
-	{Name: "go", Row: &row558, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
+	{Name: "go", Row: &row564, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
 	{Name: "go bug", Row: &row42},
-	{Name: "go build", Row: &row560, Is: 0x2000000000, Risk: 2, Worse: worse561},
-	{Name: "go clean", Row: &row563, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row565, Risk: 1, Worse: worse566},
-	{Name: "go env", Row: &row568, Is: 0x100040, Risk: 1, Worse: worse569},
-	{Name: "go fix", Row: &row571, Risk: 3},
-	{Name: "go fmt", Row: &row573, Inspector: "formatter", Risk: 3},
-	{Name: "go generate", Row: &row574, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row560, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row566, Is: 0x2000000000, Risk: 2, Worse: worse567},
+	{Name: "go clean", Row: &row569, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row571, Risk: 1, Worse: worse572},
+	{Name: "go env", Row: &row574, Is: 0x100040, Risk: 1, Worse: worse575},
+	{Name: "go fix", Row: &row577, Risk: 3},
+	{Name: "go fmt", Row: &row579, Inspector: "formatter", Risk: 3},
+	{Name: "go generate", Row: &row580, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row566, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row560, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row576, Is: 0x40, Risk: 1, Worse: worse566},
-	{Name: "go mod", Row: &row578, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row566, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row582, Is: 0x40, Risk: 1, Worse: worse572},
+	{Name: "go mod", Row: &row584, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse579},
+	{Name: "go mod graph", Risk: 1, Worse: worse585},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse579},
-	{Name: "go mod why", Risk: 1, Worse: worse579},
-	{Name: "go run", Row: &row571, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse585},
+	{Name: "go mod why", Risk: 1, Worse: worse585},
+	{Name: "go run", Row: &row577, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row42},
-	{Name: "go test", Row: &row580, Is: 0x2000000000, Risk: 2, Worse: worse561},
+	{Name: "go test", Row: &row586, Is: 0x2000000000, Risk: 2, Worse: worse567},
 	{Name: "go tool", Row: &row60, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row582, Risk: 1},
-	{Name: "go tool cover", Row: &row584, Risk: 1},
-	{Name: "go tool nm", Row: &row582, Risk: 1},
-	{Name: "go tool objdump", Row: &row582, Risk: 1},
-	{Name: "go version", Row: &row586, Risk: 1},
-	{Name: "go vet", Row: &row571, Is: 0x2000000000, Risk: 2, Worse: worse561},
-	{Name: "go work", Row: &row588, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row590, Risk: 1, Worse: worse591},
-	{Name: "gofumpt", Row: &row593, Risk: 2, Worse: worse109},
+	{Name: "go tool addr2line", Row: &row588, Risk: 1},
+	{Name: "go tool cover", Row: &row590, Risk: 1},
+	{Name: "go tool nm", Row: &row588, Risk: 1},
+	{Name: "go tool objdump", Row: &row588, Risk: 1},
+	{Name: "go version", Row: &row592, Risk: 1},
+	{Name: "go vet", Row: &row577, Is: 0x2000000000, Risk: 2, Worse: worse567},
+	{Name: "go work", Row: &row594, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row596, Risk: 1, Worse: worse597},
+	{Name: "gofumpt", Row: &row599, Risk: 2, Worse: worse109},
 	{Name: "gog", Destroys: acts21},
 	{Name: "gogcli", Destroys: acts21},
-	{Name: "goimports", Row: &row593, Risk: 2, Worse: worse109},
+	{Name: "goimports", Row: &row599, Risk: 2, Worse: worse109},
 	{Name: "golang-migrate", Destroys: acts55},
-	{Name: "golangci-lint", Row: &row595, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
+	{Name: "golangci-lint", Row: &row601, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse92, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row49, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -7268,23 +7308,23 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts59},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row372},
+	{Name: "gosec", Row: &row378},
 	{Name: "gosh", Language: &language8},
-	{Name: "gosu", Wrapper: &wrapper596, Is: 0x1},
-	{Name: "gotestsum", Row: &row598, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row600, Risk: 2, Worse: worse92},
+	{Name: "gosu", Wrapper: &wrapper602, Is: 0x1},
+	{Name: "gotestsum", Row: &row604, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row606, Risk: 2, Worse: worse92},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language8},
-	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "gpg", Row: &row602, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts187},
+	{Name: "gpg", Row: &row608, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language8},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row604, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts605},
+	{Name: "gradle", Row: &row610, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts611},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graftcp", Wrapper: &wrapper12},
 	{Name: "graphqurl", Is: 0x20000000},
@@ -7294,15 +7334,15 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row147},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row607, Risk: 5},
+	{Name: "gron", Row: &row613, Risk: 5},
 	{Name: "groovy", Language: &language8, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language8},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts187},
+	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts187},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts375},
+	{Name: "grpcurl", Destroys: acts381},
 	{Name: "grub-install", Destroys: acts90},
 	{Name: "grunt", Row: &row89, Is: 0x2000000018},
 	{Name: "gsettings", Destroys: acts111},
@@ -7310,30 +7350,30 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language8},
 	{Name: "gsutil", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts114, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options418},
-	{Name: "gsutil mv", Transfer: &options418},
-	{Name: "gsutil rsync", Transfer: &options418},
+	{Name: "gsutil cp", Transfer: &options424},
+	{Name: "gsutil mv", Transfer: &options424},
+	{Name: "gsutil rsync", Transfer: &options424},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language8, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts33},
 	{Name: "gulp", Row: &row89, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row609, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "gvim", Row: &row220},
+	{Name: "gunzip", Row: &row615, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gvim", Row: &row224},
 	{Name: "gzcat", Row: &row147},
-	{Name: "gzip", Row: &row609, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "hadolint", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "halt", Risk: 6, Destroys: acts610},
+	{Name: "gzip", Row: &row615, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "hadolint", Row: &row225, Risk: 2, Worse: worse92},
+	{Name: "halt", Risk: 6, Destroys: acts616},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
-	{Name: "hardhat", Row: &row612, Is: 0x2000080010, Parent: true},
+	{Name: "hardhat", Row: &row618, Is: 0x2000080010, Parent: true},
 	{Name: "hardhat compile", Risk: 2},
 	{Name: "hardhat test", Risk: 2},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts613},
-	{Name: "hatch", Row: &row615, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts395},
+	{Name: "hasura", Destroys: acts619},
+	{Name: "hatch", Row: &row621, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts401},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -7344,97 +7384,97 @@ var commands = [...]Command{
 	{Name: "hatch run types", Risk: 2},
 	{Name: "hatch run typing", Risk: 2},
 	{Name: "hatch test", Risk: 2},
-	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts199},
+	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts203},
 	{Name: "hdiutil", Destroys: acts52},
 	{Name: "hdparm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "head", Row: &row617, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row623, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper12},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper619},
+	{Name: "heft exec", Wrapper: &wrapper625},
 	{Name: "heimdall", Destroys: acts90},
-	{Name: "helix", Row: &row220},
-	{Name: "helm", Row: &row621, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts622},
-	{Name: "helm create", Row: &row623},
-	{Name: "helm delete", Row: &row623, Risk: 6},
-	{Name: "helm dependency", Row: &row625, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row625, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row625, Risk: 4},
-	{Name: "helm install", Row: &row623},
-	{Name: "helm lint", Row: &row625, Risk: 4},
-	{Name: "helm list", Row: &row625, Risk: 4},
-	{Name: "helm ls", Row: &row625, Risk: 4},
-	{Name: "helm package", Row: &row625},
-	{Name: "helm plugin", Row: &row623, Is: 0x200000},
-	{Name: "helm pull", Row: &row625},
-	{Name: "helm push", Row: &row623},
-	{Name: "helm registry", Row: &row623},
-	{Name: "helm repo", Row: &row623, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row623, Risk: 6},
+	{Name: "helix", Row: &row224},
+	{Name: "helm", Row: &row627, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts628},
+	{Name: "helm create", Row: &row629},
+	{Name: "helm delete", Row: &row629, Risk: 6},
+	{Name: "helm dependency", Row: &row631, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row631, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row631, Risk: 4},
+	{Name: "helm install", Row: &row629},
+	{Name: "helm lint", Row: &row631, Risk: 4},
+	{Name: "helm list", Row: &row631, Risk: 4},
+	{Name: "helm ls", Row: &row631, Risk: 4},
+	{Name: "helm package", Row: &row631},
+	{Name: "helm plugin", Row: &row629, Is: 0x200000},
+	{Name: "helm pull", Row: &row631},
+	{Name: "helm push", Row: &row629},
+	{Name: "helm registry", Row: &row629},
+	{Name: "helm repo", Row: &row629, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row629, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row625, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row625, Risk: 4},
-	{Name: "helm template", Row: &row625, Risk: 4},
-	{Name: "helm test", Row: &row623},
+	{Name: "helm show", Row: &row631, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row631, Risk: 4},
+	{Name: "helm template", Row: &row631, Risk: 4},
+	{Name: "helm test", Row: &row629},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row623, Risk: 6},
-	{Name: "helm upgrade", Row: &row623},
+	{Name: "helm uninstall", Row: &row629, Risk: 6},
+	{Name: "helm upgrade", Row: &row629},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts622},
+	{Name: "helmfile", Destroys: acts628},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row400, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts626},
-	{Name: "heroku addons", Row: &row628, Risk: 4},
-	{Name: "heroku apps", Row: &row628, Risk: 4},
-	{Name: "heroku domains", Row: &row628, Risk: 4},
-	{Name: "heroku logs", Row: &row628, Risk: 4},
-	{Name: "heroku ps", Row: &row628, Risk: 4},
-	{Name: "heroku releases", Row: &row628, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper630, Is: 0x2},
-	{Name: "heroku status", Row: &row628, Risk: 4},
+	{Name: "heroku", Row: &row406, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts632},
+	{Name: "heroku addons", Row: &row634, Risk: 4},
+	{Name: "heroku apps", Row: &row634, Risk: 4},
+	{Name: "heroku domains", Row: &row634, Risk: 4},
+	{Name: "heroku logs", Row: &row634, Risk: 4},
+	{Name: "heroku ps", Row: &row634, Risk: 4},
+	{Name: "heroku releases", Row: &row634, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper636, Is: 0x2},
+	{Name: "heroku status", Row: &row634, Risk: 4},
 	{Name: "hex", Destroys: acts157},
-	{Name: "hexdump", Row: &row632, Risk: 1},
-	{Name: "hexyl", Row: &row634},
+	{Name: "hexdump", Row: &row638, Risk: 1},
+	{Name: "hexyl", Row: &row640},
 	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts150},
-	{Name: "hhvm", Language: &language636},
+	{Name: "hhvm", Language: &language642},
 	{Name: "himalaya", Destroys: acts21},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse637, Destroys: acts638},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse643, Destroys: acts644},
 	{Name: "hive", Row: &row106, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row640, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse641},
+	{Name: "hostname", Row: &row646, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse647},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
-	{Name: "httpie", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
-	{Name: "https", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
-	{Name: "hub", Arity: 2, Destroys: acts423, Like: "gh"},
-	{Name: "hugo", Row: &row646, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Row: &row649, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts650},
+	{Name: "httpie", Row: &row649, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts650},
+	{Name: "https", Row: &row649, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts650},
+	{Name: "hub", Arity: 2, Destroys: acts429, Like: "gh"},
+	{Name: "hugo", Row: &row652, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language8},
 	{Name: "hurl", Is: 0x20000000, Destroys: acts120},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hwatch", Is: 0x4},
-	{Name: "hx", Row: &row220},
+	{Name: "hx", Row: &row224},
 	{Name: "hy", Language: &language113},
-	{Name: "hyperfine", Wrapper: &wrapper648},
-	{Name: "i386", Wrapper: &wrapper650},
+	{Name: "hyperfine", Wrapper: &wrapper654},
+	{Name: "i386", Wrapper: &wrapper656},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts203, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options85},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row49, Is: 0x200},
 	{Name: "icecc", Wrapper: &wrapper12},
-	{Name: "iconv", Row: &row652, Risk: 1},
+	{Name: "iconv", Row: &row658, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language8},
 	{Name: "ifconfig", Risk: 1, Worse: worse134},
-	{Name: "ifdown", Destroys: acts363},
+	{Name: "ifdown", Destroys: acts369},
 	{Name: "ifelse", Is: 0x4},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper12},
@@ -7443,16 +7483,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts16},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts9},
-	{Name: "incus exec", Wrapper: &wrapper654},
+	{Name: "incus exec", Wrapper: &wrapper660},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper656},
-	{Name: "influx", Row: &row243, Is: 0x14100000, Risk: 5, Worse: worse252, Destroys: acts206},
-	{Name: "influxd", Destroys: acts206},
-	{Name: "info", Row: &row658, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper662},
+	{Name: "influx", Row: &row247, Is: 0x14100000, Risk: 5, Worse: worse256, Destroys: acts210},
+	{Name: "influxd", Destroys: acts210},
+	{Name: "info", Row: &row664, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts409},
+	{Name: "initctl", Destroys: acts415},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row660, Inspector: "mode", Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row666, Inspector: "mode", Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper12},
 	{Name: "interpreter", Is: 0x100000000},
@@ -7461,9 +7501,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row123, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper662},
+	{Name: "ionice", Wrapper: &wrapper668},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row664, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row670, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -7493,7 +7533,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper665},
+	{Name: "ip netns exec", Wrapper: &wrapper671},
 	{Name: "ip r", Risk: 1, Worse: worse134, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -7513,17 +7553,17 @@ var commands = [...]Command{
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts363},
-	{Name: "ipa", Destroys: acts183},
+	{Name: "ip6tables", Destroys: acts369},
+	{Name: "ipa", Destroys: acts187},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row106},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options85},
-	{Name: "ipset", Destroys: acts363},
-	{Name: "iptables", Is: 0x100000, Destroys: acts363},
+	{Name: "ipset", Destroys: acts369},
+	{Name: "iptables", Is: 0x100000, Destroys: acts369},
 	{Name: "ipython", Language: &language113, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language667, Is: 0x100000},
+	{Name: "irb", Language: &language673, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
 	{Name: "isort", Row: &row91, Inspector: "formatter", Is: 0x80000, Risk: 3},
@@ -7534,35 +7574,35 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language8},
-	{Name: "jar", Row: &row669, Inspector: "archiver", Is: 0x200, Archive: &archive670},
+	{Name: "jar", Row: &row675, Inspector: "archiver", Is: 0x200, Archive: &archive676},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row672},
-	{Name: "java", Row: &row674, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row676, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row674, Is: 0x200},
+	{Name: "jasmine", Row: &row678},
+	{Name: "java", Row: &row680, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row682, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row680, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language678, Is: 0x100400},
+	{Name: "jbang", Language: &language684, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row680, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row682, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row686, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row688, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language8},
 	{Name: "jira", Destroys: acts16},
 	{Name: "jiti", Language: &language8},
 	{Name: "jj", Arity: 2, Destroys: acts150},
-	{Name: "jless", Row: &row684, Risk: 5},
+	{Name: "jless", Row: &row690, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row220},
-	{Name: "join", Row: &row686, Risk: 1},
-	{Name: "journalctl", Row: &row688, Risk: 1, Worse: worse689, Destroys: acts690},
+	{Name: "joe", Row: &row224},
+	{Name: "join", Row: &row692, Risk: 1},
+	{Name: "journalctl", Row: &row694, Risk: 1, Worse: worse695, Destroys: acts696},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language8},
-	{Name: "jsdoc", Row: &row692, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row674, Language: &language8, Is: 0x200},
+	{Name: "jsdoc", Row: &row698, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row680, Language: &language8, Is: 0x200},
 	{Name: "jsr", Destroys: acts132},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language8, Arity: 2, Risk: 5},
@@ -7571,39 +7611,39 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row694, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "just", Row: &row700, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
 	{Name: "jython", Language: &language113},
 	{Name: "k3d", Row: &row28, Destroys: acts41},
-	{Name: "k3s", Destroys: acts695},
+	{Name: "k3s", Destroys: acts701},
 	{Name: "k9s", Row: &row28},
-	{Name: "kadmin", Destroys: acts183},
-	{Name: "kafka-delete-records", Destroys: acts696},
-	{Name: "kafka-delete-records.sh", Destroys: acts696},
-	{Name: "kafka-topics", Destroys: acts696},
-	{Name: "kafka-topics.sh", Destroys: acts696},
-	{Name: "kak", Row: &row220},
+	{Name: "kadmin", Destroys: acts187},
+	{Name: "kafka-delete-records", Destroys: acts702},
+	{Name: "kafka-delete-records.sh", Destroys: acts702},
+	{Name: "kafka-topics", Destroys: acts702},
+	{Name: "kafka-topics.sh", Destroys: acts702},
+	{Name: "kak", Row: &row224},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row42, Destroys: acts696},
+	{Name: "kcat", Row: &row42, Destroys: acts702},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row106},
-	{Name: "kdb5_util", Destroys: acts183},
+	{Name: "kdb5_util", Destroys: acts187},
 	{Name: "kdesu", Is: 0x2000000000001, Risk: 7},
 	{Name: "kdesudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "keep-one-running", Is: 0x4},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts610},
+	{Name: "kexec", Destroys: acts616},
 	{Name: "kextload", Risk: 7},
 	{Name: "kextunload", Risk: 7},
 	{Name: "kextutil", Risk: 7},
 	{Name: "keyring", Row: &row133, Is: 0x100000, Destroys: acts22},
-	{Name: "keystone", Destroys: acts301},
+	{Name: "keystone", Destroys: acts305},
 	{Name: "keytool", Destroys: acts22},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts393},
-	{Name: "kill-port", Destroys: acts393},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts393},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts393},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts399},
+	{Name: "kill-port", Destroys: acts399},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts399},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts399},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7614,9 +7654,9 @@ var commands = [...]Command{
 	{Name: "kitty", Is: 0x4},
 	{Name: "kldload", Risk: 7},
 	{Name: "kldunload", Risk: 7},
-	{Name: "kmod", Risk: 5, Worse: worse697},
-	{Name: "kmutil", Risk: 5, Worse: worse697},
-	{Name: "knex", Arity: 2, Destroys: acts698},
+	{Name: "kmod", Risk: 5, Worse: worse703},
+	{Name: "kmutil", Risk: 5, Worse: worse703},
+	{Name: "knex", Arity: 2, Destroys: acts704},
 	{Name: "knife", Row: &row28, Destroys: acts30},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts59},
@@ -7625,9 +7665,9 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts57},
 	{Name: "kops", Destroys: acts41},
-	{Name: "kotlin", Row: &row674, Language: &language8, Is: 0x600},
+	{Name: "kotlin", Row: &row680, Language: &language8, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row700, Language: &language702, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row706, Language: &language708, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
@@ -7635,17 +7675,17 @@ var commands = [...]Command{
 	{Name: "ksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts41},
-	{Name: "kubectl", Row: &row704, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts695},
-	{Name: "kubectl annotate", Row: &row706, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse709},
-	{Name: "kubectl apply", Row: &row706, Risk: 5},
-	{Name: "kubectl attach", Row: &row706, Risk: 5},
-	{Name: "kubectl auth", Row: &row708, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row706, Risk: 5},
-	{Name: "kubectl certificate", Row: &row623},
-	{Name: "kubectl cluster-info", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl config", Row: &row708, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row710, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts701},
+	{Name: "kubectl annotate", Row: &row712, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse715},
+	{Name: "kubectl apply", Row: &row712, Risk: 5},
+	{Name: "kubectl attach", Row: &row712, Risk: 5},
+	{Name: "kubectl auth", Row: &row714, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row712, Risk: 5},
+	{Name: "kubectl certificate", Row: &row629},
+	{Name: "kubectl cluster-info", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl config", Row: &row714, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row71},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -7654,63 +7694,63 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row71},
 	{Name: "kubectl config set-credentials", Row: &row71},
 	{Name: "kubectl config use-context", Row: &row71},
-	{Name: "kubectl config view", Risk: 1, Worse: worse710},
-	{Name: "kubectl cordon", Row: &row706, Risk: 5},
-	{Name: "kubectl cp", Row: &row623, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row706, Risk: 5},
-	{Name: "kubectl debug", Row: &row706, Risk: 5},
-	{Name: "kubectl delete", Row: &row623, Risk: 6},
-	{Name: "kubectl describe", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl diff", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl drain", Row: &row623, Risk: 6},
-	{Name: "kubectl edit", Row: &row706, Risk: 5},
-	{Name: "kubectl events", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl config view", Risk: 1, Worse: worse716},
+	{Name: "kubectl cordon", Row: &row712, Risk: 5},
+	{Name: "kubectl cp", Row: &row629, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row712, Risk: 5},
+	{Name: "kubectl debug", Row: &row712, Risk: 5},
+	{Name: "kubectl delete", Row: &row629, Risk: 6},
+	{Name: "kubectl describe", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl diff", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl drain", Row: &row629, Risk: 6},
+	{Name: "kubectl edit", Row: &row712, Risk: 5},
+	{Name: "kubectl events", Row: &row714, Risk: 4, Worse: worse715},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper712, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl expose", Row: &row706, Risk: 5},
-	{Name: "kubectl get", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl exec", Wrapper: &wrapper718, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl expose", Row: &row712, Risk: 5},
+	{Name: "kubectl get", Row: &row714, Risk: 4, Worse: worse715},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row623, Is: 0x10},
-	{Name: "kubectl label", Row: &row706, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row629, Is: 0x10},
+	{Name: "kubectl label", Row: &row712, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl patch", Row: &row706, Risk: 5},
-	{Name: "kubectl plugin", Row: &row623},
-	{Name: "kubectl port-forward", Row: &row623, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row623, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row623, Risk: 6},
-	{Name: "kubectl rollout", Row: &row708, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl patch", Row: &row712, Risk: 5},
+	{Name: "kubectl plugin", Row: &row629},
+	{Name: "kubectl port-forward", Row: &row629, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row629, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row629, Risk: 6},
+	{Name: "kubectl rollout", Row: &row714, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper712},
-	{Name: "kubectl run", Row: &row706, Risk: 5},
-	{Name: "kubectl scale", Row: &row706, Risk: 5},
-	{Name: "kubectl set", Row: &row706, Risk: 5},
-	{Name: "kubectl taint", Row: &row706, Risk: 5},
-	{Name: "kubectl top", Row: &row708, Arity: 3, Risk: 4, Worse: worse709},
-	{Name: "kubectl uncordon", Row: &row706, Risk: 5},
-	{Name: "kubectl version", Row: &row708, Risk: 4, Worse: worse709},
-	{Name: "kubectl wait", Row: &row708, Risk: 4, Worse: worse709},
+	{Name: "kubectl rsh", Wrapper: &wrapper718},
+	{Name: "kubectl run", Row: &row712, Risk: 5},
+	{Name: "kubectl scale", Row: &row712, Risk: 5},
+	{Name: "kubectl set", Row: &row712, Risk: 5},
+	{Name: "kubectl taint", Row: &row712, Risk: 5},
+	{Name: "kubectl top", Row: &row714, Arity: 3, Risk: 4, Worse: worse715},
+	{Name: "kubectl uncordon", Row: &row712, Risk: 5},
+	{Name: "kubectl version", Row: &row714, Risk: 4, Worse: worse715},
+	{Name: "kubectl wait", Row: &row714, Risk: 4, Worse: worse715},
 	{Name: "kustomize", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts111},
-	{Name: "last", Row: &row714, Risk: 1},
-	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts409},
-	{Name: "lb4", Destroys: acts301},
+	{Name: "last", Row: &row720, Risk: 1},
+	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts415},
+	{Name: "lb4", Destroys: acts305},
 	{Name: "lckdo", Is: 0x4},
 	{Name: "ld", Row: &row152, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper716, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper722, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts183},
-	{Name: "ldapmodify", Destroys: acts183},
+	{Name: "ldapdelete", Destroys: acts187},
+	{Name: "ldapmodify", Destroys: acts187},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row718},
-	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts605},
+	{Name: "ldd", Row: &row724},
+	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts611},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
@@ -7718,8 +7758,8 @@ var commands = [...]Command{
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
 	{Name: "lerna", Row: &row89, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts59},
-	{Name: "lerna exec", Wrapper: &wrapper619, Risk: 5},
-	{Name: "less", Row: &row720, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper625, Risk: 5},
+	{Name: "less", Row: &row726, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
@@ -7732,18 +7772,18 @@ var commands = [...]Command{
 	{Name: "linear", Destroys: acts16},
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts41},
-	{Name: "links", Row: &row221, Risk: 4},
-	{Name: "linode", Destroys: acts199},
-	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts199},
+	{Name: "links", Row: &row225, Risk: 4},
+	{Name: "linode", Destroys: acts203},
+	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts203},
 	{Name: "lint-staged", Row: &row89, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper650},
-	{Name: "linux64", Wrapper: &wrapper650},
-	{Name: "liquibase", Destroys: acts721},
-	{Name: "litecli", Row: &row723, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper656},
+	{Name: "linux64", Wrapper: &wrapper656},
+	{Name: "liquibase", Destroys: acts727},
+	{Name: "litecli", Row: &row729, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row106},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row49, Is: 0x200},
-	{Name: "lldb", Row: &row106, Wrapper: &wrapper182, Is: 0x20000},
+	{Name: "lldb", Row: &row106, Wrapper: &wrapper186, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -7752,132 +7792,132 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row725, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row731, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row42},
-	{Name: "locate", Row: &row727, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row733, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper12},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts728},
+	{Name: "logrotate", Destroys: acts734},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language8},
-	{Name: "look", Row: &row730, Risk: 1},
+	{Name: "look", Row: &row736, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts90},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row300, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row304, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row300, Risk: 1},
+	{Name: "lsd", Row: &row304, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row732, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row734, Risk: 1},
-	{Name: "lsusb", Row: &row736, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper738, Is: 0x20000},
-	{Name: "lua", Language: &language384, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "lsof", Row: &row738, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row740, Risk: 1},
+	{Name: "lsusb", Row: &row742, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper744, Is: 0x20000},
+	{Name: "lua", Language: &language390, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
-	{Name: "luajit", Language: &language384, Arity: 2},
+	{Name: "luajit", Language: &language390, Arity: 2},
 	{Name: "luarocks", Row: &row141, Is: 0x100000, Destroys: acts157},
-	{Name: "lv", Row: &row740},
+	{Name: "lv", Row: &row746},
 	{Name: "lvextend", Destroys: acts90},
 	{Name: "lvreduce", Destroys: acts90},
 	{Name: "lvremove", Is: 0x4000000000, Destroys: acts90},
 	{Name: "lxc", Is: 0x2, Destroys: acts9},
-	{Name: "lxc exec", Wrapper: &wrapper654},
+	{Name: "lxc exec", Wrapper: &wrapper660},
 	{Name: "lxc-attach", Is: 0x4},
 	{Name: "lxqt-sudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxsudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
-	{Name: "lynx", Row: &row221, Risk: 4},
-	{Name: "lz4", Row: &row742},
+	{Name: "lynx", Row: &row225, Risk: 4},
+	{Name: "lz4", Row: &row748},
 	{Name: "lz4cat", Row: &row147},
 	{Name: "lzcat", Row: &row147},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row147},
-	{Name: "lzma", Row: &row744},
+	{Name: "lzma", Row: &row750},
 	{Name: "m4", Language: &language8, Is: 0x106000},
-	{Name: "mac2unix", Row: &row343},
+	{Name: "mac2unix", Row: &row347},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper654},
+	{Name: "machinectl shell", Wrapper: &wrapper660},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row123, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "mailsend", Destroys: acts21},
 	{Name: "mailx", Row: &row42, Is: 0x28000000000, Destroys: acts21},
-	{Name: "make", Row: &row746, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row752, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row748, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts307},
+	{Name: "man", Row: &row754, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts311},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper12},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts749},
+	{Name: "mariadb-admin", Destroys: acts755},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row751, Is: 0x80000, Risk: 2, Worse: worse752},
-	{Name: "markdownlint-cli2", Row: &row751, Is: 0x80000, Risk: 2, Worse: worse752},
+	{Name: "markdownlint", Row: &row757, Is: 0x80000, Risk: 2, Worse: worse758},
+	{Name: "markdownlint-cli2", Row: &row757, Is: 0x80000, Risk: 2, Worse: worse758},
 	{Name: "masscan", Row: &row106},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language8},
 	{Name: "matrix-commander", Destroys: acts16},
 	{Name: "mattermost", Destroys: acts16},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts395},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts401},
 	{Name: "maxima", Language: &language8},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts753, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts759, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options84},
 	{Name: "mc mirror", Transfer: &options84},
 	{Name: "mc mv", Transfer: &options84},
-	{Name: "mcedit", Row: &row220},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts753, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row224},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts759, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options84},
 	{Name: "mcli mirror", Transfer: &options84},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row755, Risk: 1},
-	{Name: "md5sum", Row: &row757, Risk: 1},
+	{Name: "md5", Row: &row761, Risk: 1},
+	{Name: "md5sum", Row: &row763, Risk: 1},
 	{Name: "mdadm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mdbook", Row: &row759, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row765, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row147},
-	{Name: "medusa", Destroys: acts301},
+	{Name: "medusa", Destroys: acts305},
 	{Name: "melos", Arity: 2},
 	{Name: "memusage", Is: 0x4},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row761, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse762},
+	{Name: "meson", Row: &row767, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse768},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper619},
+	{Name: "meta exec", Wrapper: &wrapper625},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts199},
-	{Name: "micro", Row: &row220},
-	{Name: "microk8s.kubectl", Destroys: acts695},
+	{Name: "metal", Destroys: acts203},
+	{Name: "micro", Row: &row224},
+	{Name: "microk8s.kubectl", Destroys: acts701},
 	{Name: "micropython", Language: &language113},
 	{Name: "migrate", Arity: 2, Destroys: acts55},
-	{Name: "mikro-orm", Destroys: acts763},
+	{Name: "mikro-orm", Destroys: acts769},
 	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts30},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row28, Destroys: acts41},
-	{Name: "minikube ssh", Wrapper: &wrapper765},
+	{Name: "minikube ssh", Wrapper: &wrapper771},
 	{Name: "minitest", Row: &row116, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts33},
-	{Name: "mise exec", Wrapper: &wrapper767, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper773, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper767, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper773, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper767},
+	{Name: "mise x", Wrapper: &wrapper773},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row769, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts770},
+	{Name: "mix", Row: &row775, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts776},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -7891,37 +7931,39 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row772, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row774, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row778, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row780, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdocs build", Risk: 2},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
+	{Name: "mkdocs serve", Risk: 2},
 	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mkfifo", Row: &row772, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row778, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts90},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts90},
-	{Name: "mknod", Row: &row772, Is: 0x20},
+	{Name: "mknod", Row: &row778, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "mktemp", Row: &row776, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row727},
-	{Name: "mlr", Row: &row412, Risk: 5},
+	{Name: "mktemp", Row: &row782, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row733},
+	{Name: "mlr", Row: &row418, Risk: 5},
 	{Name: "mmctl", Destroys: acts16},
 	{Name: "mocha", Row: &row64, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts777},
-	{Name: "mongodump", Row: &row779},
-	{Name: "mongorestore", Destroys: acts780},
-	{Name: "mongosh", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Destroys: acts777},
-	{Name: "monit", Destroys: acts409},
+	{Name: "mongo", Row: &row247, Is: 0x10100000, Risk: 5, Worse: worse256, Destroys: acts783},
+	{Name: "mongodump", Row: &row785},
+	{Name: "mongorestore", Destroys: acts786},
+	{Name: "mongosh", Row: &row247, Is: 0x10100000, Risk: 5, Worse: worse256, Destroys: acts783},
+	{Name: "monit", Destroys: acts415},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row720, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper782, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row726, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper788, Is: 0x400000, Risk: 4},
 	{Name: "mosh-server", Is: 0x4},
 	{Name: "mosquitto_pub", Row: &row42},
-	{Name: "most", Row: &row720, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row726, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -7929,47 +7971,47 @@ var commands = [...]Command{
 	{Name: "msbuild", Is: 0x2000000208},
 	{Name: "mshta", Row: &row60},
 	{Name: "msmtp", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mtr", Row: &row784, Inspector: "lookup", Risk: 4},
+	{Name: "mtr", Row: &row790, Inspector: "lookup", Risk: 4},
 	{Name: "mullvad-exclude", Wrapper: &wrapper12},
 	{Name: "multipass", Is: 0x2, Destroys: acts9},
-	{Name: "multipass exec", Wrapper: &wrapper654},
+	{Name: "multipass exec", Wrapper: &wrapper660},
 	{Name: "multitime", Is: 0x4},
 	{Name: "mutt", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mv", Row: &row785, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts786, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row788, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts605},
-	{Name: "mycli", Row: &row723, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row789, Is: 0x80208, Risk: 2, Worse: worse92},
-	{Name: "mysql", Row: &row791, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts780},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts749},
-	{Name: "mysqldump", Row: &row779, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts780},
+	{Name: "mv", Row: &row791, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts792, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row794, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts611},
+	{Name: "mycli", Row: &row729, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row795, Is: 0x80208, Risk: 2, Worse: worse92},
+	{Name: "mysql", Row: &row797, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts786},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts755},
+	{Name: "mysqldump", Row: &row785, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts786},
 	{Name: "mysqlsh", Row: &row106, Is: 0x4100000},
-	{Name: "nano", Row: &row220},
+	{Name: "nano", Row: &row224},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row793, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts696},
-	{Name: "nc", Row: &row795, Is: 0x4028000400000, Risk: 4},
+	{Name: "nasm", Row: &row799, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts702},
+	{Name: "nc", Row: &row801, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row795, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row801, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts21},
-	{Name: "neon", Destroys: acts796},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts796},
-	{Name: "nest", Row: &row612, Is: 0x2000080010, Parent: true},
+	{Name: "neon", Destroys: acts802},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts802},
+	{Name: "nest", Row: &row618, Is: 0x2000080010, Parent: true},
 	{Name: "nest build", Risk: 2},
-	{Name: "net", Destroys: acts183},
-	{Name: "netcat", Row: &row795, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts797, Recursive: []string{"*"}},
+	{Name: "net", Destroys: acts187},
+	{Name: "netcat", Row: &row801, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts803, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options85},
-	{Name: "netlify dev:exec", Wrapper: &wrapper799},
-	{Name: "netplan", Destroys: acts363},
-	{Name: "netsh", Destroys: acts363},
+	{Name: "netlify dev:exec", Wrapper: &wrapper805},
+	{Name: "netplan", Destroys: acts369},
+	{Name: "netsh", Destroys: acts369},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts363},
+	{Name: "networksetup", Destroys: acts369},
 	{Name: "neverest", Destroys: acts21},
 	{Name: "newfs*", Destroys: acts90},
 	{Name: "newgrp", Is: 0x1},
@@ -7983,50 +8025,51 @@ var commands = [...]Command{
 	{Name: "next dev", Risk: 2},
 	{Name: "next lint", Risk: 2},
 	{Name: "next start", Risk: 2},
+	{Name: "next typegen", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts363},
-	{Name: "ng", Row: &row801, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts369},
+	{Name: "ng", Row: &row807, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row42, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper803, Is: 0x800000000000000},
+	{Name: "nice", Wrapper: &wrapper809, Is: 0x800000000000000},
 	{Name: "nim", Language: &language8, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row141},
-	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse762},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts804},
+	{Name: "ninja", Row: &row123, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse768},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts810},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts804},
+	{Name: "nix-collect-garbage", Destroys: acts810},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts804},
-	{Name: "nl", Row: &row806, Risk: 1},
-	{Name: "nm", Row: &row808, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts810},
+	{Name: "nl", Row: &row812, Risk: 1},
+	{Name: "nm", Row: &row814, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row106, Risk: 4},
-	{Name: "nmcli", Destroys: acts363},
+	{Name: "nmcli", Destroys: acts369},
 	{Name: "nocache", Wrapper: &wrapper12},
-	{Name: "nocorrect", Wrapper: &wrapper176},
-	{Name: "node", Language: &language810, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "nocorrect", Wrapper: &wrapper180},
+	{Name: "node", Language: &language816, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row89, Wrapper: &wrapper812},
+	{Name: "nodemon", Row: &row89, Wrapper: &wrapper818},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper51},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper176},
-	{Name: "nohup", Wrapper: &wrapper814, Is: 0x802000000000000},
+	{Name: "noglob", Wrapper: &wrapper180},
+	{Name: "nohup", Wrapper: &wrapper820, Is: 0x802000000000000},
 	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts110},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
@@ -8034,113 +8077,113 @@ var commands = [...]Command{
 	{Name: "noti", Wrapper: &wrapper12},
 	{Name: "notify-slack", Destroys: acts16},
 	{Name: "notmuch", Destroys: acts21},
-	{Name: "now", Destroys: acts815},
-	{Name: "nox", Row: &row817, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse818},
-	{Name: "np", Destroys: acts819},
-	{Name: "npm", Row: &row821, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
+	{Name: "now", Destroys: acts821},
+	{Name: "nox", Row: &row823, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse824},
+	{Name: "np", Destroys: acts825},
+	{Name: "npm", Row: &row827, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts132},
 	{Name: "npm access", Row: &row133, Risk: 6},
-	{Name: "npm add", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm add", Row: &row829, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm adduser", Row: &row133},
-	{Name: "npm audit", Row: &row823, Is: 0x100000, Risk: 4, Worse: worse824},
-	{Name: "npm bin", Row: &row826, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row828, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row829},
-	{Name: "npm c edit", Row: &row829},
+	{Name: "npm audit", Row: &row829, Is: 0x100000, Risk: 4, Worse: worse830},
+	{Name: "npm bin", Row: &row832, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row834, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row835},
+	{Name: "npm c edit", Row: &row835},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row829},
+	{Name: "npm c set", Row: &row835},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row823, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row823},
+	{Name: "npm ci", Row: &row829, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row829},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row828, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row829},
-	{Name: "npm config edit", Row: &row829},
-	{Name: "npm config fix", Row: &row829},
+	{Name: "npm config", Row: &row834, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row835},
+	{Name: "npm config edit", Row: &row835},
+	{Name: "npm config fix", Row: &row835},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row829},
+	{Name: "npm config set", Row: &row835},
 	{Name: "npm create", Row: &row133, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse134},
-	{Name: "npm dedupe", Row: &row823, Risk: 4, Worse: worse134},
+	{Name: "npm dedupe", Row: &row829, Risk: 4, Worse: worse134},
 	{Name: "npm deprecate", Row: &row133, Risk: 6},
 	{Name: "npm dist-tag", Row: &row133, Risk: 6},
-	{Name: "npm doctor", Row: &row826, Risk: 4},
+	{Name: "npm doctor", Row: &row832, Risk: 4},
 	{Name: "npm edit", Row: &row133},
 	{Name: "npm exec", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row826, Risk: 1},
+	{Name: "npm explain", Row: &row832, Risk: 1},
 	{Name: "npm explore", Row: &row133},
-	{Name: "npm fund", Row: &row826, Risk: 1, Worse: worse830},
-	{Name: "npm get", Row: &row826, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row826, Risk: 1},
+	{Name: "npm fund", Row: &row832, Risk: 1, Worse: worse836},
+	{Name: "npm get", Row: &row832, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row832, Risk: 1},
 	{Name: "npm hook", Row: &row133},
-	{Name: "npm i", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm i", Row: &row829, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row826, Risk: 4},
+	{Name: "npm info", Row: &row832, Risk: 4},
 	{Name: "npm init", Row: &row133, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "npm install-test", Row: &row823, Is: 0x200000},
-	{Name: "npm it", Row: &row823, Is: 0x200000},
-	{Name: "npm la", Row: &row826, Risk: 1},
-	{Name: "npm link", Row: &row823, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row826, Risk: 1},
-	{Name: "npm ll", Row: &row826, Risk: 1},
+	{Name: "npm install", Row: &row829, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm install-test", Row: &row829, Is: 0x200000},
+	{Name: "npm it", Row: &row829, Is: 0x200000},
+	{Name: "npm la", Row: &row832, Risk: 1},
+	{Name: "npm link", Row: &row829, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row832, Risk: 1},
+	{Name: "npm ll", Row: &row832, Risk: 1},
 	{Name: "npm login", Row: &row133, Is: 0x100000},
 	{Name: "npm logout", Row: &row133},
-	{Name: "npm ls", Row: &row826, Risk: 1},
+	{Name: "npm ls", Row: &row832, Risk: 1},
 	{Name: "npm org", Row: &row133},
-	{Name: "npm outdated", Row: &row826, Risk: 4},
+	{Name: "npm outdated", Row: &row832, Risk: 4},
 	{Name: "npm owner", Row: &row133, Risk: 6},
-	{Name: "npm pack", Row: &row826, Risk: 3},
-	{Name: "npm ping", Row: &row826, Risk: 4},
-	{Name: "npm pkg", Row: &row828, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row831},
-	{Name: "npm pkg fix", Row: &row831},
+	{Name: "npm pack", Row: &row832, Risk: 3},
+	{Name: "npm ping", Row: &row832, Risk: 4},
+	{Name: "npm pkg", Row: &row834, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row837},
+	{Name: "npm pkg fix", Row: &row837},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row831},
-	{Name: "npm prefix", Row: &row826, Risk: 1},
+	{Name: "npm pkg set", Row: &row837},
+	{Name: "npm prefix", Row: &row832, Risk: 1},
 	{Name: "npm profile", Row: &row133},
-	{Name: "npm prune", Row: &row823, Risk: 3},
+	{Name: "npm prune", Row: &row829, Risk: 3},
 	{Name: "npm publish", Row: &row133, Risk: 6},
-	{Name: "npm query", Row: &row826, Risk: 1},
-	{Name: "npm r", Row: &row826, Risk: 3},
-	{Name: "npm rebuild", Row: &row823, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row826, Risk: 3},
-	{Name: "npm restart", Row: &row826},
-	{Name: "npm rm", Row: &row823, Risk: 3},
-	{Name: "npm root", Row: &row826, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row826},
-	{Name: "npm run", Row: &row826, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm query", Row: &row832, Risk: 1},
+	{Name: "npm r", Row: &row832, Risk: 3},
+	{Name: "npm rebuild", Row: &row829, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row832, Risk: 3},
+	{Name: "npm restart", Row: &row832},
+	{Name: "npm rm", Row: &row829, Risk: 3},
+	{Name: "npm root", Row: &row832, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row832},
+	{Name: "npm run", Row: &row832, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row826, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
-	{Name: "npm search", Row: &row826, Risk: 4},
+	{Name: "npm run-script", Row: &row832, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "npm search", Row: &row832, Risk: 4},
 	{Name: "npm set", Row: &row133, Is: 0x100000},
 	{Name: "npm set-script", Row: &row133},
-	{Name: "npm show", Row: &row826, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row826, Risk: 3},
+	{Name: "npm show", Row: &row832, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row832, Risk: 3},
 	{Name: "npm star", Row: &row133},
-	{Name: "npm start", Row: &row826, Risk: 2},
-	{Name: "npm stop", Row: &row826},
-	{Name: "npm t", Row: &row826, Risk: 2},
+	{Name: "npm start", Row: &row832, Risk: 2},
+	{Name: "npm stop", Row: &row832},
+	{Name: "npm t", Row: &row832, Risk: 2},
 	{Name: "npm team", Row: &row133},
-	{Name: "npm test", Row: &row826, Risk: 2},
+	{Name: "npm test", Row: &row832, Risk: 2},
 	{Name: "npm token", Row: &row133, Is: 0x100000},
-	{Name: "npm tst", Row: &row826, Risk: 2},
-	{Name: "npm un", Row: &row826, Risk: 3},
-	{Name: "npm uninstall", Row: &row823, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row826, Risk: 3},
+	{Name: "npm tst", Row: &row832, Risk: 2},
+	{Name: "npm un", Row: &row832, Risk: 3},
+	{Name: "npm uninstall", Row: &row829, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row832, Risk: 3},
 	{Name: "npm unpublish", Row: &row133, Risk: 6},
-	{Name: "npm up", Row: &row823, Is: 0x200000, Risk: 4, Worse: worse134},
-	{Name: "npm update", Row: &row823, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "npm up", Row: &row829, Is: 0x200000, Risk: 4, Worse: worse134},
+	{Name: "npm update", Row: &row829, Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "npm upgrade", Risk: 4, Worse: worse134},
-	{Name: "npm urn", Row: &row826},
-	{Name: "npm v", Row: &row826, Risk: 4},
+	{Name: "npm urn", Row: &row832},
+	{Name: "npm v", Row: &row832, Risk: 4},
 	{Name: "npm version", Row: &row133, Risk: 3},
-	{Name: "npm view", Row: &row826, Risk: 4},
-	{Name: "npm whoami", Row: &row826, Risk: 4},
-	{Name: "npm why", Row: &row826, Risk: 1},
+	{Name: "npm view", Row: &row832, Risk: 4},
+	{Name: "npm whoami", Row: &row832, Risk: 4},
+	{Name: "npm why", Row: &row832, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -8148,45 +8191,46 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row147},
-	{Name: "nscurl", Row: &row833, Risk: 5},
-	{Name: "nsenter", Wrapper: &wrapper835, Is: 0x1, Risk: 7},
+	{Name: "nscurl", Row: &row839, Risk: 5},
+	{Name: "nsenter", Wrapper: &wrapper841, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts797},
+	{Name: "ntl", Destroys: acts803},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts157},
-	{Name: "numactl", Wrapper: &wrapper837},
-	{Name: "numfmt", Row: &row839, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper843},
+	{Name: "numfmt", Row: &row845, Risk: 1},
 	{Name: "nuxt", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
+	{Name: "nuxt prepare", Risk: 2},
 	{Name: "nvcc", Row: &row49, Is: 0x200},
-	{Name: "nvim", Row: &row220},
+	{Name: "nvim", Row: &row224},
 	{Name: "nvm", Is: 0x100000},
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts90},
 	{Name: "nvram", Destroys: acts111},
 	{Name: "nwipe", Destroys: acts90},
-	{Name: "nx", Row: &row841, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse842},
-	{Name: "nx build", Risk: 2, Worse: worse843},
-	{Name: "nx e2e", Risk: 2, Worse: worse843},
-	{Name: "nx exec", Wrapper: &wrapper619, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse843},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse842},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse842},
-	{Name: "nx test", Risk: 2, Worse: worse843},
-	{Name: "nx typecheck", Risk: 2, Worse: worse843},
+	{Name: "nx", Row: &row847, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse848},
+	{Name: "nx build", Risk: 2, Worse: worse849},
+	{Name: "nx e2e", Risk: 2, Worse: worse849},
+	{Name: "nx exec", Wrapper: &wrapper625, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse849},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse848},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse848},
+	{Name: "nx test", Risk: 2, Worse: worse849},
+	{Name: "nx typecheck", Risk: 2, Worse: worse849},
 	{Name: "nyc", Row: &row154, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper619},
+	{Name: "oao all", Wrapper: &wrapper625},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row845, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row851, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options85},
 	{Name: "ocaml", Language: &language8},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts199, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts203, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options85},
@@ -8194,12 +8238,12 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options85},
 	{Name: "octave", Language: &language8},
 	{Name: "octosql", Row: &row106},
-	{Name: "od", Row: &row847, Risk: 1},
+	{Name: "od", Row: &row853, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts22},
-	{Name: "op run", Wrapper: &wrapper349},
+	{Name: "op run", Wrapper: &wrapper353},
 	{Name: "opam", Row: &row141, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts157},
 	{Name: "open", Row: &row60},
 	{Name: "open-interpreter", Is: 0x100000000},
@@ -8209,26 +8253,26 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts265},
-	{Name: "openssl", Row: &row849, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts269},
+	{Name: "openssl", Row: &row855, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse850},
+	{Name: "openssl req", Risk: 1, Worse: worse856},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row28, Destroys: acts199},
+	{Name: "openstack", Row: &row28, Destroys: acts203},
 	{Name: "opentelemetry-instrument", Wrapper: &wrapper121},
 	{Name: "openvpn", Row: &row42},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts33},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper12},
-	{Name: "oras", Destroys: acts253},
+	{Name: "oras", Destroys: acts257},
 	{Name: "orb", Is: 0x4},
-	{Name: "osacompile", Row: &row833, Risk: 5},
-	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse851},
+	{Name: "osacompile", Row: &row839, Risk: 5},
+	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse857},
 	{Name: "osls", Destroys: acts40},
 	{Name: "osql", Row: &row106, Is: 0x4000000},
 	{Name: "osqueryi", Row: &row106},
@@ -8237,34 +8281,34 @@ var commands = [...]Command{
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts199},
+	{Name: "ovh", Destroys: acts203},
 	{Name: "ovsx", Destroys: acts157},
 	{Name: "oxlint", Row: &row108, Is: 0x80008, Risk: 2, Worse: worse109},
 	{Name: "p4", Destroys: acts150},
 	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts110},
-	{Name: "packet", Destroys: acts199},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts852},
+	{Name: "packet", Destroys: acts203},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts858},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts852},
+	{Name: "pamac", Is: 0x100000, Destroys: acts858},
 	{Name: "pandoc", Row: &row147},
 	{Name: "pants", Row: &row123, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row854, Is: 0x2000000008, Risk: 2},
+	{Name: "paratest", Row: &row860, Is: 0x2000000008, Risk: 2},
 	{Name: "parcel", Row: &row89, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts90},
 	{Name: "partprobe", Destroys: acts90},
-	{Name: "paru", Is: 0x100000, Destroys: acts852},
+	{Name: "paru", Is: 0x100000, Destroys: acts858},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts22},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "paste", Row: &row856, Risk: 1},
-	{Name: "patch", Row: &row858, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts187},
+	{Name: "paste", Row: &row862, Risk: 1},
+	{Name: "patch", Row: &row864, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive859},
-	{Name: "payload", Destroys: acts301},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive865},
+	{Name: "payload", Destroys: acts305},
 	{Name: "pbrun", Is: 0x2000000000001, Risk: 7},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -8272,7 +8316,7 @@ var commands = [...]Command{
 	{Name: "pdb", Row: &row106},
 	{Name: "pdb2", Is: 0x4000000},
 	{Name: "pdftotext", Row: &row147},
-	{Name: "pdm", Row: &row234, Arity: 2, Is: 0x2040000010, Destroys: acts395},
+	{Name: "pdm", Row: &row238, Arity: 2, Is: 0x2040000010, Destroys: acts401},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper51, Arity: 3},
@@ -8284,80 +8328,81 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row106},
-	{Name: "perf record", Wrapper: &wrapper861},
-	{Name: "perf stat", Wrapper: &wrapper861},
-	{Name: "perf trace", Wrapper: &wrapper861},
-	{Name: "perl", Language: &language863, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper867},
+	{Name: "perf stat", Wrapper: &wrapper867},
+	{Name: "perf trace", Wrapper: &wrapper867},
+	{Name: "perl", Language: &language869, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2},
 	{Name: "pexec", Is: 0x4},
-	{Name: "pfctl", Destroys: acts363},
+	{Name: "pfctl", Destroys: acts369},
 	{Name: "pfexec", Is: 0x2000000000001, Risk: 7},
-	{Name: "pg_dropcluster", Destroys: acts358},
-	{Name: "pg_dump", Row: &row779, Risk: 4},
-	{Name: "pg_dumpall", Row: &row779, Risk: 4},
+	{Name: "pg_dropcluster", Destroys: acts362},
+	{Name: "pg_dump", Row: &row785, Risk: 4},
+	{Name: "pg_dumpall", Row: &row785, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts780},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts780},
-	{Name: "pg_upgrade", Destroys: acts780},
+	{Name: "pg_resetwal", Destroys: acts786},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts786},
+	{Name: "pg_upgrade", Destroys: acts786},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row723, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts780},
-	{Name: "pgrep", Row: &row736, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row729, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts786},
+	{Name: "pgrep", Row: &row742, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts55},
 	{Name: "pgrphack", Is: 0x4},
 	{Name: "phinx", Destroys: acts160},
-	{Name: "php", Language: &language865, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row867, Risk: 1, Worse: worse868},
-	{Name: "php artisan", Arity: 3, Parent: true},
+	{Name: "php", Language: &language871, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row873, Risk: 1, Worse: worse874},
+	{Name: "php artisan", Arity: 3, Is: 0x10, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
 	{Name: "php artisan migrate:status", Risk: 2},
 	{Name: "php artisan route:list", Risk: 2},
+	{Name: "php artisan serve", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language636},
-	{Name: "php-cs-fixer", Row: &row870, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row870, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row854, Is: 0x2000000008, Risk: 2},
-	{Name: "phpdbg", Language: &language636},
-	{Name: "phpstan", Row: &row854, Is: 0x2000000008, Risk: 2},
-	{Name: "phpunit", Row: &row872, Is: 0x2000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language642},
+	{Name: "php-cs-fixer", Row: &row876, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row876, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row860, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language642},
+	{Name: "phpstan", Row: &row860, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row878, Is: 0x2000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row220},
+	{Name: "pico", Row: &row224},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language8},
-	{Name: "pidof", Row: &row874, Risk: 1},
+	{Name: "pidof", Row: &row880, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row609},
+	{Name: "pigz", Row: &row615},
 	{Name: "pike", Language: &language8},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row870, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row876, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
+	{Name: "pint", Row: &row876, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row882, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row878, Risk: 1},
+	{Name: "pip check", Row: &row884, Risk: 1},
 	{Name: "pip config", Row: &row133, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row133, Risk: 5},
-	{Name: "pip download", Row: &row880, Is: 0x300000, Risk: 4, Worse: worse881},
-	{Name: "pip freeze", Row: &row878, Risk: 1},
-	{Name: "pip help", Row: &row878, Risk: 1},
-	{Name: "pip index", Row: &row878, Risk: 4},
-	{Name: "pip install", Row: &row880, Is: 0x2000300000, Risk: 4, Worse: worse881},
-	{Name: "pip list", Row: &row878, Risk: 1},
+	{Name: "pip download", Row: &row886, Is: 0x300000, Risk: 4, Worse: worse887},
+	{Name: "pip freeze", Row: &row884, Risk: 1},
+	{Name: "pip help", Row: &row884, Risk: 1},
+	{Name: "pip index", Row: &row884, Risk: 4},
+	{Name: "pip install", Row: &row886, Is: 0x2000300000, Risk: 4, Worse: worse887},
+	{Name: "pip list", Row: &row884, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row878, Risk: 1},
-	{Name: "pip uninstall", Row: &row880, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row880, Is: 0x2000200000, Risk: 4, Worse: worse881},
-	{Name: "pipenv", Row: &row883, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row884, Risk: 1},
+	{Name: "pip uninstall", Row: &row886, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row886, Is: 0x2000200000, Risk: 4, Worse: worse887},
+	{Name: "pipenv", Row: &row889, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse134},
 	{Name: "pipenv graph", Risk: 4, Worse: worse134},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse134},
 	{Name: "pipenv lock", Risk: 4, Worse: worse134},
 	{Name: "pipenv run", Wrapper: &wrapper51, Arity: 3, Parent: true},
-	{Name: "pipenv run coverage", Risk: 2, Worse: worse449},
+	{Name: "pipenv run coverage", Risk: 2, Worse: worse455},
 	{Name: "pipenv run flake8", Risk: 2},
 	{Name: "pipenv run mypy", Risk: 2},
 	{Name: "pipenv run nox", Risk: 2},
@@ -8375,101 +8420,109 @@ var commands = [...]Command{
 	{Name: "pipx run", Wrapper: &wrapper139},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row234, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row238, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper885, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper891, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper51, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper887, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper893, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts33},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts33},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts393},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts399},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row889, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row895, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row727},
-	{Name: "plutil", Row: &row891, Destroys: acts111},
-	{Name: "pm-suspend", Destroys: acts610},
-	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts409},
+	{Name: "plocate", Row: &row733},
+	{Name: "plutil", Row: &row897, Destroys: acts111},
+	{Name: "pm-suspend", Destroys: acts616},
+	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts415},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts111},
-	{Name: "pnpm", Row: &row893, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
+	{Name: "pnpm", Row: &row899, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts132},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper895},
+	{Name: "pnpm -r exec", Wrapper: &wrapper901},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
+	{Name: "pnpm bench", Risk: 2},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row828, Risk: 1},
-	{Name: "pnpm c list", Row: &row828, Risk: 1},
-	{Name: "pnpm c ls", Row: &row828, Risk: 1},
-	{Name: "pnpm c set", Row: &row829},
+	{Name: "pnpm c get", Row: &row834, Risk: 1},
+	{Name: "pnpm c list", Row: &row834, Risk: 1},
+	{Name: "pnpm c ls", Row: &row834, Risk: 1},
+	{Name: "pnpm c set", Row: &row835},
 	{Name: "pnpm check", Risk: 2},
+	{Name: "pnpm codegen", Risk: 2},
+	{Name: "pnpm compile", Risk: 2},
 	{Name: "pnpm config", Row: &row133, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row829},
-	{Name: "pnpm config get", Row: &row828, Risk: 1},
-	{Name: "pnpm config list", Row: &row828, Risk: 1},
-	{Name: "pnpm config ls", Row: &row828, Risk: 1},
-	{Name: "pnpm config set", Row: &row829},
+	{Name: "pnpm config delete", Row: &row835},
+	{Name: "pnpm config get", Row: &row834, Risk: 1},
+	{Name: "pnpm config list", Row: &row834, Risk: 1},
+	{Name: "pnpm config ls", Row: &row834, Risk: 1},
+	{Name: "pnpm config set", Row: &row835},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row133, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row133},
-	{Name: "pnpm exec", Wrapper: &wrapper895, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row897, Risk: 4, Worse: worse134},
+	{Name: "pnpm exec", Wrapper: &wrapper901, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row903, Risk: 4, Worse: worse134},
+	{Name: "pnpm fix", Risk: 2},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row826, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row897, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "pnpm install", Row: &row897, Is: 0x300000, Risk: 4, Worse: worse134},
-	{Name: "pnpm la", Row: &row897, Risk: 1},
+	{Name: "pnpm get", Row: &row832, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row903, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm install", Row: &row903, Is: 0x300000, Risk: 4, Worse: worse134},
+	{Name: "pnpm knip", Risk: 2},
+	{Name: "pnpm la", Row: &row903, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row897, Risk: 1},
-	{Name: "pnpm ll", Row: &row897, Risk: 1},
+	{Name: "pnpm list", Row: &row903, Risk: 1},
+	{Name: "pnpm ll", Row: &row903, Risk: 1},
 	{Name: "pnpm login", Row: &row133},
-	{Name: "pnpm ls", Row: &row897, Risk: 1},
-	{Name: "pnpm outdated", Row: &row897, Risk: 1},
+	{Name: "pnpm ls", Row: &row903, Risk: 1},
+	{Name: "pnpm outdated", Row: &row903, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row831},
+	{Name: "pnpm pkg set", Row: &row837},
+	{Name: "pnpm prettify", Risk: 2},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row133, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row897, Risk: 1},
-	{Name: "pnpm run", Row: &row897, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "pnpm root", Row: &row903, Risk: 1},
+	{Name: "pnpm run", Row: &row903, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "pnpm setup", Row: &row133},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row133, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row897, Risk: 2},
-	{Name: "pnpm test", Row: &row897, Risk: 2},
+	{Name: "pnpm storybook", Risk: 2},
+	{Name: "pnpm t", Row: &row903, Risk: 2},
+	{Name: "pnpm test", Row: &row903, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
+	{Name: "pnpm typegen", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
 	{Name: "pnpm unlink", Risk: 3},
 	{Name: "pnpm up", Is: 0x200000, Risk: 5},
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row897, Risk: 1},
+	{Name: "pnpm why", Row: &row903, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper139, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row141, Is: 0x40000000, Destroys: acts157},
-	{Name: "poetry", Row: &row234, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts395},
-	{Name: "poetry about", Row: &row899, Risk: 1},
+	{Name: "poetry", Row: &row238, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts401},
+	{Name: "poetry about", Row: &row905, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row899, Risk: 1},
+	{Name: "poetry check", Row: &row905, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row899, Risk: 1},
-	{Name: "poetry env list", Row: &row899, Risk: 1},
-	{Name: "poetry env remove", Row: &row235},
-	{Name: "poetry env use", Row: &row235},
+	{Name: "poetry env info", Row: &row905, Risk: 1},
+	{Name: "poetry env list", Row: &row905, Risk: 1},
+	{Name: "poetry env remove", Row: &row239},
+	{Name: "poetry env use", Row: &row239},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
 	{Name: "poetry run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
-	{Name: "poetry run coverage", Risk: 2, Worse: worse449},
+	{Name: "poetry run coverage", Risk: 2, Worse: worse455},
 	{Name: "poetry run flake8", Risk: 2},
 	{Name: "poetry run isort", Risk: 3},
 	{Name: "poetry run mypy", Risk: 2},
@@ -8482,79 +8535,78 @@ var commands = [...]Command{
 	{Name: "poetry run ty", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row899, Risk: 1},
+	{Name: "poetry show", Row: &row905, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row899, Risk: 1, Worse: worse900},
+	{Name: "poetry version", Row: &row905, Risk: 1, Worse: worse906},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts33},
-	{Name: "postcss", Row: &row902, Is: 0x80000},
+	{Name: "postcss", Row: &row908, Is: 0x80000},
 	{Name: "posting", Destroys: acts120},
-	{Name: "poweroff", Risk: 6, Destroys: acts610},
+	{Name: "poweroff", Risk: 6, Destroys: acts616},
 	{Name: "powershell", Row: &row60, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row904},
-	{Name: "pre-commit", Row: &row906, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row910},
+	{Name: "pre-commit", Row: &row912, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
 	{Name: "pre-commit validate-config", Risk: 2},
-	{Name: "prek", Is: 0x2000000000},
 	{Name: "presto", Row: &row106, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row908, Is: 0x2000080018, Risk: 2, Worse: worse109},
+	{Name: "prettier", Row: &row914, Is: 0x2000080018, Risk: 2, Worse: worse109},
 	{Name: "prime-run", Wrapper: &wrapper12},
 	{Name: "primusrun", Wrapper: &wrapper12},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse909, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse915, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row911, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts912},
+	{Name: "prisma", Row: &row917, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts918},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma format", Risk: 3},
 	{Name: "prisma generate", Risk: 2},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts912},
+	{Name: "prisma1", Destroys: acts918},
 	{Name: "prlctl", Destroys: acts9},
-	{Name: "prlimit", Wrapper: &wrapper914},
+	{Name: "prlimit", Wrapper: &wrapper920},
 	{Name: "profiles", Destroys: acts111},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row916, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row918, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row922, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row924, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper12},
 	{Name: "proxychains-ng", Wrapper: &wrapper12},
 	{Name: "proxychains4", Wrapper: &wrapper12},
-	{Name: "pry", Language: &language667, Is: 0x100000},
+	{Name: "pry", Language: &language673, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row854, Is: 0x2000000008, Risk: 2},
+	{Name: "psalm", Row: &row860, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language8},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts796},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts802},
 	{Name: "pseudo", Wrapper: &wrapper12},
-	{Name: "psql", Row: &row920, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psql", Row: &row926, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row736, Risk: 1},
+	{Name: "pstree", Row: &row742, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language113, Is: 0x100000},
-	{Name: "ptx", Row: &row922},
+	{Name: "ptx", Row: &row928},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper12},
-	{Name: "pulsar-admin", Destroys: acts696},
-	{Name: "pulumi", Row: &row924, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts925},
-	{Name: "pulumi preview", Row: &row927, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts702},
+	{Name: "pulumi", Row: &row930, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts931},
+	{Name: "pulumi preview", Row: &row933, Risk: 4},
 	{Name: "puppet", Row: &row28, Destroys: acts30},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
 	{Name: "pvremove", Is: 0x4000000000, Destroys: acts90},
-	{Name: "pw", Risk: 5, Worse: worse928},
-	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "pw", Risk: 5, Worse: worse934},
+	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts187},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
-	{Name: "py", Language: &language930, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
+	{Name: "py", Language: &language936, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row229, Inspector: "compiled", Risk: 2},
+	{Name: "py_compile", Row: &row233, Inspector: "compiled", Risk: 2},
 	{Name: "pycodestyle", Row: &row62},
 	{Name: "pydocstyle", Row: &row62},
 	{Name: "pyenv", Arity: 2},
@@ -8563,18 +8615,18 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row62},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row932, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pylint", Row: &row938, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pypy", Language: &language113, Handler: "module"},
 	{Name: "pypy3", Language: &language113, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row932, Is: 0x80008, Risk: 2, Worse: worse92},
+	{Name: "pyright", Row: &row938, Is: 0x80008, Risk: 2, Worse: worse92},
 	{Name: "pyspark", Row: &row106},
-	{Name: "pytest", Row: &row934, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row940, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language113, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
 	{Name: "python -m compileall", Risk: 2},
-	{Name: "python -m coverage", Risk: 2, Worse: worse449},
+	{Name: "python -m coverage", Risk: 2, Worse: worse455},
 	{Name: "python -m dis", Risk: 1},
 	{Name: "python -m doctest", Risk: 2},
 	{Name: "python -m flake8", Risk: 2},
@@ -8583,13 +8635,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse935},
-	{Name: "python -m pip download", Risk: 4, Worse: worse936},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse935},
-	{Name: "python -m pip install", Risk: 4, Worse: worse936},
-	{Name: "python -m pip list", Risk: 1, Worse: worse935},
-	{Name: "python -m pip show", Risk: 1, Worse: worse935},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse936},
+	{Name: "python -m pip check", Risk: 1, Worse: worse941},
+	{Name: "python -m pip download", Risk: 4, Worse: worse942},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse941},
+	{Name: "python -m pip install", Risk: 4, Worse: worse942},
+	{Name: "python -m pip list", Risk: 1, Worse: worse941},
+	{Name: "python -m pip show", Risk: 1, Worse: worse941},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse942},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8641,17 +8693,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts394},
+	{Name: "quart", Destroys: acts400},
 	{Name: "questdb", Row: &row106, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row106},
-	{Name: "rabbitmqadmin", Destroys: acts696},
-	{Name: "rabbitmqctl", Destroys: acts696},
+	{Name: "rabbitmqadmin", Destroys: acts702},
+	{Name: "rabbitmqctl", Destroys: acts702},
 	{Name: "racket", Language: &language8, Risk: 5},
 	{Name: "raco", Row: &row141, Is: 0x100000},
 	{Name: "radare2", Row: &row106},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080000, Parent: true, Destroys: acts937},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080010, Parent: true, Destroys: acts943},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8663,12 +8715,14 @@ var commands = [...]Command{
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails routes", Risk: 2},
 	{Name: "rails runner", Is: 0x100800},
+	{Name: "rails s", Risk: 2},
+	{Name: "rails server", Risk: 2},
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts938},
-	{Name: "railway run", Wrapper: &wrapper940},
-	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts937},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts944},
+	{Name: "railway run", Wrapper: &wrapper946},
+	{Name: "rake", Row: &row123, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts943},
 	{Name: "raku", Language: &language8},
 	{Name: "rambler", Destroys: acts55},
 	{Name: "rancher", Destroys: acts41},
@@ -8680,40 +8734,40 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts409},
-	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts941, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options942},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts415},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts947, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options948},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options942},
-	{Name: "rclone copyto", Transfer: &options942},
+	{Name: "rclone copy", Transfer: &options948},
+	{Name: "rclone copyto", Transfer: &options948},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options942, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options942, Risk: 6},
+	{Name: "rclone move", Transfer: &options948, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options948, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options942, Risk: 6},
+	{Name: "rclone sync", Transfer: &options948, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row682, Is: 0x80000},
+	{Name: "react-scripts", Row: &row688, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row944, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row950, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
-	{Name: "realm", Destroys: acts183},
+	{Name: "realm", Destroys: acts187},
 	{Name: "realpath", Is: 0x400000000000000, Risk: 1},
 	{Name: "reattach-to-user-namespace", Wrapper: &wrapper12},
 	{Name: "rebar3", Row: &row141, Arity: 2, Is: 0x2000000000, Destroys: acts157},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts610},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts616},
 	{Name: "recordio", Is: 0x4},
-	{Name: "red", Row: &row220},
+	{Name: "red", Row: &row224},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row243, Is: 0x10100000, Risk: 5, Worse: worse252, Parent: true, Destroys: acts945},
+	{Name: "redis-cli", Row: &row247, Is: 0x10100000, Risk: 5, Worse: worse256, Parent: true, Destroys: acts951},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8756,20 +8810,20 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row116},
 	{Name: "refinery", Destroys: acts55},
-	{Name: "reflex", Wrapper: &wrapper947},
-	{Name: "reg", Destroys: acts948},
-	{Name: "regctl", Destroys: acts253},
+	{Name: "reflex", Wrapper: &wrapper953},
+	{Name: "reg", Destroys: acts954},
+	{Name: "regctl", Destroys: acts257},
 	{Name: "regedit", Destroys: acts111},
 	{Name: "regina", Language: &language8},
 	{Name: "regsvr32", Row: &row60},
-	{Name: "release-it", Destroys: acts819},
+	{Name: "release-it", Destroys: acts825},
 	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts949},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts955},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts150},
-	{Name: "repo forall", Wrapper: &wrapper619},
+	{Name: "repo forall", Wrapper: &wrapper625},
 	{Name: "resize2fs", Destroys: acts90},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts57},
@@ -8777,67 +8831,67 @@ var commands = [...]Command{
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x800000000000, Risk: 1},
 	{Name: "rev", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "revive", Row: &row372},
+	{Name: "revive", Row: &row378},
 	{Name: "rexec", Row: &row42},
 	{Name: "rexx", Language: &language8},
-	{Name: "rg", Row: &row951, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row957, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row286, Is: 0x80000, Destroys: acts284, Wipes: "removed"},
-	{Name: "rip", Destroys: acts284},
+	{Name: "rimraf", Row: &row290, Is: 0x80000, Destroys: acts288, Wipes: "removed"},
+	{Name: "rip", Destroys: acts288},
 	{Name: "rke", Destroys: acts41},
 	{Name: "rlogin", Row: &row42},
 	{Name: "rlwrap", Wrapper: &wrapper12},
-	{Name: "rm", Row: &row286, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts284, Wipes: "asked"},
-	{Name: "rmdir", Row: &row286, Is: 0x100020, Risk: 3, Destroys: acts284, Wipes: "removed"},
+	{Name: "rm", Row: &row290, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts288, Wipes: "asked"},
+	{Name: "rmdir", Row: &row290, Is: 0x100020, Risk: 3, Destroys: acts288, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
-	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "rollup", Row: &row953, Is: 0x2000080018, Risk: 2},
+	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts187},
+	{Name: "rollup", Row: &row959, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts363},
+	{Name: "route", Risk: 1, Worse: worse134, Destroys: acts369},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts696},
-	{Name: "rpm", Row: &row955, Risk: 5, Parent: true, Destroys: acts356},
-	{Name: "rpm --query", Risk: 1, Worse: worse956},
-	{Name: "rpm --version", Risk: 1, Worse: worse956},
-	{Name: "rpm -V", Risk: 1, Worse: worse956},
-	{Name: "rpm -Va", Risk: 1, Worse: worse956},
-	{Name: "rpm -q", Risk: 1, Worse: worse956},
-	{Name: "rpm -qR", Risk: 1, Worse: worse956},
-	{Name: "rpm -qa", Risk: 1, Worse: worse956},
-	{Name: "rpm -qai", Risk: 1, Worse: worse956},
-	{Name: "rpm -qal", Risk: 1, Worse: worse956},
-	{Name: "rpm -qc", Risk: 1, Worse: worse956},
-	{Name: "rpm -qd", Risk: 1, Worse: worse956},
-	{Name: "rpm -qf", Risk: 1, Worse: worse956},
-	{Name: "rpm -qi", Risk: 1, Worse: worse956},
-	{Name: "rpm -ql", Risk: 1, Worse: worse956},
+	{Name: "rpk", Destroys: acts702},
+	{Name: "rpm", Row: &row961, Risk: 5, Parent: true, Destroys: acts360},
+	{Name: "rpm --query", Risk: 1, Worse: worse962},
+	{Name: "rpm --version", Risk: 1, Worse: worse962},
+	{Name: "rpm -V", Risk: 1, Worse: worse962},
+	{Name: "rpm -Va", Risk: 1, Worse: worse962},
+	{Name: "rpm -q", Risk: 1, Worse: worse962},
+	{Name: "rpm -qR", Risk: 1, Worse: worse962},
+	{Name: "rpm -qa", Risk: 1, Worse: worse962},
+	{Name: "rpm -qai", Risk: 1, Worse: worse962},
+	{Name: "rpm -qal", Risk: 1, Worse: worse962},
+	{Name: "rpm -qc", Risk: 1, Worse: worse962},
+	{Name: "rpm -qd", Risk: 1, Worse: worse962},
+	{Name: "rpm -qf", Risk: 1, Worse: worse962},
+	{Name: "rpm -qi", Risk: 1, Worse: worse962},
+	{Name: "rpm -ql", Risk: 1, Worse: worse962},
 	{Name: "rpm-ostree", Destroys: acts33},
-	{Name: "rpmquery", Row: &row955},
+	{Name: "rpmquery", Row: &row961},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row106, Wrapper: &wrapper861},
+	{Name: "rr", Row: &row106, Wrapper: &wrapper867},
 	{Name: "rsh", Row: &row42},
 	{Name: "rsnapshot", Destroys: acts57},
-	{Name: "rspec", Row: &row958, Is: 0x2000080008, Risk: 2},
-	{Name: "rsync", Row: &row960, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse961, Destroys: acts962, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row964, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row966, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse967, Destroys: acts968, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper767},
+	{Name: "rtx exec", Wrapper: &wrapper773},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row964, Is: 0x80008, Risk: 2, Worse: worse109},
-	{Name: "ruby", Language: &language966, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row968, Risk: 1, Worse: worse969},
-	{Name: "ruff", Row: &row971, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
-	{Name: "ruff analyze", Row: &row973},
-	{Name: "ruff check", Row: &row973},
+	{Name: "rubocop", Row: &row970, Is: 0x80008, Risk: 2, Worse: worse109},
+	{Name: "ruby", Language: &language972, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row974, Risk: 1, Worse: worse975},
+	{Name: "ruff", Row: &row977, Is: 0x80200, Risk: 2, Worse: worse109, Parent: true},
+	{Name: "ruff analyze", Row: &row979},
+	{Name: "ruff check", Row: &row979},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row973, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row979, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper975, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper981, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row60},
 	{Name: "runghc", Language: &language8, Is: 0x100200},
@@ -8846,32 +8900,32 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper619},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper625},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row977, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row983, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row979, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row400, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
+	{Name: "rustfmt", Row: &row985, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row406, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row981, Risk: 1},
+	{Name: "rustup show", Row: &row987, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row981, Risk: 1},
-	{Name: "rview", Row: &row220},
-	{Name: "rvim", Row: &row220},
+	{Name: "rustup which", Row: &row987, Risk: 1},
+	{Name: "rview", Row: &row224},
+	{Name: "rvim", Row: &row224},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row234, Arity: 2, Destroys: acts395},
+	{Name: "rye", Row: &row238, Arity: 2, Destroys: acts401},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts21},
-	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts753, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts759, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options84},
 	{Name: "s3cmd put", Transfer: &options84},
 	{Name: "s3cmd sync", Transfer: &options84},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts753, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts759, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options84},
 	{Name: "s5cmd mv", Transfer: &options84},
 	{Name: "s5cmd sync", Transfer: &options84},
@@ -8879,45 +8933,45 @@ var commands = [...]Command{
 	{Name: "s6-ioconnect", Is: 0x4},
 	{Name: "s6-notifyoncheck", Is: 0x4},
 	{Name: "s6-setsid", Is: 0x4},
-	{Name: "s6-setuidgid", Wrapper: &wrapper596, Is: 0x1},
-	{Name: "s6-svc", Destroys: acts409},
+	{Name: "s6-setuidgid", Wrapper: &wrapper602, Is: 0x1},
+	{Name: "s6-svc", Destroys: acts415},
 	{Name: "sage", Language: &language113},
 	{Name: "salt", Row: &row28, Destroys: acts30},
 	{Name: "salt-call", Row: &row28, Destroys: acts30},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts30},
 	{Name: "sam", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "samba-tool", Destroys: acts183},
+	{Name: "samba-tool", Destroys: acts187},
 	{Name: "samply", Is: 0x4},
 	{Name: "samu", Row: &row123, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language8},
-	{Name: "sbt", Row: &row983, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts605},
+	{Name: "sbt", Row: &row989, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts611},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts409},
-	{Name: "scala", Row: &row674, Language: &language8, Is: 0x1200},
+	{Name: "sc", Destroys: acts415},
+	{Name: "scala", Row: &row680, Language: &language8, Is: 0x1200},
 	{Name: "scala-cli", Language: &language8, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalafmt", Is: 0x2000000018},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts199},
+	{Name: "scaleway", Destroys: acts203},
 	{Name: "scan-build", Wrapper: &wrapper12},
-	{Name: "scc", Row: &row985, Risk: 1},
+	{Name: "scc", Row: &row991, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row123, Is: 0x2000000018, Risk: 2},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "scp", Row: &row987, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row993, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts90},
 	{Name: "scutil", Destroys: acts111},
-	{Name: "scw", Row: &row28, Destroys: acts199},
-	{Name: "sdiff", Row: &row989, Risk: 1},
+	{Name: "scw", Row: &row28, Destroys: acts203},
+	{Name: "sdiff", Row: &row995, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts55},
 	{Name: "sea-orm-cli", Destroys: acts55},
@@ -8925,59 +8979,59 @@ var commands = [...]Command{
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row991, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse992},
+	{Name: "sed", Row: &row997, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse998},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts819},
-	{Name: "semgrep", Row: &row994, Risk: 2, Worse: worse92},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts825},
+	{Name: "semgrep", Row: &row1000, Risk: 2, Worse: worse92},
 	{Name: "sendemail", Destroys: acts21},
 	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "sendxmpp", Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts995},
-	{Name: "sequelize-cli", Destroys: acts995},
+	{Name: "sequelize", Arity: 2, Destroys: acts1001},
+	{Name: "sequelize-cli", Destroys: acts1001},
 	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts409},
-	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse909, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper997},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts415},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse915, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper1003},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts10},
-	{Name: "setfacl", Row: &row999, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row1001},
+	{Name: "setfacl", Row: &row1005, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row1007},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper596, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper1003},
-	{Name: "setuidgid", Wrapper: &wrapper596, Is: 0x1},
+	{Name: "setpriv", Wrapper: &wrapper602, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper1009},
+	{Name: "setuidgid", Wrapper: &wrapper602, Is: 0x1},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "sftp", Row: &row1005, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper1007, Is: 0x1},
+	{Name: "sftp", Row: &row1011, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper1013, Is: 0x1},
 	{Name: "sg_format", Destroys: acts90},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts90},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row757, Risk: 1},
-	{Name: "sha224sum", Row: &row757, Risk: 1},
-	{Name: "sha256sum", Row: &row757, Risk: 1},
-	{Name: "sha384sum", Row: &row757, Risk: 1},
-	{Name: "sha512sum", Row: &row757, Risk: 1},
-	{Name: "shasum", Row: &row1009, Risk: 1},
+	{Name: "sha1sum", Row: &row763, Risk: 1},
+	{Name: "sha224sum", Row: &row763, Risk: 1},
+	{Name: "sha256sum", Row: &row763, Risk: 1},
+	{Name: "sha384sum", Row: &row763, Risk: 1},
+	{Name: "sha512sum", Row: &row763, Risk: 1},
+	{Name: "shasum", Row: &row1015, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "shfmt", Row: &row1011, Risk: 2, Worse: worse92},
+	{Name: "shellcheck", Row: &row225, Risk: 2, Worse: worse92},
+	{Name: "shfmt", Row: &row1017, Risk: 2, Worse: worse92},
 	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row1013, Is: 0x4000100020, Risk: 6, Destroys: acts284, Wipes: "files"},
-	{Name: "shuf", Row: &row1015, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts610},
+	{Name: "shred", Row: &row1019, Is: 0x4000100020, Risk: 6, Destroys: acts288, Wipes: "files"},
+	{Name: "shuf", Row: &row1021, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts616},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts16},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row808, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row814, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row414},
+	{Name: "sk", Row: &row420},
 	{Name: "skaffold", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts393},
-	{Name: "skopeo", Destroys: acts253},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts399},
+	{Name: "skopeo", Destroys: acts257},
 	{Name: "sl", Destroys: acts150},
 	{Name: "slack", Destroys: acts16},
 	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts16},
@@ -9000,9 +9054,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1017},
-	{Name: "sops exec-file", Wrapper: &wrapper1019},
-	{Name: "sort", Row: &row1021, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1023},
+	{Name: "sops exec-file", Wrapper: &wrapper1025},
+	{Name: "sort", Row: &row1027, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -9010,10 +9064,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row106},
 	{Name: "spark-sql", Row: &row106, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts111},
-	{Name: "sphinx-build", Row: &row1023, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row1029, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row258, Risk: 3},
-	{Name: "sponge", Row: &row1025, Is: 0x20},
+	{Name: "split", Row: &row262, Risk: 3},
+	{Name: "sponge", Row: &row1031, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -9025,26 +9079,26 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row106, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1027, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1033, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row106, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row106},
-	{Name: "sqlite3", Row: &row362, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlite3", Row: &row366, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "sqlplus", Row: &row106, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts55},
-	{Name: "srm", Row: &row286, Is: 0x100000, Risk: 6, Destroys: acts284, Wipes: "removed"},
+	{Name: "srm", Row: &row290, Is: 0x100000, Risk: 6, Destroys: acts288, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1029, Risk: 1},
+	{Name: "ss", Row: &row1035, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1031, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1031, Wrapper: &wrapper1033, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1037, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1037, Wrapper: &wrapper1039, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1035, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "ssh-keygen", Row: &row1041, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts21},
 	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1037, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
+	{Name: "stack", Row: &row1043, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts157},
 	{Name: "stack bench", Risk: 2, Worse: worse134},
 	{Name: "stack build", Risk: 2, Worse: worse134},
 	{Name: "stack eval", Is: 0x800},
@@ -9056,45 +9110,45 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2, Worse: worse134},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse109},
-	{Name: "standard-version", Destroys: acts819},
+	{Name: "standard-version", Destroys: acts825},
 	{Name: "standardrb", Row: &row116},
 	{Name: "start", Row: &row60},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1039, Is: 0x400080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row372, Is: 0x8, Risk: 2, Worse: worse92},
-	{Name: "stdbuf", Wrapper: &wrapper1041, Is: 0x800000000000000},
+	{Name: "stat", Row: &row1045, Is: 0x400080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row378, Is: 0x8, Risk: 2, Worse: worse92},
+	{Name: "stdbuf", Wrapper: &wrapper1047, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row106},
 	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row902, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper738, Is: 0x20000},
-	{Name: "strapi", Destroys: acts301},
+	{Name: "storybook", Row: &row908, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper744, Is: 0x20000},
+	{Name: "strapi", Destroys: acts305},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1043, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1049, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row89, Is: 0x2000080008, Risk: 2, Worse: worse109},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper596, Is: 0x1},
-	{Name: "subl", Row: &row220},
+	{Name: "su-exec", Wrapper: &wrapper602, Is: 0x1},
+	{Name: "subl", Row: &row224},
 	{Name: "sucrase-node", Language: &language8},
-	{Name: "sudo", Wrapper: &wrapper1045, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1051, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row147, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1046},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1052},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts409},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts415},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options85},
 	{Name: "surreal", Row: &row106},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
-	{Name: "sv", Destroys: acts409},
-	{Name: "svelte-check", Row: &row1048, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "sv", Destroys: acts415},
+	{Name: "svelte-check", Row: &row1054, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts150},
 	{Name: "sw_vers", Risk: 1},
@@ -9103,7 +9157,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1050, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1056, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options85},
@@ -9112,19 +9166,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options85},
-	{Name: "swift-frontend", Row: &row1052, Is: 0x200},
-	{Name: "swiftc", Row: &row1052, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1058, Is: 0x200},
+	{Name: "swiftc", Row: &row1058, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language8},
 	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1053},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1054},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1059},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1060},
 	{Name: "sysdig", Row: &row106},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1056, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts409},
+	{Name: "systemctl", Row: &row1062, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts415},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -9139,92 +9193,92 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1057},
+	{Name: "systemctl show", Risk: 1, Worse: worse1063},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper12},
 	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1059},
+	{Name: "systemd-run", Wrapper: &wrapper1065},
 	{Name: "systemsetup", Destroys: acts111},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1061, Risk: 1},
-	{Name: "tail", Row: &row1063, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts199},
+	{Name: "tac", Row: &row1067, Risk: 1},
+	{Name: "tail", Row: &row1069, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts203},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts41},
-	{Name: "tap", Row: &row672, Is: 0x80000},
-	{Name: "tar", Row: &row1065, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1066, Destroys: acts1067, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row678, Is: 0x80000},
+	{Name: "tar", Row: &row1071, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1072, Destroys: acts1073, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1069, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1075, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts393},
-	{Name: "tasklist", Row: &row1070, Risk: 1, Worse: worse1071},
-	{Name: "taskset", Wrapper: &wrapper1073, Is: 0x20000},
-	{Name: "tc", Destroys: acts363},
-	{Name: "tcc", Row: &row1075, Is: 0x1200},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts399},
+	{Name: "tasklist", Row: &row1076, Risk: 1, Worse: worse1077},
+	{Name: "taskset", Wrapper: &wrapper1079, Is: 0x20000},
+	{Name: "tc", Destroys: acts369},
+	{Name: "tcc", Row: &row1081, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts111},
 	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row106},
 	{Name: "tcpserver", Is: 0x4},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts16},
-	{Name: "tea", Arity: 2, Destroys: acts423},
+	{Name: "tea", Arity: 2, Destroys: acts429},
 	{Name: "teams", Destroys: acts16},
-	{Name: "tee", Row: &row1077, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1083, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts16},
-	{Name: "telinit", Risk: 6, Destroys: acts610},
+	{Name: "telinit", Risk: 6, Destroys: acts616},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper349},
-	{Name: "telnet", Row: &row795, Is: 0x4028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper353},
+	{Name: "telnet", Row: &row801, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts55},
-	{Name: "terraform", Row: &row1079, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1080},
+	{Name: "terraform", Row: &row1085, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1086},
 	{Name: "terraform apply", Row: &row28, Risk: 6},
 	{Name: "terraform console", Row: &row28},
 	{Name: "terraform destroy", Row: &row28, Risk: 6},
-	{Name: "terraform fmt", Row: &row1082, Risk: 3},
+	{Name: "terraform fmt", Row: &row1088, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
-	{Name: "terraform get", Row: &row1082, Risk: 4},
-	{Name: "terraform graph", Row: &row1082, Risk: 1},
+	{Name: "terraform get", Row: &row1088, Risk: 4},
+	{Name: "terraform graph", Row: &row1088, Risk: 1},
 	{Name: "terraform import", Row: &row28, Risk: 6},
-	{Name: "terraform init", Row: &row1082, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1088, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row28},
-	{Name: "terraform output", Row: &row1082, Risk: 1},
-	{Name: "terraform plan", Row: &row1082, Risk: 4},
-	{Name: "terraform providers", Row: &row1082, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
+	{Name: "terraform output", Row: &row1088, Risk: 1},
+	{Name: "terraform plan", Row: &row1088, Risk: 4},
+	{Name: "terraform providers", Row: &row1088, Arity: 3, Risk: 1, Worse: worse134, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1082, Risk: 1},
+	{Name: "terraform show", Row: &row1088, Risk: 1},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1084, Risk: 4},
-	{Name: "terraform state pull", Row: &row1084, Risk: 4},
-	{Name: "terraform state show", Row: &row1084, Risk: 4},
+	{Name: "terraform state list", Row: &row1090, Risk: 4},
+	{Name: "terraform state pull", Row: &row1090, Risk: 4},
+	{Name: "terraform state show", Row: &row1090, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
-	{Name: "terraform validate", Row: &row1082, Risk: 1},
-	{Name: "terraform version", Row: &row1082, Risk: 1},
+	{Name: "terraform validate", Row: &row1088, Risk: 1},
+	{Name: "terraform version", Row: &row1088, Risk: 1},
 	{Name: "terraform workspace", Row: &row28, Arity: 3},
-	{Name: "terragrunt", Row: &row1079, Arity: 2, Destroys: acts1080},
+	{Name: "terragrunt", Row: &row1085, Arity: 2, Destroys: acts1086},
 	{Name: "terragrunt apply", Row: &row28},
 	{Name: "terragrunt destroy", Row: &row28},
 	{Name: "terragrunt run-all", Row: &row28},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts90},
-	{Name: "texlua", Language: &language384},
+	{Name: "texlua", Language: &language390},
 	{Name: "textql", Row: &row106},
-	{Name: "tflint", Row: &row1086, Is: 0x2000000010, Risk: 2, Worse: worse168},
+	{Name: "tflint", Row: &row1092, Is: 0x2000000010, Risk: 2, Worse: worse168},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1088, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1094, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1090, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1096, Is: 0x802000000000000},
 	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9234,16 +9288,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1092, Risk: 1},
-	{Name: "tomlq", Row: &row1094, Risk: 5},
+	{Name: "tokei", Row: &row1098, Risk: 1},
+	{Name: "tomlq", Row: &row1100, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1096},
+	{Name: "toolbox run", Wrapper: &wrapper1102},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1098, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row817, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse818},
+	{Name: "touch", Row: &row1104, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row823, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse824},
 	{Name: "toybox", Wrapper: &wrapper127},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -9252,28 +9306,28 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row286, Is: 0x100000, Destroys: acts284, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts284},
-	{Name: "trash-put", Row: &row286, Destroys: acts284, Wipes: "removed"},
+	{Name: "trash", Row: &row290, Is: 0x100000, Destroys: acts288, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts288},
+	{Name: "trash-put", Row: &row290, Destroys: acts288, Wipes: "removed"},
 	{Name: "trdsql", Row: &row106},
-	{Name: "tree", Row: &row1100, Inspector: "tree", Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1106, Inspector: "tree", Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
 	{Name: "trino", Row: &row106, Is: 0x4000000},
 	{Name: "troff", Row: &row147},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1102, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
+	{Name: "truncate", Row: &row1108, Is: 0x100020, Risk: 6, Destroys: acts288, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1104},
-	{Name: "tsc", Row: &row1106, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1110},
+	{Name: "tsc", Row: &row1112, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row106},
-	{Name: "tskill", Destroys: acts393},
+	{Name: "tskill", Destroys: acts399},
 	{Name: "tslint", Risk: 2, Worse: worse109},
 	{Name: "tsocks", Wrapper: &wrapper12},
 	{Name: "tsort", Row: &row147, Risk: 1},
@@ -9286,82 +9340,82 @@ var commands = [...]Command{
 	{Name: "ttyrec", Is: 0x4},
 	{Name: "tune2fs", Destroys: acts90},
 	{Name: "tup", Row: &row123, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1108, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1109},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts796},
+	{Name: "turbo", Row: &row1114, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1115},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts802},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts16},
-	{Name: "twine", Row: &row133, Destroys: acts395},
-	{Name: "ty", Row: &row1111, Is: 0x80018, Parent: true},
-	{Name: "ty check", Risk: 2, Worse: worse1112},
+	{Name: "twine", Row: &row133, Destroys: acts401},
+	{Name: "ty", Row: &row1117, Is: 0x80018, Parent: true},
+	{Name: "ty check", Risk: 2, Worse: worse1118},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1114, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1115},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1115},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1115},
+	{Name: "typedoc", Row: &row1120, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1121},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1121},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1121},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row221, Risk: 2, Worse: worse92},
+	{Name: "typos", Row: &row225, Risk: 2, Worse: worse92},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts363},
+	{Name: "ufw", Is: 0x100000, Destroys: acts369},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row147},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper619},
+	{Name: "ultra", Wrapper: &wrapper625},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1117},
-	{Name: "uncompress", Row: &row232},
-	{Name: "unexpand", Row: &row377, Risk: 1},
-	{Name: "uniq", Row: &row1119, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1121, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row343, Risk: 3},
-	{Name: "unix2mac", Row: &row343},
-	{Name: "unlink", Row: &row286, Is: 0x100020, Risk: 6, Destroys: acts284, Wipes: "files"},
-	{Name: "unlz4", Row: &row742},
-	{Name: "unlzma", Row: &row744},
-	{Name: "unpigz", Row: &row609},
+	{Name: "unbuffer", Wrapper: &wrapper1123},
+	{Name: "uncompress", Row: &row236},
+	{Name: "unexpand", Row: &row383, Risk: 1},
+	{Name: "uniq", Row: &row1125, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1127, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row347, Risk: 3},
+	{Name: "unix2mac", Row: &row347},
+	{Name: "unlink", Row: &row290, Is: 0x100020, Risk: 6, Destroys: acts288, Wipes: "files"},
+	{Name: "unlz4", Row: &row748},
+	{Name: "unlzma", Row: &row750},
+	{Name: "unpigz", Row: &row615},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1123},
+	{Name: "unshare", Wrapper: &wrapper1129},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row744, Risk: 3},
-	{Name: "unzip", Row: &row1125, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1126},
-	{Name: "unzstd", Row: &row1128, Risk: 3},
+	{Name: "unxz", Row: &row750, Risk: 3},
+	{Name: "unzip", Row: &row1131, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1132},
+	{Name: "unzstd", Row: &row1134, Risk: 3},
 	{Name: "up", Destroys: acts40},
-	{Name: "upcloud", Destroys: acts199},
-	{Name: "upctl", Destroys: acts199},
+	{Name: "upcloud", Destroys: acts203},
+	{Name: "upctl", Destroys: acts203},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts183},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts187},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts187},
 	{Name: "users", Row: &row147, Risk: 1},
-	{Name: "usql", Row: &row723, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "usql", Row: &row729, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row147},
 	{Name: "uuencode", Row: &row147},
-	{Name: "uv", Row: &row234, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1129},
+	{Name: "uv", Row: &row238, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1135},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1131, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1133, Risk: 4},
+	{Name: "uv build", Row: &row1137, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1139, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1135, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1135, Risk: 1},
-	{Name: "uv pip list", Row: &row1135, Risk: 1},
-	{Name: "uv pip show", Row: &row1135, Risk: 1},
-	{Name: "uv pip tree", Row: &row1135, Risk: 1},
+	{Name: "uv pip check", Row: &row1141, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1141, Risk: 1},
+	{Name: "uv pip list", Row: &row1141, Risk: 1},
+	{Name: "uv pip show", Row: &row1141, Risk: 1},
+	{Name: "uv pip tree", Row: &row1141, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1137, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1143, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
-	{Name: "uv run coverage", Risk: 2, Worse: worse449},
+	{Name: "uv run coverage", Risk: 2, Worse: worse455},
 	{Name: "uv run flake8", Risk: 2},
 	{Name: "uv run isort", Risk: 3},
 	{Name: "uv run mypy", Risk: 2},
@@ -9391,37 +9445,37 @@ var commands = [...]Command{
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row221, Risk: 2, Worse: worse92},
-	{Name: "valgrind", Wrapper: &wrapper1139},
+	{Name: "vale", Row: &row225, Risk: 2, Worse: worse92},
+	{Name: "valgrind", Wrapper: &wrapper1145},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts93},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts9},
 	{Name: "vcpkg", Row: &row141, Is: 0x100000, Destroys: acts157},
-	{Name: "vdir", Row: &row300, Risk: 1},
+	{Name: "vdir", Row: &row304, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1141, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts815, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1147, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts821, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options85},
-	{Name: "vercel inspect", Row: &row1142, Risk: 4},
-	{Name: "vercel list", Row: &row1142, Risk: 4},
-	{Name: "vercel logs", Row: &row1142, Risk: 4},
-	{Name: "vercel ls", Row: &row1142, Risk: 4},
+	{Name: "vercel inspect", Row: &row1148, Risk: 4},
+	{Name: "vercel list", Row: &row1148, Risk: 4},
+	{Name: "vercel logs", Row: &row1148, Risk: 4},
+	{Name: "vercel ls", Row: &row1148, Risk: 4},
 	{Name: "vgreduce", Destroys: acts90},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
-	{Name: "vi", Row: &row220},
+	{Name: "vi", Row: &row224},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
 	{Name: "viddy", Is: 0x4},
-	{Name: "view", Row: &row220},
+	{Name: "view", Row: &row224},
 	{Name: "vigr", Risk: 7},
-	{Name: "vim", Row: &row220},
-	{Name: "vimdiff", Row: &row220},
-	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts183},
+	{Name: "vim", Row: &row224},
+	{Name: "vimdiff", Row: &row224},
+	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts187},
 	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row953, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row959, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1144, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1150, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
@@ -9430,12 +9484,12 @@ var commands = [...]Command{
 	{Name: "vopono", Is: 0x4},
 	{Name: "vsce", Destroys: acts157},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1106, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts199},
-	{Name: "vultr-cli", Destroys: acts199},
+	{Name: "vue-tsc", Row: &row1112, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts203},
+	{Name: "vultr-cli", Destroys: acts203},
 	{Name: "vulture", Row: &row62, Risk: 2, Worse: worse92},
 	{Name: "w", Risk: 1},
-	{Name: "w3m", Row: &row221, Risk: 4},
+	{Name: "w3m", Row: &row225, Risk: 4},
 	{Name: "wacli", Destroys: acts16},
 	{Name: "waf", Row: &row123, Is: 0x2000000018},
 	{Name: "wait", Inspector: "names", Is: 0x800000100000, Risk: 1},
@@ -9444,27 +9498,27 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1146, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1148},
+	{Name: "watch", Wrapper: &wrapper1152, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1154},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts110},
-	{Name: "wc", Row: &row1150, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1156, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts157},
-	{Name: "webpack", Row: &row953, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row959, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
-	{Name: "werf", Destroys: acts622},
+	{Name: "werf", Destroys: acts628},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper619},
+	{Name: "west forall", Wrapper: &wrapper625},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts363},
-	{Name: "wget", Row: &row1152, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1153, Keeps: &keeps1154},
+	{Name: "wg-quick", Destroys: acts369},
+	{Name: "wget", Row: &row1158, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1159, Keeps: &keeps1160},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
-	{Name: "where", Row: &row1070, Risk: 1, Worse: worse1071},
+	{Name: "where", Row: &row1076, Risk: 1, Worse: worse1077},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "who", Row: &row147, Risk: 1},
@@ -9473,7 +9527,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1156, Is: 0x100000, Risk: 6, Destroys: acts284},
+	{Name: "wipe", Row: &row1162, Is: 0x100000, Risk: 6, Destroys: acts288},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row106},
@@ -9483,105 +9537,113 @@ var commands = [...]Command{
 	{Name: "wolframscript", Language: &language8},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row46, Destroys: acts301},
+	{Name: "wp", Row: &row46, Destroys: acts305},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1157},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1163},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options85},
 	{Name: "wrangler r2", Transfer: &options85},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1159, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper619},
+	{Name: "wsl", Wrapper: &wrapper1165, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper625},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper650},
+	{Name: "x86_64", Wrapper: &wrapper656},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts804},
+	{Name: "xbps-remove", Destroys: acts810},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1161, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1162},
+	{Name: "xcodebuild", Row: &row1167, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1168},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
 	{Name: "xe", Is: 0x4},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts90},
-	{Name: "xh", Row: &row643, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts644},
-	{Name: "xhs", Is: 0x8008020000000, Destroys: acts644},
+	{Name: "xh", Row: &row649, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts650},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts650},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts393},
-	{Name: "xmllint", Row: &row1164, Risk: 1, Worse: worse1165},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts399},
+	{Name: "xmllint", Row: &row1170, Risk: 1, Worse: worse1171},
 	{Name: "xo", Risk: 2, Worse: worse109},
 	{Name: "xonsh", Language: &language113, Is: 0x100000},
-	{Name: "xq", Row: &row1094, Risk: 5},
+	{Name: "xq", Row: &row1100, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper283},
-	{Name: "xxd", Row: &row1167, Risk: 1},
-	{Name: "xz", Row: &row744, Risk: 3},
+	{Name: "xvfb-run", Wrapper: &wrapper287},
+	{Name: "xxd", Row: &row1173, Risk: 1},
+	{Name: "xz", Row: &row750, Risk: 3},
 	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row147},
 	{Name: "xzgrep", Row: &row149, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "xzless", Row: &row147},
 	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1169, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yamllint", Row: &row1175, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1171, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
+	{Name: "yarn", Row: &row1177, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
+	{Name: "yarn bench", Risk: 2},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
+	{Name: "yarn codegen", Risk: 2},
+	{Name: "yarn compile", Risk: 2},
 	{Name: "yarn config", Row: &row133, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row828, Risk: 1},
-	{Name: "yarn config list", Row: &row828, Risk: 1},
-	{Name: "yarn config set", Row: &row829},
-	{Name: "yarn config unset", Row: &row829},
+	{Name: "yarn config get", Row: &row834, Risk: 1},
+	{Name: "yarn config list", Row: &row834, Risk: 1},
+	{Name: "yarn config set", Row: &row835},
+	{Name: "yarn config unset", Row: &row835},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row133, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper139, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper895, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper901, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn fix", Risk: 2},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row133, Is: 0x200000},
-	{Name: "yarn info", Row: &row897, Risk: 4},
-	{Name: "yarn install", Row: &row897, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row897, Risk: 1},
+	{Name: "yarn info", Row: &row903, Risk: 4},
+	{Name: "yarn install", Row: &row903, Is: 0x100000, Risk: 4},
+	{Name: "yarn knip", Risk: 2},
+	{Name: "yarn licenses", Row: &row903, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row897, Risk: 1},
+	{Name: "yarn list", Row: &row903, Risk: 1},
 	{Name: "yarn login", Row: &row133},
 	{Name: "yarn npm", Row: &row133, Risk: 6},
 	{Name: "yarn plugin", Row: &row133, Is: 0x100000},
+	{Name: "yarn prettify", Risk: 2},
 	{Name: "yarn publish", Row: &row133, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row897, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
+	{Name: "yarn run", Row: &row903, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse134},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row897, Risk: 2},
+	{Name: "yarn storybook", Risk: 2},
+	{Name: "yarn test", Row: &row903, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
+	{Name: "yarn typegen", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
 	{Name: "yarn up", Risk: 5},
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row897, Risk: 1},
-	{Name: "yarn why", Row: &row897, Risk: 1},
+	{Name: "yarn versions", Row: &row903, Risk: 1},
+	{Name: "yarn why", Row: &row903, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper619},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper625},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row793, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts852},
-	{Name: "yc", Destroys: acts199},
+	{Name: "yasm", Row: &row799, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts858},
+	{Name: "yc", Destroys: acts203},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1173, Risk: 4},
-	{Name: "yq", Row: &row1175, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1176},
-	{Name: "yt-dlp", Row: &row1173, Risk: 4},
+	{Name: "youtube-dl", Row: &row1179, Risk: 4},
+	{Name: "yq", Row: &row1181, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1182},
+	{Name: "yt-dlp", Row: &row1179, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9591,32 +9653,32 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row147},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts912},
+	{Name: "zenstack", Destroys: acts918},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts90},
 	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1178, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1184, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1180, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts244},
+	{Name: "zip", Row: &row1186, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts248},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row740, Risk: 1},
+	{Name: "zless", Row: &row746, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row740},
+	{Name: "zmore", Row: &row746},
 	{Name: "zpool", Is: 0x4000000000, Destroys: acts90},
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1128, Risk: 3},
+	{Name: "zstd", Row: &row1134, Risk: 3},
 	{Name: "zstdcat", Row: &row147},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row147},
-	{Name: "zstdmt", Row: &row1128},
+	{Name: "zstdmt", Row: &row1134},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},
@@ -9625,551 +9687,551 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 423, 1848, 2000, 0, 0, 0, 0, 0, 3064, 0, 0, 0, 0, 1955, 0, 0,
-	0, 0, 2165, 0, 0, 0, 0, 0, 1305, 1100, 0, 0, 0, 0, 2765, 0, 0, 0, 0, 0, 884, 2196, 0, 0, 0, 0, 549, 0, 877, 0, 3919, 397,
-	0, 0, 0, 0, 0, 0, 3178, 0, 0, 3953, 520, 492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 363, 0, 0, 0, 0, 2587, 2749, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 892, 0, 3848, 3452, 0, 1194, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3527, 0, 305, 2975, 0, 1543, 0, 0, 0, 0, 0, 2585, 0, 0, 0, 0, 654, 2229, 2420, 0, 1319,
-	0, 0, 0, 0, 0, 0, 0, 0, 3336, 0, 0, 0, 0, 0, 2274, 0, 0, 0, 0, 0, 0, 338, 2050, 0, 0, 0, 0, 0, 2242, 0, 1129, 3745,
-	2502, 0, 0, 0, 0, 0, 347, 0, 0, 3743, 1921, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 0, 0, 0, 0, 1381, 0, 2419, 0, 3067, 1582, 0, 966,
-	581, 1960, 0, 430, 0, 0, 0, 0, 426, 0, 719, 0, 0, 0, 0, 3446, 0, 3157, 0, 0, 0, 0, 0, 0, 442, 2567, 0, 1898, 0, 0, 0, 0,
-	0, 0, 3494, 2657, 0, 0, 538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1656, 46, 0, 0, 0, 0, 0, 0, 0, 2838, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1014, 563, 0, 0, 808, 3842, 0, 0, 0, 0, 0, 0, 0, 0, 2205, 1850, 3251, 0, 3313, 0, 0, 0, 2706, 0, 0, 53, 810, 3007, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 859, 191, 0, 0, 0, 2156, 2621, 0, 0, 1765, 0, 0, 0, 59, 0, 0, 0, 0, 0, 1289, 0, 0,
-	798, 0, 2697, 3355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 2711, 3773, 0, 0, 317, 2198, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1815, 0, 2034, 1502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 199, 2562, 400, 106, 979, 3780, 0, 0, 1494, 0, 2257, 3678, 0, 0, 0, 0,
-	0, 0, 0, 0, 1134, 0, 2916, 0, 0, 0, 0, 0, 0, 0, 0, 1844, 0, 0, 0, 0, 0, 0, 0, 0, 2504, 0, 0, 0, 0, 3898, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 0, 0, 0, 3442, 1645, 0, 0, 3945, 0, 0, 0, 2759, 1547, 0, 1754,
-	2273, 0, 0, 0, 0, 0, 0, 0, 743, 2335, 2825, 3144, 0, 0, 0, 0, 0, 0, 1782, 0, 0, 2754, 0, 0, 0, 0, 0, 0, 2881, 366, 3153, 2108,
-	0, 0, 0, 0, 0, 0, 0, 894, 3287, 1972, 0, 0, 0, 3859, 0, 0, 0, 0, 0, 0, 461, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2732, 0, 0, 0, 0, 0, 0, 2545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 667, 0,
-	0, 0, 0, 290, 0, 0, 0, 0, 0, 502, 1285, 2594, 0, 0, 3595, 0, 0, 2135, 0, 2392, 0, 13, 0, 0, 0, 1934, 0, 1854, 2987, 0, 0, 0,
-	0, 0, 0, 1926, 0, 3001, 0, 0, 0, 280, 0, 0, 0, 2635, 0, 0, 0, 0, 0, 0, 0, 512, 0, 0, 0, 0, 0, 212, 0, 0, 0, 0,
-	349, 0, 0, 490, 0, 0, 0, 0, 2029, 0, 0, 0, 0, 525, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3197, 0, 0, 0, 3974, 0,
-	0, 3430, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1882, 0, 0, 0, 0, 2150, 0, 0, 85, 405, 2625, 3309, 0, 0, 0, 1436, 0, 0, 0, 0, 0, 0, 0, 0, 3786, 2310, 0, 3923, 0, 0, 0, 0,
-	0, 0, 0, 0, 1394, 0, 1281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2580, 2173, 0, 680, 0, 0, 0, 3535, 0, 0,
-	0, 0, 1163, 2228, 0, 0, 1229, 0, 1801, 0, 0, 0, 3140, 0, 0, 3031, 0, 0, 0, 182, 0, 1492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1331, 0, 0, 939, 2915, 0, 2741, 0, 0, 1211, 0, 0, 0, 0, 0, 3235, 0, 0, 0, 0, 523, 0, 0, 0, 0, 0, 0, 0, 1859, 0, 0, 0,
-	0, 0, 3109, 0, 0, 0, 0, 555, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 3944, 0, 0, 2699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 2058, 3826, 0, 0, 0, 1456, 0, 0, 2230,
-	0, 0, 0, 2574, 0, 0, 2591, 0, 3580, 1729, 1971, 0, 0, 1388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1537, 2459, 0, 0,
-	0, 0, 0, 0, 1670, 0, 0, 436, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 425, 3489, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 330, 0, 0, 0, 0, 0, 0, 1346, 0, 0, 0, 0, 0, 0, 2427, 0, 2179, 0, 0, 132, 0, 0, 0, 0, 0, 0, 0, 2801, 0,
-	0, 0, 0, 0, 0, 3493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2775, 0, 0, 0, 0, 0, 0, 3440, 3899, 0, 2076, 2130, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 0, 0, 0, 0, 0, 705, 0, 0, 0, 1265, 0, 0, 2142, 2803, 0, 2589, 0, 0, 0, 0,
-	0, 2784, 0, 0, 0, 0, 0, 1290, 1698, 1803, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 445, 0, 0, 0, 0, 0,
-	0, 0, 0, 2167, 0, 0, 2234, 3523, 0, 0, 0, 0, 0, 2816, 0, 0, 0, 0, 0, 3818, 0, 0, 0, 0, 0, 0, 1317, 0, 0, 0, 0, 0,
-	0, 1450, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2725, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 152, 0, 0, 3419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 1920, 0, 0, 1559, 0, 1026, 0,
-	0, 0, 0, 0, 1541, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 2606, 0, 0, 0, 0, 0, 371, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1769, 0, 0, 1487, 0, 559, 2913, 0, 484, 2557, 0, 3455, 1976, 0, 2807, 0, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1538, 0, 0, 3076, 3414,
-	0, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 3879, 0, 0, 0, 0, 0, 0, 1403, 0, 0, 0, 0, 2619, 0, 0, 3496, 0, 0, 0, 0, 0, 2495,
-	0, 0, 0, 953, 3236, 0, 0, 0, 2383, 0, 3756, 0, 0, 0, 2434, 0, 0, 0, 0, 3697, 0, 0, 822, 545, 1690, 3295, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2526, 0, 3968, 0, 0, 0, 0, 0, 747, 1238, 0, 0, 3550, 694, 2472, 0, 0, 0, 0, 3128, 0, 0, 1553, 0,
-	0, 1936, 0, 1862, 3554, 0, 0, 0, 0, 0, 0, 0, 2970, 745, 0, 0, 0, 0, 1197, 1244, 110, 2098, 0, 0, 0, 3467, 1149, 0, 2927, 0, 0, 0,
-	0, 0, 856, 0, 0, 0, 0, 3559, 0, 0, 0, 323, 2724, 0, 0, 3092, 2083, 0, 0, 0, 0, 2929, 1669, 0, 3553, 2631, 0, 0, 0, 0, 0, 1276,
-	0, 2830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1586, 0, 1338, 0, 0, 1222, 3113, 0, 0, 0, 1956, 0, 0, 0, 0, 0, 0,
-	1461, 2536, 2887, 0, 0, 0, 0, 0, 0, 1849, 0, 0, 0, 0, 0, 0, 0, 1291, 0, 1143, 1282, 2556, 2946, 3685, 1613, 2015, 716, 3541, 0, 528, 0, 0,
-	1192, 0, 0, 0, 0, 0, 1051, 1648, 3973, 0, 0, 1016, 2425, 3567, 0, 0, 3082, 0, 2661, 0, 0, 0, 0, 0, 0, 0, 2026, 0, 0, 0, 0, 0,
-	0, 0, 845, 0, 0, 0, 0, 2774, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 992, 0, 1514, 0, 0, 2972, 0, 0, 0, 1288, 0, 0, 1945,
-	0, 0, 0, 0, 1652, 0, 0, 0, 0, 0, 0, 3680, 3799, 728, 1561, 2262, 0, 1029, 0, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1726, 0, 0, 0, 0, 784, 0, 0, 0, 0, 0, 3881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2350, 0, 0, 0, 86, 0, 0, 0,
-	0, 2945, 0, 0, 0, 1532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0, 0, 0, 0, 322, 3174, 1077, 0,
-	0, 3469, 2163, 0, 0, 0, 0, 0, 0, 2086, 3176, 383, 2292, 0, 0, 0, 2911, 0, 0, 0, 736, 0, 0, 0, 0, 1574, 2644, 0, 0, 0, 0, 3364,
-	0, 610, 0, 0, 0, 0, 0, 0, 1072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1068, 0, 0, 0, 51, 932, 3379, 0, 977,
-	0, 0, 1448, 0, 0, 0, 0, 0, 0, 3342, 0, 2249, 1434, 0, 0, 243, 0, 2672, 0, 447, 0, 3542, 0, 0, 3352, 0, 0, 0, 0, 0, 0, 1220,
-	3345, 0, 0, 0, 0, 715, 0, 0, 0, 0, 2973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3169, 0, 0, 0, 937, 0, 0, 0, 0,
-	0, 0, 1412, 0, 0, 1762, 0, 0, 0, 1040, 2780, 3301, 0, 0, 3087, 3779, 0, 0, 0, 0, 0, 2963, 0, 0, 219, 0, 1871, 0, 0, 3593, 2105, 105,
-	0, 0, 0, 3293, 0, 1804, 2564, 3955, 0, 0, 0, 0, 2509, 0, 0, 0, 673, 765, 1679, 1595, 0, 0, 3910, 0, 0, 206, 23, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3396, 0, 0, 0, 0, 1145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 3833, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3903, 3033, 0, 0, 0, 3410, 0, 0, 0, 0, 1970, 1730, 2039, 0, 2143, 0, 0, 0, 0, 0, 1900, 0, 0, 0, 2819, 0, 0, 2379,
-	0, 0, 0, 0, 1797, 0, 0, 0, 0, 0, 0, 0, 603, 0, 688, 0, 0, 334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1556, 3512, 0, 0, 3306,
-	0, 3382, 0, 1268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 2322, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2290, 3618, 0, 0, 0, 0, 0, 2106, 0,
-	0, 0, 0, 3105, 3266, 0, 1841, 0, 0, 0, 0, 0, 129, 0, 0, 0, 0, 0, 0, 0, 0, 0, 891, 0, 3841, 0, 223, 1545, 2458, 1794, 3118, 0,
-	0, 0, 956, 0, 0, 235, 0, 0, 0, 0, 0, 0, 0, 0, 1496, 0, 0, 0, 0, 0, 1891, 0, 0, 0, 0, 0, 2429, 0, 2746, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2571, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 409, 975, 0, 0, 0, 0, 0, 0, 3726, 0, 0, 3294,
-	3279, 0, 0, 0, 203, 0, 2533, 0, 0, 2952, 0, 0, 0, 0, 0, 0, 1056, 0, 800, 0, 3138, 1961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 294, 0, 355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 196, 0, 0, 0, 0, 3182, 0, 419, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2271, 0, 2933, 2402, 3564, 0, 0, 2120, 3515, 0, 0, 850, 0, 963, 0, 0, 0, 2867, 566, 771, 1169, 0, 0, 0, 0, 0, 3969, 125,
-	288, 0, 0, 0, 2769, 0, 0, 0, 0, 3854, 0, 0, 0, 0, 3173, 0, 0, 2319, 1112, 2827, 0, 0, 0, 0, 3192, 0, 0, 0, 0, 0, 3568, 832,
-	0, 0, 0, 0, 0, 1764, 0, 2518, 0, 2174, 0, 0, 0, 466, 0, 343, 0, 2961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2004, 0, 0, 0, 0,
-	2240, 0, 0, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 0, 0, 1959, 0, 2409, 3358, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 731, 0, 0, 0, 0, 0, 960, 0, 0, 0, 0, 0, 0, 0, 837, 632, 0, 0, 0, 0, 0,
-	0, 687, 0, 0, 0, 1760, 0, 0, 0, 0, 0, 0, 0, 460, 0, 0, 0, 0, 0, 1382, 316, 3376, 0, 0, 0, 0, 0, 0, 753, 0, 0, 0,
-	0, 0, 2285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2793, 0, 0, 1691, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 541, 0, 2637, 3207, 0, 0, 0, 0, 0, 0, 0, 2844, 0, 0, 0, 0, 0,
-	0, 0, 914, 1157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1720, 0, 0, 2330, 0, 0, 0, 0, 0, 0, 0, 2998, 411, 0, 0, 0,
-	0, 2067, 0, 722, 0, 0, 0, 626, 0, 0, 1529, 2921, 0, 0, 0, 3072, 1008, 0, 0, 90, 2889, 3767, 352, 507, 0, 0, 2063, 3962, 47, 0, 0, 2926,
-	0, 0, 0, 0, 0, 407, 2391, 0, 0, 0, 0, 0, 0, 1811, 3810, 0, 0, 2448, 0, 0, 0, 1800, 2824, 0, 0, 0, 0, 619, 3278, 3878, 0, 0,
-	0, 1033, 0, 0, 2953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 374, 0, 609, 0, 0, 0, 0, 0, 0, 0, 3598, 1364, 0, 0, 0, 3231, 0, 0,
-	0, 1005, 0, 3652, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2751, 263, 2175, 2743, 3765, 0, 0, 0,
-	3633, 0, 0, 0, 0, 0, 3221, 0, 0, 0, 0, 0, 2437, 0, 222, 0, 0, 623, 0, 0, 0, 476, 659, 52, 0, 0, 2939, 0, 0, 1522, 0, 0,
-	3797, 0, 0, 0, 0, 1839, 0, 0, 989, 0, 2252, 0, 0, 0, 0, 0, 0, 0, 983, 0, 0, 0, 0, 1045, 0, 0, 0, 1702, 0, 0, 0, 0,
-	0, 0, 851, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 0, 1081, 0, 1770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 166, 1118, 1819, 0,
-	3616, 2192, 3755, 0, 2790, 0, 729, 0, 0, 0, 0, 0, 0, 3846, 0, 0, 0, 0, 0, 0, 2866, 3, 0, 0, 0, 1809, 0, 0, 0, 0, 35, 1592,
-	0, 0, 1478, 0, 0, 0, 3501, 0, 2860, 0, 0, 0, 0, 0, 3240, 0, 0, 1411, 3815, 0, 0, 437, 1357, 43, 0, 0, 0, 0, 0, 3124, 0, 0,
-	0, 0, 735, 676, 3511, 0, 0, 0, 0, 2617, 0, 0, 0, 2305, 0, 0, 0, 0, 590, 782, 2276, 0, 1580, 2546, 0, 0, 0, 2024, 2398, 1000, 2772, 2905,
-	1167, 3749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1937, 3474, 0, 0, 0, 823, 952, 0, 0, 0, 2805, 0, 0, 0, 0, 0, 0, 3145,
-	0, 3123, 0, 615, 0, 3303, 0, 0, 0, 137, 156, 472, 0, 0, 0, 0, 2798, 0, 0, 0, 0, 0, 0, 3201, 0, 1012, 1715, 2707, 0, 0, 0, 0,
-	0, 3363, 3482, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3688, 769, 805, 2268, 0, 0, 389, 3056, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 0, 0, 0, 2114, 0, 0, 0, 3120,
-	0, 0, 0, 0, 1597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 948, 0, 0, 0, 0, 0, 0, 1295, 1897, 0, 0, 0, 0, 0, 0, 1517, 1969, 0,
-	902, 0, 0, 0, 0, 0, 0, 2776, 0, 0, 0, 0, 0, 1657, 1054, 2473, 2496, 3704, 0, 0, 0, 1831, 0, 865, 3546, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1233, 0, 1421, 0, 0, 0, 1435, 0, 0, 643, 998, 0, 0, 0, 796, 0, 0, 0, 0, 980, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2598, 0, 0, 1094, 1474, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 0,
-	0, 0, 1631, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 803, 1727, 2354, 1330, 0, 0, 0, 0, 481, 0, 0, 0, 0, 0, 0, 0, 0,
-	3536, 0, 341, 0, 1048, 0, 0, 0, 0, 2421, 0, 2891, 0, 0, 0, 0, 0, 0, 3926, 0, 0, 0, 0, 0, 0, 0, 925, 2768, 0, 0, 0, 0,
-	0, 2178, 0, 0, 0, 0, 0, 0, 0, 835, 0, 2200, 2971, 0, 0, 0, 0, 3268, 0, 218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 61, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3137, 0, 93, 0, 2570, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 0, 287, 785, 3053, 0, 908, 838, 0, 0, 0, 0, 0, 565, 0,
-	0, 0, 0, 0, 0, 2599, 0, 0, 915, 2327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2563, 0, 0, 2646, 0, 2710, 0, 0, 2388, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 820, 2535, 0, 1627, 537, 0, 0, 0, 0, 0, 1177, 0, 0, 0, 0, 0, 0, 2795, 0, 0, 1039, 0, 0, 934, 991,
-	3794, 0, 0, 0, 0, 0, 0, 306, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1126, 0, 2811, 0, 0, 0, 2042, 0, 0, 495, 0, 0, 0,
-	0, 3912, 0, 0, 954, 0, 0, 0, 0, 1683, 0, 0, 0, 959, 2897, 0, 0, 0, 0, 0, 0, 3297, 0, 3271, 2514, 0, 0, 0, 0, 0, 0, 0,
-	804, 0, 0, 0, 0, 205, 0, 0, 0, 0, 0, 0, 2177, 2809, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3461, 428, 0, 3347, 0, 0, 3230, 3425,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 651, 788, 1536, 1712, 2340, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 543, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3719, 0, 0, 0, 0, 2428, 3312, 0, 0, 0, 2097, 0, 128, 0, 0, 0, 0, 1503, 0, 0, 1739, 0, 3913, 2112,
-	0, 1664, 0, 0, 0, 0, 0, 0, 0, 2375, 0, 0, 0, 1089, 0, 0, 0, 504, 0, 0, 0, 1639, 0, 0, 606, 1215, 0, 0, 0, 1250, 2074, 3937,
-	0, 0, 0, 0, 0, 3703, 0, 3614, 0, 0, 3748, 3234, 0, 0, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 0, 2851, 0, 0, 1640, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 1266, 801, 0, 0, 544, 0, 0, 0, 0, 1451, 0, 0, 0, 3930, 0, 0, 364, 0,
-	0, 0, 0, 0, 54, 1650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1842, 0, 0, 0, 0, 0, 0, 3649, 0, 587, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 0, 0, 0, 3518, 0, 0, 0, 0, 0, 0, 0, 0, 148, 1974, 19,
-	0, 3499, 0, 0, 1401, 0, 0, 3622, 2334, 0, 0, 0, 0, 0, 0, 0, 3133, 0, 0, 1776, 0, 0, 0, 0, 0, 3445, 0, 0, 0, 0, 0, 3374,
-	1883, 0, 0, 855, 0, 3608, 0, 1247, 0, 0, 0, 0, 0, 2371, 2426, 3886, 0, 0, 0, 0, 1375, 0, 0, 1505, 0, 0, 0, 0, 0, 3351, 3651, 2899,
-	0, 0, 0, 0, 1306, 0, 0, 0, 1469, 0, 0, 0, 0, 0, 532, 1180, 0, 0, 0, 0, 0, 3831, 0, 0, 2513, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 759, 2583, 1398, 3976, 0, 329, 0, 1417, 2623, 0, 0, 0, 3966, 0, 0, 0, 0, 3655, 0, 1221, 1383, 1686,
-	630, 0, 0, 0, 0, 0, 0, 2629, 0, 0, 848, 0, 0, 0, 0, 0, 3621, 0, 0, 3887, 1119, 2148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	624, 0, 0, 0, 1581, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2510, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 802, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1818, 2663, 0, 0, 0, 0, 0, 0, 0, 0, 1021, 0, 0,
-	0, 593, 3561, 0, 0, 1812, 1287, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 3970, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2788, 0, 0, 0, 814, 3000, 0, 2521, 0, 3529, 0, 0, 0, 0, 3965, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2979, 0, 0, 1245, 724, 0, 0, 0, 0, 1337, 0, 0, 0, 0, 0, 0, 3852, 0, 0, 0, 0, 0, 0, 3914, 0, 0, 0, 0, 2304, 0, 0, 1749,
-	3112, 0, 0, 0, 0, 0, 0, 909, 3934, 0, 0, 0, 0, 0, 39, 0, 614, 0, 0, 0, 0, 0, 0, 0, 2209, 0, 0, 0, 0, 0, 3310, 0,
-	0, 0, 2044, 0, 0, 0, 0, 0, 0, 0, 2096, 0, 0, 2215, 0, 0, 0, 0, 1025, 2125, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 2061,
-	0, 0, 0, 0, 0, 0, 1952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3667, 1874, 0, 66, 2756, 237, 238, 3475, 0, 0, 0, 0, 0,
-	0, 249, 1659, 0, 3956, 0, 0, 0, 2806, 0, 2349, 2675, 0, 1728, 0, 580, 0, 0, 410, 0, 657, 2189, 0, 691, 0, 0, 0, 0, 1283, 0, 0, 0,
-	0, 0, 0, 0, 0, 2170, 2528, 0, 3906, 0, 863, 0, 0, 0, 0, 0, 0, 0, 14, 2411, 0, 0, 0, 0, 0, 0, 945, 0, 0, 0, 2343, 0,
-	0, 144, 0, 0, 0, 1649, 0, 0, 456, 2667, 3741, 3708, 0, 8, 0, 0, 0, 0, 0, 3673, 0, 0, 0, 778, 0, 0, 0, 551, 0, 0, 0, 0,
-	0, 0, 0, 3602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 0, 0, 0, 0, 1140, 0, 923, 0, 0, 0, 0, 0, 0, 0, 269,
-	0, 0, 0, 187, 2753, 1207, 3159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3961, 0, 0, 268, 0, 752, 3332, 0, 0, 0, 0, 2901, 0, 0, 0, 0,
-	0, 3578, 0, 0, 0, 0, 0, 3261, 0, 0, 0, 633, 0, 0, 1438, 924, 1020, 0, 0, 0, 0, 783, 2118, 0, 0, 0, 0, 3117, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1193, 0, 0, 0, 0, 0, 0, 2370, 0, 0, 0, 0, 1909, 3023, 904,
-	0, 0, 0, 0, 0, 2601, 0, 0, 2071, 2483, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1292, 0, 0, 0, 1106, 2110, 0, 0, 0, 0, 333, 0, 0,
-	2033, 0, 3228, 0, 0, 0, 0, 2573, 0, 2529, 0, 2576, 0, 0, 2937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2853, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1191, 0, 826, 297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3843,
-	0, 0, 0, 1717, 2960, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 3260, 3042, 0, 0, 1799, 1060, 1254, 2628, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 211, 0, 0, 0, 0, 0, 0, 1684, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1992, 1535, 0, 775, 0,
-	0, 2103, 3643, 488, 0, 0, 0, 370, 513, 0, 0, 0, 0, 0, 1772, 0, 0, 0, 1114, 1755, 0, 0, 0, 2974, 0, 0, 0, 0, 0, 0, 0, 0,
-	625, 672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1916, 1944, 0, 0, 0, 0, 2045, 0, 0, 0, 0, 0, 758, 2064, 2316, 0, 0, 0, 0, 0, 0,
-	1087, 1958, 0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 2910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2656, 0, 0, 0, 0, 0,
-	0, 0, 2733, 0, 0, 0, 3829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 655, 1409, 479, 1675, 1835, 0, 0, 3514, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 1011, 1635, 0, 0, 1681, 0, 2007, 0, 0, 2770, 0, 1917, 0, 0, 2886, 0, 0, 0, 0, 40, 340, 2056, 3431,
-	3481, 2596, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 443, 3200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2432, 3617, 0, 0, 0, 0, 0, 0, 0, 0, 1402, 0, 1534, 0, 0, 0, 3259, 1486, 2512, 1777, 3502, 0, 0, 1310, 0, 0, 1878,
-	0, 1181, 3758, 0, 0, 0, 2575, 2700, 0, 1549, 0, 0, 0, 0, 0, 0, 176, 2320, 0, 0, 0, 744, 1361, 2758, 972, 1325, 0, 0, 0, 0, 0, 0,
-	0, 0, 552, 0, 0, 2358, 0, 142, 588, 3672, 0, 0, 0, 1746, 0, 0, 3628, 0, 0, 0, 1420, 3398, 0, 0, 0, 0, 0, 2213, 0, 0, 0, 1202,
-	0, 0, 3079, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1783, 0, 0, 0, 0, 0, 3929, 0, 0, 0, 0, 1830, 0, 0, 0, 0, 0, 0,
-	0, 0, 202, 1182, 0, 0, 0, 0, 0, 760, 1321, 310, 0, 1509, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1093, 0, 0, 0, 3327, 1154, 2376, 2647,
-	429, 2813, 2898, 3421, 0, 0, 0, 1880, 0, 3163, 0, 0, 3299, 0, 0, 77, 0, 0, 0, 0, 111, 0, 2999, 0, 0, 262, 0, 0, 0, 2524, 0, 0,
-	2691, 0, 0, 1365, 0, 265, 770, 1070, 2843, 3470, 169, 354, 0, 0, 1127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1994, 2863, 714, 0, 0, 0, 0,
-	0, 0, 0, 764, 0, 0, 0, 0, 0, 0, 0, 327, 0, 0, 996, 0, 0, 501, 575, 2539, 95, 0, 315, 1552, 0, 0, 2586, 3420, 0, 0, 0, 0,
-	2364, 0, 0, 2992, 0, 3417, 0, 1793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 3098, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3607, 0, 0, 1006, 2796, 0, 0, 0, 2291, 0, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 962,
-	0, 0, 1780, 440, 1540, 0, 0, 1979, 0, 1838, 0, 0, 0, 0, 1864, 0, 0, 0, 0, 0, 3920, 0, 1099, 2160, 0, 1270, 3073, 2660, 3670, 0, 115, 0,
-	0, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 0, 0, 0, 896, 0, 0, 0, 0, 0, 3959, 1778, 0, 0, 0, 3002, 3020, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 0, 0, 1473, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1996, 0, 0, 0, 0, 0, 0, 3757, 3193, 0, 0, 3683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1274, 2682, 0, 0, 2670, 0, 0, 0, 251, 0, 0, 793, 2907, 0, 0, 2900, 0, 0, 0, 0, 2204, 712, 0, 3867, 1241, 2817, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2595, 0, 0, 3861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 772, 0, 741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2531, 0, 0, 0, 0, 711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2674, 0, 3034, 0, 671, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1339, 0, 0, 0, 469, 0, 0, 2315, 3024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1004, 0, 0, 0,
-	0, 0, 0, 1384, 0, 0, 0, 3311, 0, 0, 0, 0, 189, 950, 2406, 1426, 2858, 0, 0, 0, 0, 0, 3675, 0, 0, 0, 0, 0, 0, 0, 0, 1737,
-	0, 0, 0, 0, 1453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 533, 229, 0, 0, 0, 0, 0, 988, 0, 0, 3820, 0, 0, 0, 0, 3116, 0, 0,
-	0, 0, 3789, 1904, 3085, 0, 1546, 0, 0, 0, 2542, 0, 0, 0, 0, 1477, 0, 584, 2493, 3712, 1063, 0, 0, 0, 3257, 0, 0, 0, 0, 0, 1512, 0,
-	0, 0, 213, 0, 1073, 2491, 0, 0, 0, 0, 0, 2314, 0, 0, 0, 0, 0, 0, 3702, 0, 0, 2965, 0, 0, 0, 0, 0, 0, 0, 576, 0, 0,
-	0, 0, 0, 1232, 0, 0, 0, 0, 0, 0, 0, 0, 824, 0, 0, 1166, 0, 0, 0, 0, 1214, 22, 0, 0, 0, 0, 0, 0, 0, 3465, 0, 1633,
-	2085, 3165, 0, 0, 3570, 1518, 0, 0, 0, 0, 1866, 0, 0, 1185, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3262, 1172, 0, 0, 0, 0, 0, 381,
-	2453, 0, 0, 2614, 0, 0, 1606, 0, 0, 0, 0, 0, 0, 622, 0, 3075, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1912, 819, 1249, 3156, 0, 0, 2608,
-	0, 0, 0, 0, 2303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2738, 0, 0, 0, 1452, 0, 0, 0, 0, 0, 3146, 0, 3776, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 0, 102, 0, 2762, 0, 0, 0, 0, 0, 1628, 0, 0, 0, 0, 3361, 0, 0,
-	0, 0, 0, 0, 0, 0, 1208, 0, 0, 0, 2717, 0, 0, 0, 573, 0, 1933, 869, 1788, 0, 0, 0, 0, 1362, 1685, 0, 2940, 3938, 118, 0, 0, 0,
-	180, 0, 0, 0, 885, 0, 0, 0, 0, 2698, 0, 0, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3462, 951, 0, 2892, 0, 0, 0, 0,
-	0, 0, 0, 0, 339, 2888, 0, 2649, 131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3439, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3545, 0, 0, 3334, 0, 3289, 0, 0, 10, 0, 0, 0, 3217, 0, 1558, 0, 0, 0, 0, 0, 422, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2046, 0, 0, 0, 0, 0, 0, 1076, 0, 1103, 0, 55, 76, 2430, 0, 0, 0, 0, 717, 665, 0, 0, 0, 3443, 2932, 0, 0,
-	0, 0, 0, 0, 0, 3809, 2003, 0, 0, 0, 0, 0, 0, 0, 949, 0, 0, 0, 0, 0, 0, 2909, 0, 0, 662, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1826, 0, 1189, 0, 2773, 0, 0, 0, 0, 0, 3895, 0, 0, 1390, 847, 0, 0, 0, 0, 266, 1418, 3562, 3591, 0,
-	457, 0, 0, 1226, 2679, 2359, 0, 0, 0, 0, 0, 990, 0, 2395, 0, 0, 2288, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 185, 1272, 0, 3543, 1064, 0, 843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3951, 0, 0, 1484, 1827, 0, 0,
-	0, 0, 0, 2519, 0, 0, 0, 0, 0, 2397, 675, 3793, 0, 0, 0, 3450, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 3635, 1872, 1065,
-	3454, 0, 0, 0, 0, 560, 1444, 1708, 3556, 2508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3243, 0, 530, 2119, 3882, 3636, 0, 0, 0, 2712, 0, 0, 0,
-	0, 999, 0, 0, 2100, 0, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 994, 2164, 2464, 0, 435, 0, 0, 3027, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2714, 0, 0, 0, 0, 3204, 3393, 0, 0, 1395, 0, 0, 3325, 0, 0, 0, 0, 2785, 0, 0, 0, 0, 0, 0, 0,
-	0, 155, 0, 0, 0, 0, 0, 1699, 2616, 0, 0, 0, 3856, 0, 0, 0, 32, 2593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0,
-	0, 0, 0, 2041, 0, 3091, 2279, 2704, 0, 0, 0, 2516, 0, 0, 0, 0, 3270, 620, 0, 0, 2081, 0, 0, 49, 0, 0, 0, 0, 0, 965, 0, 0,
-	0, 0, 0, 0, 0, 1697, 0, 2740, 0, 926, 0, 0, 0, 3774, 0, 0, 0, 0, 3047, 0, 1356, 1678, 0, 0, 2687, 0, 248, 462, 0, 3186, 1237, 3808,
-	0, 0, 3162, 1148, 0, 0, 0, 1984, 3411, 0, 0, 0, 0, 3832, 0, 0, 0, 0, 0, 984, 217, 1607, 2094, 0, 2849, 3016, 50, 3463, 0, 0, 0, 3069,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3877, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2549, 0,
-	1906, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 1611, 0, 0, 2318, 0, 0, 1821, 0, 0, 0, 0, 0, 0,
-	1879, 1095, 0, 1328, 0, 0, 0, 0, 0, 0, 3029, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 311, 2075, 0, 0, 0, 1479, 0, 0, 0,
-	3699, 1236, 0, 0, 0, 0, 0, 2468, 3187, 3254, 0, 0, 1632, 917, 0, 2931, 0, 0, 0, 470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 817, 0, 0,
-	0, 0, 0, 0, 0, 0, 2440, 3166, 0, 0, 0, 569, 0, 0, 0, 0, 0, 0, 3348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 2052, 3367, 2718, 0, 0, 3397, 0,
-	2560, 0, 3263, 0, 0, 0, 0, 2151, 1170, 2480, 0, 67, 0, 0, 0, 0, 0, 0, 1164, 2251, 0, 0, 2447, 0, 3896, 0, 0, 0, 0, 0, 454, 0,
-	3437, 0, 0, 0, 0, 0, 0, 0, 0, 1495, 0, 0, 0, 0, 0, 0, 2048, 887, 459, 2284, 3798, 0, 0, 2059, 3497, 2128, 1379, 0, 0, 0, 2022, 360,
-	0, 0, 0, 2145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1929, 0, 0, 3066, 3836, 0, 0, 1302, 0, 0, 0, 2030, 0, 279, 350, 2690, 3911, 0, 0,
-	0, 0, 3922, 0, 0, 0, 0, 0, 0, 2783, 0, 0, 0, 0, 0, 0, 0, 0, 241, 0, 0, 0, 781, 1342, 2019, 0, 301, 1322, 2065, 200, 257, 2874,
-	0, 0, 0, 0, 0, 2191, 3086, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3917, 0, 0, 0, 2832, 0, 556, 0, 536, 0, 2020, 0,
-	0, 0, 0, 2159, 0, 1480, 0, 0, 0, 1369, 3693, 0, 2451, 0, 0, 1820, 295, 3429, 0, 0, 0, 0, 0, 0, 0, 0, 1521, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1714, 0, 840, 1858, 0, 0, 0, 0, 0, 0, 1032, 0, 2, 645, 3952, 663, 1219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 491, 3044, 1555, 0, 0, 2764, 0, 0, 0, 3458, 0, 0, 0, 0, 0, 0, 0, 120, 1724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1579, 0, 0, 0, 0, 259, 0, 0, 0, 0, 348, 0, 3108, 0, 3870, 0, 3888, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3686, 0, 0, 0, 3030, 0, 0, 2948, 0, 0, 0, 0, 3409, 0, 0, 1525, 0, 0, 0, 0, 0, 0, 0, 1138, 3019, 2467, 0, 3328, 0, 0, 112,
-	0, 0, 0, 0, 0, 0, 324, 0, 0, 0, 0, 0, 2455, 0, 0, 2336, 2977, 0, 0, 0, 0, 0, 0, 2861, 2517, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3849, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 616, 0, 572, 0, 3225, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1353, 2713, 0, 0, 0, 0, 0, 1351, 0, 0, 1846, 0, 0, 0, 0, 0, 0, 3485, 3653, 0, 1037, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 1428, 0, 3392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1386, 0, 0, 0, 3761,
-	0, 0, 0, 0, 1836, 0, 0, 0, 0, 0, 1988, 1335, 0, 0, 3107, 1259, 3586, 0, 0, 0, 2569, 0, 0, 0, 3645, 0, 0, 2532, 0, 1440, 0, 0,
-	1387, 0, 34, 81, 3389, 3710, 0, 78, 450, 1097, 0, 0, 0, 1038, 0, 3422, 2147, 0, 0, 0, 0, 1476, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
-	1067, 1806, 0, 0, 0, 475, 3837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3491, 0, 0, 0, 2522, 0, 0, 0, 0, 0, 0, 0, 868, 0, 0,
-	0, 0, 0, 0, 1605, 1751, 3366, 0, 0, 0, 0, 0, 0, 2367, 0, 0, 0, 0, 0, 0, 0, 2436, 0, 121, 2012, 0, 0, 0, 2781, 0, 841, 0,
-	331, 0, 686, 3390, 0, 0, 2648, 0, 0, 1307, 0, 0, 0, 890, 0, 0, 0, 0, 0, 0, 0, 0, 540, 2834, 844, 0, 879, 2008, 0, 3406, 2869, 0,
-	0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0, 3746, 0, 0, 0, 0, 0, 0, 0, 0, 3939, 0, 165, 0, 1190, 0, 0, 0, 0, 0, 3668,
-	2922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 0, 0, 0, 2224, 2802, 0, 3855, 0, 1735,
-	1833, 1744, 2456, 0, 0, 0, 0, 1938, 0, 16, 0, 3918, 0, 0, 0, 0, 1107, 0, 0, 0, 0, 0, 3641, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1441, 0, 3184, 0, 0, 0, 0, 0, 2088, 586, 921, 2523, 0, 0, 0, 0, 0, 2390, 0, 0, 0, 184, 0, 0, 0, 3084,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1557, 0, 0, 0, 0, 0, 2324, 0, 2446, 3222, 0, 0,
-	0, 0, 0, 873, 0, 0, 0, 0, 3080, 0, 634, 0, 0, 0, 742, 0, 0, 0, 3839, 0, 0, 0, 746, 0, 0, 2091, 0, 0, 1601, 0, 0, 1347,
-	0, 0, 0, 0, 776, 2169, 0, 0, 0, 0, 0, 3147, 3492, 3181, 483, 0, 0, 0, 17, 3048, 0, 0, 0, 2399, 0, 0, 0, 0, 0, 0, 0, 3936,
-	2187, 2233, 3341, 0, 147, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 0, 2747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3495, 0, 0, 3383, 0, 194, 0, 0, 0, 517, 0, 0, 831, 0, 3060, 0, 0, 0, 0, 0, 2873, 0, 0, 0, 995, 2947, 0, 0, 3478, 0,
-	0, 2912, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2957, 0, 0, 0, 0, 0, 0, 0, 3507, 0, 0, 0, 0,
-	0, 0, 1641, 0, 0, 0, 3950, 3604, 0, 0, 0, 2139, 0, 0, 0, 0, 2652, 0, 0, 0, 0, 0, 71, 919, 3232, 2138, 0, 3775, 0, 494, 0, 0,
-	0, 221, 0, 0, 2581, 3577, 1437, 0, 3139, 0, 2068, 0, 0, 0, 3844, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2131, 0, 0, 3544, 0, 0, 522, 485, 567, 0, 0, 755, 3219, 0, 0, 0, 1195, 0, 0, 3927, 0, 0, 1892, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 282, 2463, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 766, 2936, 1300, 0, 0, 2199, 3594, 0, 0,
-	0, 0, 0, 1688, 0, 0, 0, 0, 0, 3350, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1422, 2511, 0, 734, 790, 0, 0, 1023, 637, 0,
-	1575, 1907, 0, 0, 1363, 0, 0, 0, 2227, 807, 792, 3206, 2498, 0, 0, 0, 0, 0, 0, 2958, 0, 0, 0, 821, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 227, 0, 0, 3190, 2300, 2267, 0, 0, 0, 0, 0, 3250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 542, 825, 0, 0, 0, 0, 3161,
-	0, 0, 0, 2659, 0, 0, 0, 0, 0, 882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1002, 0, 2266, 0, 1240, 0, 0, 0, 1519, 0, 0, 0,
-	0, 0, 0, 0, 1043, 0, 0, 0, 0, 2942, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1986, 0, 0, 0, 1084, 1489, 0, 0, 307, 0, 471, 0, 0, 1385, 3615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 444, 0, 0, 0,
-	2487, 0, 0, 0, 0, 0, 0, 0, 0, 2073, 0, 3695, 0, 0, 0, 3943, 0, 0, 0, 0, 0, 0, 2306, 1740, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3869, 553, 3280, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 303, 0, 0, 0, 1747, 0, 0, 458, 2217, 0, 0, 378, 3433, 0, 0, 0, 0, 0, 313, 0, 0, 0, 1376, 0, 0, 3611,
-	0, 0, 0, 1791, 0, 0, 0, 0, 0, 0, 1774, 274, 0, 0, 0, 0, 0, 0, 0, 0, 738, 0, 0, 0, 0, 1225, 377, 3681, 0, 2146, 0, 0,
-	0, 0, 0, 0, 0, 2610, 0, 0, 1832, 3373, 0, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1424, 0, 0, 0,
-	0, 0, 0, 0, 0, 674, 2692, 0, 0, 0, 3126, 0, 0, 496, 0, 0, 0, 0, 0, 0, 0, 1861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2797, 943, 3551, 0, 0, 0, 0, 970, 0, 0, 0, 0, 0, 827, 0, 0, 0, 1256, 2433, 0, 1653, 1102, 0, 0, 0, 474, 0, 0, 3241, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3963, 0, 2991, 0, 0, 0, 0, 0, 1022, 0, 3500, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 240, 602, 0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 0, 608, 903, 1901, 0, 0, 0, 0, 0, 1622, 0, 0, 0, 2703, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2799, 3194, 0, 0, 0, 0, 3143, 0, 0, 3648, 0, 0, 1174, 0, 0, 0, 0, 1377, 0, 0, 0, 0, 2719, 1723, 1467, 0, 138,
-	0, 0, 0, 2627, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 907, 0, 3781, 547, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 0, 0, 1927,
-	0, 0, 0, 0, 3292, 0, 0, 0, 0, 1009, 0, 0, 0, 0, 0, 0, 0, 3516, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3698, 3447, 0, 0,
-	3426, 0, 2924, 0, 0, 0, 0, 0, 1672, 0, 234, 3884, 0, 0, 3277, 0, 0, 1591, 431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1151, 0, 0, 0,
-	0, 0, 0, 2287, 648, 0, 1423, 2745, 0, 0, 0, 0, 0, 195, 0, 0, 913, 0, 0, 0, 0, 0, 668, 0, 3407, 0, 0, 1608, 0, 0, 0, 0,
-	0, 0, 777, 158, 0, 910, 0, 0, 0, 0, 0, 0, 1682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3718, 3579, 0, 0, 0, 0, 0, 0, 918, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 107, 0, 0, 1773, 0, 0,
-	0, 0, 0, 0, 0, 376, 505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3801, 696, 0, 0, 0, 3229, 1334, 3941, 0, 0, 0, 2127, 3449, 3483, 3857,
-	3631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 816, 0, 3484, 0, 296, 0, 0, 190, 0, 0, 0, 0, 0, 1332, 3674, 0, 0, 0, 0, 0, 0, 2222,
-	3740, 0, 3931, 0, 0, 0, 0, 0, 1445, 0, 0, 0, 0, 0, 0, 1088, 0, 3013, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2294, 0, 0, 0, 1227, 0, 2195, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3233, 585, 1544, 0, 0, 0, 0,
-	0, 0, 3385, 0, 0, 0, 0, 2877, 82, 3902, 0, 224, 89, 0, 0, 683, 0, 0, 387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1324, 1825, 0, 0, 0, 0, 0, 0, 1348, 0, 0, 0, 0, 0, 2883, 0, 0, 0, 2474, 0, 0, 2611, 0, 3065, 3600, 25, 2307, 1922, 2299, 0, 0,
-	0, 0, 0, 0, 0, 3164, 0, 0, 0, 113, 0, 0, 0, 3464, 0, 0, 0, 0, 0, 0, 0, 1785, 1085, 2172, 2017, 3129, 0, 0, 0, 0, 0, 0,
-	0, 0, 375, 0, 0, 0, 0, 1524, 2123, 0, 0, 1350, 2782, 2054, 0, 0, 0, 2761, 0, 0, 0, 0, 0, 1957, 97, 1802, 2149, 272, 0, 0, 0, 0,
-	0, 0, 0, 0, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3725, 0, 141, 0, 0, 0, 0, 0, 2352, 0, 0, 0,
-	0, 0, 861, 0, 0, 427, 2439, 3384, 0, 0, 0, 0, 0, 1460, 0, 0, 0, 3394, 3689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1481, 0, 0,
-	0, 1695, 0, 0, 0, 0, 0, 0, 0, 0, 1344, 94, 0, 2416, 0, 0, 706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3142, 0, 579, 0, 0, 0, 0, 0, 3538, 0, 1590, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3357, 0, 1658, 0,
-	3135, 1689, 3638, 916, 0, 3083, 0, 0, 0, 0, 0, 2750, 0, 119, 1951, 0, 1563, 1750, 0, 0, 0, 3533, 0, 0, 0, 0, 0, 1243, 0, 0, 0, 0,
-	0, 0, 0, 3972, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1840, 0, 0, 0, 0, 0, 478, 3890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2584, 0, 2382, 3716, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3459, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1914, 0, 0, 0, 1186, 1333, 0, 0, 2180, 0, 2678, 0, 0, 0, 0, 3526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 0, 1731, 0, 834, 0, 0, 0, 0, 812, 2671, 0, 0, 0, 308, 3948, 0, 699, 0, 0, 0, 0,
-	0, 0, 0, 0, 3456, 1779, 0, 0, 0, 0, 0, 3874, 0, 1213, 0, 0, 228, 0, 2277, 2742, 0, 0, 3666, 0, 0, 0, 0, 0, 2561, 889, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 438, 3188, 0, 0, 0, 0, 0, 1877, 0, 3168, 0, 0, 0, 0, 0, 0, 0,
-	0, 2715, 0, 0, 0, 0, 2559, 0, 0, 0, 3362, 0, 0, 0, 0, 1284, 0, 0, 0, 0, 0, 0, 0, 2654, 0, 0, 2579, 0, 0, 0, 0, 0,
-	0, 1925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3372, 1654, 0, 3792, 2668, 0, 0, 0, 0, 0,
-	1808, 0, 0, 0, 0, 2263, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1725, 0, 0, 0, 0, 0, 0, 0, 0, 2814, 0, 0, 0, 3517, 0, 3471, 0,
-	0, 273, 3788, 0, 1576, 0, 0, 0, 0, 1987, 0, 0, 0, 0, 0, 1218, 3587, 0, 0, 1884, 0, 0, 0, 809, 0, 0, 2949, 0, 0, 0, 1596, 0,
-	0, 449, 0, 2846, 0, 1523, 2766, 2669, 0, 854, 3558, 1071, 0, 0, 0, 0, 0, 2356, 1058, 1784, 1837, 2283, 2193, 0, 0, 0, 0, 0, 2347, 0, 0, 0,
-	0, 0, 0, 0, 2829, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 2505, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2317, 1616, 1752, 0,
-	0, 0, 0, 0, 0, 0, 0, 207, 3305, 1171, 0, 0, 1599, 320, 2250, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 0, 0, 0, 0, 0, 3062, 0, 3657,
-	0, 1078, 2787, 1964, 3399, 3111, 2478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 1856, 1614, 1397, 0, 0, 0, 0, 3315, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2826, 0, 2323, 0, 2231, 3634, 388, 0, 0, 0, 0, 2808, 571, 0, 0, 161, 0, 1918, 0, 0, 0, 0, 0, 0,
-	1636, 0, 0, 0, 0, 0, 0, 432, 2822, 0, 0, 3040, 0, 351, 0, 0, 0, 0, 0, 1869, 0, 3480, 0, 0, 0, 0, 2407, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 74, 577, 1359, 0, 1623, 0, 0, 2685, 3158, 0, 1168, 0, 0, 0, 0, 0, 1188, 0, 0, 0, 0, 3252, 0, 0,
-	0, 3894, 0, 0, 0, 0, 0, 0, 0, 3858, 2855, 0, 0, 0, 0, 0, 489, 0, 0, 0, 0, 0, 0, 0, 1415, 0, 0, 0, 0, 0, 1977, 0,
-	0, 0, 1184, 0, 0, 0, 0, 0, 0, 3694, 0, 0, 911, 1706, 2360, 0, 0, 0, 0, 0, 0, 0, 754, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1269, 0, 0, 985, 220, 0, 0, 2413, 0, 0, 0, 0, 0, 1323, 0, 2995, 0, 0, 0, 0,
-	2032, 0, 0, 0, 0, 3208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1407, 2235, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2443, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1642, 0, 0, 2534, 0, 0, 0, 0, 0, 0, 0, 0, 3179, 0, 0, 0, 0, 0, 2369, 0, 3170, 0, 0, 0, 1410, 1465,
-	0, 0, 2342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3687, 42, 3255, 0, 0, 0, 0,
-	3811, 0, 0, 0, 3596, 0, 1667, 0, 0, 0, 344, 421, 0, 0, 3460, 0, 0, 0, 2552, 3205, 2244, 0, 140, 0, 3613, 0, 0, 3632, 0, 418, 927, 2739,
-	0, 0, 0, 0, 0, 0, 293, 0, 0, 0, 0, 0, 0, 0, 0, 3734, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0, 0, 0, 0, 2295, 0, 0,
-	0, 0, 0, 0, 0, 3054, 0, 0, 0, 0, 2362, 386, 135, 3766, 1603, 2011, 0, 0, 0, 0, 0, 2357, 3432, 0, 2847, 0, 0, 197, 2996, 0, 0, 0,
-	0, 0, 1852, 0, 209, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1736, 2722, 2878, 0, 0, 3400,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 0, 3732, 0, 0, 0, 870, 1378,
-	3942, 0, 382, 2962, 3707, 0, 0, 1368, 0, 0, 0, 0, 0, 3317, 0, 0, 0, 0, 1061, 0, 0, 0, 0, 0, 0, 3012, 0, 0, 0, 0, 0, 0,
-	557, 0, 0, 641, 0, 0, 0, 0, 464, 0, 0, 0, 0, 0, 0, 3119, 0, 3401, 518, 0, 2134, 0, 0, 0, 0, 0, 0, 0, 2578, 0, 0, 0,
-	0, 1542, 0, 2057, 0, 0, 384, 2831, 0, 0, 0, 0, 0, 0, 0, 0, 2037, 0, 0, 2326, 0, 0, 0, 0, 0, 0, 2400, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 252, 0, 0, 3557, 929, 1349, 0, 0, 0, 0, 0, 0, 2555, 0, 0, 947, 3339, 1745, 0, 0, 0,
-	678, 0, 0, 0, 0, 0, 961, 2655, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3276, 0, 888, 1464, 0, 0, 0, 0, 0, 369, 0, 0, 0, 0,
-	0, 0, 0, 0, 463, 0, 0, 0, 0, 0, 0, 0, 1003, 0, 0, 0, 0, 0, 0, 0, 677, 0, 2481, 0, 0, 0, 0, 0, 0, 0, 2442, 1985,
-	0, 0, 0, 0, 396, 3106, 0, 0, 1902, 0, 0, 0, 1767, 0, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 0, 0, 601, 1680, 2466, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2286, 0, 0, 0, 0, 0, 3722, 2917, 519, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3539, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2908, 0, 0, 0, 0, 424, 0, 390, 1371, 2633, 968, 3744, 2161, 2850, 3830, 2737, 0, 658, 0, 0, 0, 0, 0, 117, 2201, 0, 3185, 0, 1500, 0,
-	0, 780, 922, 2638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 332, 0, 0, 0, 0, 2220, 3588, 0, 0, 0, 0, 0, 0, 0, 2363, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 258, 1855, 0, 1431, 0, 0, 0, 0, 1759, 0, 0, 0, 0, 0, 0, 1923, 3331, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3812, 0, 0, 0, 1320, 1824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1206, 70, 0, 0, 0, 534, 0, 0, 3863, 0, 2031,
-	3051, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3360, 3486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 737, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3547, 3216, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3395, 3692, 0, 0, 0, 0, 0, 0, 0, 2247, 0, 0, 0, 0, 0, 813, 1674,
-	0, 0, 2014, 0, 2338, 0, 0, 0, 0, 2006, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 2246, 3819, 1273, 38, 1876, 0, 0, 0, 3739,
-	0, 0, 0, 0, 0, 756, 3760, 0, 0, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1499, 0, 0, 0, 0, 0, 3521, 0, 2955, 0, 0, 0, 0,
-	0, 0, 1978, 0, 3333, 0, 0, 1786, 0, 3528, 636, 0, 0, 403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2121, 3916, 0, 1705, 0, 2547, 3015, 0, 1655, 2002, 3081, 0, 0, 0, 0, 0, 0, 0, 3227, 0, 0, 3344, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 617, 2990, 3476, 0, 0, 906, 0, 3510, 0, 0, 0, 1895, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1885, 0, 3960, 867, 2792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2938, 0, 0, 3177, 0, 1946, 0, 0, 0, 0, 3592, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2117, 1604, 2188, 3566, 0, 0, 0, 0, 0, 0, 0, 725, 2494, 2588, 0, 0, 0, 0, 0, 2333, 0, 0, 0, 558, 0, 0, 0, 0,
-	0, 2794, 3412, 0, 1392, 0, 3696, 0, 2021, 0, 0, 0, 2841, 0, 0, 1354, 1822, 0, 0, 0, 0, 0, 0, 1899, 2181, 3284, 0, 2465, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 880, 0, 239, 0, 1928, 0, 0, 0, 1309, 0, 789, 154, 0, 0, 0, 0, 2731, 0, 300, 669, 2104, 0, 0, 0, 0, 0, 0,
-	0, 0, 3063, 0, 1204, 0, 1380, 2821, 2109, 2709, 3524, 0, 0, 0, 0, 0, 0, 2084, 0, 0, 0, 0, 0, 0, 2036, 3654, 0, 0, 0, 0, 0, 1548,
-	0, 0, 0, 0, 0, 3172, 0, 2293, 2553, 0, 0, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 3640, 0, 0, 0, 0, 2384, 938, 1513, 0, 2548, 0, 3891,
-	0, 0, 0, 2438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1210, 0, 591, 0, 0, 0, 1860, 0, 0, 0, 0, 0, 2093,
-	0, 0, 0, 0, 0, 0, 0, 0, 2444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 171, 173, 2232, 2460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	453, 2185, 0, 0, 693, 0, 0, 0, 0, 1594, 0, 0, 0, 0, 0, 0, 2049, 0, 0, 1459, 2636, 0, 0, 0, 480, 811, 0, 2013, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 261, 2353, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 842, 1301, 3286, 242, 1565, 3705, 0,
-	0, 0, 0, 2658, 0, 0, 0, 2136, 0, 1036, 0, 2778, 0, 0, 0, 1255, 0, 1646, 0, 0, 0, 0, 3340, 0, 1053, 0, 0, 0, 0, 0, 0, 0,
-	0, 2132, 3453, 0, 0, 0, 250, 255, 2951, 3380, 3624, 88, 0, 0, 0, 0, 2693, 0, 0, 1010, 0, 0, 0, 0, 0, 1115, 0, 0, 0, 3872, 0, 0,
-	0, 0, 2650, 0, 0, 3387, 0, 1853, 0, 0, 0, 0, 1308, 0, 0, 3893, 0, 0, 1666, 2876, 0, 0, 0, 2137, 0, 0, 1504, 0, 0, 0, 3096, 0,
-	0, 0, 2645, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2624, 0, 0, 0, 0, 358, 0, 0, 0, 0, 0, 1069, 0, 3864, 0, 0,
-	0, 0, 0, 3946, 0, 0, 0, 0, 2904, 0, 0, 3728, 0, 0, 0, 0, 0, 3883, 0, 0, 0, 3701, 0, 0, 0, 0, 0, 0, 2842, 0, 0, 0,
-	0, 69, 0, 3506, 0, 0, 2639, 0, 0, 0, 0, 1133, 0, 3237, 0, 0, 1162, 0, 0, 0, 0, 0, 0, 2640, 0, 3860, 0, 0, 0, 761, 874, 2216,
-	0, 0, 3853, 3915, 0, 0, 0, 0, 175, 402, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 164, 0, 0, 2313, 0, 0, 0, 0, 1457,
-	2721, 0, 0, 3318, 0, 1637, 0, 0, 0, 0, 0, 598, 3213, 0, 0, 0, 2956, 0, 0, 0, 1280, 3322, 486, 0, 253, 2157, 0, 0, 0, 0, 0, 0,
-	309, 3094, 193, 1057, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2345, 0, 0, 2941, 690, 0, 3599, 0, 0, 0, 1111, 0, 0, 1589, 0, 0, 0, 0,
-	697, 0, 986, 1766, 0, 0, 0, 0, 1817, 1919, 1278, 0, 2040, 0, 0, 0, 3821, 0, 0, 0, 0, 0, 291, 0, 1296, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2129, 0, 0, 0, 0, 1252, 2857, 0, 0, 0, 2221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 701, 0,
-	0, 0, 0, 0, 0, 0, 0, 3335, 0, 0, 0, 0, 0, 0, 1396, 0, 0, 0, 0, 0, 0, 0, 0, 3167, 0, 0, 1968, 0, 0, 0, 0, 0,
-	391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1507, 0, 0, 535, 0, 0, 0, 0, 3004, 3677, 0, 0, 3448, 2005, 0, 0, 0, 0, 3097, 0, 0,
-	0, 0, 0, 1015, 2126, 0, 0, 1626, 550, 0, 0, 3291, 0, 1644, 0, 0, 3218, 0, 866, 2256, 0, 247, 2976, 3752, 0, 3377, 0, 3210, 3274, 3626, 0, 0,
-	0, 0, 2497, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1144, 0, 0, 2168, 0, 0, 0, 1564, 0, 0, 0, 0, 0, 0, 0, 1153,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3052, 0, 0, 0, 1400, 1931, 1982, 2501, 0, 0, 1235, 0, 0, 0, 0, 1257, 1373, 1757, 3742, 1391, 0, 0,
-	0, 0, 3160, 0, 0, 0, 0, 2245, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1692, 0, 0, 0, 3359, 0, 0, 695, 0, 0, 0, 336,
-	1493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1044, 1990, 2716, 285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 231, 0, 0, 0,
-	0, 3835, 0, 0, 0, 0, 0, 1360, 0, 0, 2260, 0, 0, 0, 871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0,
-	3074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1130, 0, 0, 0, 1271, 0, 0, 3043, 0, 748, 1028, 0, 3183, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3011, 0, 0, 3324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1997, 0, 0, 3513, 1775, 0, 0, 3802, 0, 0, 0,
-	0, 0, 0, 0, 1104, 3537, 2248, 0, 0, 0, 2377, 0, 0, 2351, 2490, 0, 0, 0, 0, 0, 0, 2696, 2152, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2051, 0, 0, 0, 0, 0, 0, 0, 0, 3823, 0, 0, 0, 1609, 0, 0, 0, 0, 0, 629, 639, 2615, 0, 713, 0, 1722,
-	3625, 0, 1449, 0, 0, 0, 0, 0, 0, 56, 652, 0, 0, 0, 2010, 0, 0, 0, 0, 0, 0, 2727, 0, 0, 0, 3130, 2278, 0, 0, 0, 3796, 0,
-	0, 0, 0, 0, 0, 0, 0, 2544, 0, 0, 0, 0, 3644, 1150, 0, 2269, 2752, 0, 3132, 0, 0, 0, 0, 0, 0, 0, 670, 108, 0, 0, 406, 2748,
-	1787, 0, 0, 0, 0, 0, 0, 642, 0, 0, 0, 0, 0, 0, 912, 278, 1355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2540, 2609, 0, 0, 1294, 0, 0, 0, 0, 0, 0, 0, 3226, 3771, 0, 0,
-	0, 506, 0, 0, 0, 0, 0, 0, 0, 1013, 0, 0, 0, 763, 2702, 0, 0, 2989, 0, 0, 0, 1516, 392, 0, 0, 0, 1573, 0, 0, 0, 0, 0,
-	0, 0, 3253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2302, 0, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2207, 893, 2380, 0, 1471, 284, 3908, 0, 0, 0, 1980, 2422, 0, 0, 0, 3806, 0, 0, 0, 3662, 0, 3068, 0, 0, 0, 0, 0, 0, 2695, 1834, 0, 0,
-	0, 0, 0, 3548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 650, 3750, 0, 0, 0, 0, 0, 0, 2489, 0, 0, 0, 0, 0, 0, 0, 0,
-	1963, 0, 1326, 2820, 3089, 858, 0, 0, 1066, 1404, 1179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1297, 0, 477, 1612, 0, 721, 0, 0, 0,
-	0, 0, 3549, 0, 0, 0, 2859, 0, 0, 0, 1105, 0, 0, 0, 0, 0, 516, 0, 0, 0, 0, 0, 0, 0, 0, 399, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 233, 0, 0, 0, 0, 3473, 0, 0, 1200, 0, 1989, 2868, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2099, 0, 0, 0, 0, 2381, 0, 83, 0, 0, 0, 0, 1311, 0, 0, 1662, 0, 0, 0, 0, 0, 3017, 0, 0, 0, 1316, 0, 0, 649,
-	3104, 2401, 0, 0, 0, 0, 0, 768, 0, 0, 0, 0, 3110, 0, 0, 3575, 0, 600, 0, 0, 0, 0, 0, 0, 2934, 0, 0, 2928, 3828, 0, 3735, 0,
-	0, 0, 0, 0, 0, 1122, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 3762, 0, 2111, 0, 0, 3530, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 1867,
-	0, 0, 0, 3813, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2254, 0, 0, 0, 931, 0, 151, 0, 0, 0, 0, 0, 857, 0,
-	3730, 1733, 0, 0, 976, 0, 0, 0, 2492, 0, 2554, 0, 0, 0, 0, 0, 0, 0, 0, 0, 204, 0, 0, 0, 434, 0, 0, 3964, 0, 0, 0, 0,
-	3713, 1454, 0, 0, 0, 0, 357, 0, 2835, 0, 0, 0, 0, 0, 1568, 0, 0, 0, 0, 0, 2366, 3014, 607, 3423, 0, 0, 0, 0, 0, 0, 1108, 0,
-	1789, 0, 3822, 1178, 0, 0, 0, 0, 2417, 2935, 757, 0, 0, 0, 0, 0, 0, 2566, 0, 0, 574, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2890, 0, 0, 0, 145, 0, 0, 618, 0, 468, 0, 0, 0, 0, 0, 2202, 3256, 0, 1468, 0, 3049, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1248, 0, 0, 0, 0, 2872, 0, 0, 1156, 2325, 3365, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3664, 0, 0, 0, 0, 0, 0, 0, 3508, 799, 0, 0, 2469, 153, 3736, 0, 0, 134, 0, 0, 0, 0, 0, 982,
-	0, 0, 0, 739, 0, 157, 0, 2903, 0, 1079, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2197, 0, 0, 0, 0, 0, 0,
-	0, 2158, 597, 0, 0, 3103, 0, 0, 0, 0, 2618, 0, 0, 0, 0, 0, 0, 1160, 1998, 2984, 0, 0, 0, 0, 0, 3498, 3503, 0, 0, 0, 0, 1528,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 546, 0, 0, 72, 920, 0, 0, 3904, 0, 0, 1577, 0, 3845, 0, 0, 0, 0, 0, 0, 0, 2378, 0,
-	0, 0, 0, 703, 0, 0, 0, 2124, 0, 0, 0, 2880, 0, 0, 3606, 84, 3378, 0, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2757, 1843,
-	0, 0, 0, 3368, 1721, 3637, 1531, 57, 0, 0, 0, 1554, 1234, 3415, 0, 0, 1551, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 0, 0, 1947, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 0, 0, 3807, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 710, 0, 0, 0,
-	0, 0, 0, 0, 3679, 1374, 0, 0, 0, 0, 3114, 0, 628, 0, 0, 0, 0, 0, 0, 0, 3967, 0, 0, 3560, 0, 0, 0, 0, 0, 0, 0, 0,
-	2272, 1399, 0, 0, 0, 146, 0, 0, 0, 1910, 0, 0, 0, 0, 0, 0, 3316, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1965, 0, 359, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2365, 0, 0, 0, 0, 0, 0, 0, 2298, 0, 0, 3714, 3441, 0, 0, 143, 2331, 172, 2410, 3924, 0, 0, 3619, 0, 0,
-	2665, 3115, 0, 0, 0, 682, 0, 0, 0, 3264, 0, 0, 2630, 0, 1141, 0, 0, 1660, 1890, 0, 2879, 2744, 3727, 346, 0, 0, 0, 554, 897, 0, 0, 1408,
-	1506, 2183, 1017, 0, 0, 692, 767, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3258, 0, 0, 0, 0, 3581, 0, 0, 0, 946, 264, 2259, 0, 2920, 0, 0,
-	0, 0, 0, 0, 3032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0, 1201, 2212, 3195, 2140, 3834,
-	0, 1123, 0, 0, 0, 0, 774, 0, 0, 2856, 0, 0, 0, 0, 0, 0, 733, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 3326, 0,
-	0, 0, 0, 0, 0, 0, 0, 1203, 0, 0, 0, 1665, 0, 0, 498, 0, 0, 0, 878, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1663, 2515, 0, 0, 0, 0, 0, 0, 0, 0, 2969, 0, 177, 2344, 0, 2373, 0, 26, 232, 0, 0, 0, 1176, 0, 2985, 0, 0, 1881, 2471, 1562,
-	3589, 0, 0, 0, 0, 0, 0, 281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3375, 3102, 0, 0, 564, 3827, 860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2082, 3214, 0, 1117, 3555, 0, 1620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3003, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 795, 0, 3269, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 928, 0, 0, 0, 0, 0,
-	0, 0, 3099, 0, 0, 0, 0, 0, 3627, 589, 0, 0, 0, 0, 2479, 0, 3127, 0, 2424, 787, 0, 319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3505,
-	1313, 0, 0, 473, 1155, 0, 0, 0, 0, 3212, 0, 0, 0, 0, 0, 0, 0, 0, 398, 0, 0, 1136, 0, 3058, 2507, 0, 0, 0, 1372, 0, 0, 0,
-	2454, 0, 0, 0, 0, 1228, 0, 0, 0, 0, 1630, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 2374, 0, 0, 0, 0, 0, 631, 149, 3349,
-	0, 0, 1610, 0, 0, 0, 0, 2848, 0, 0, 3759, 2918, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3754, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1253, 1935, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 0, 2016, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3690, 0, 0, 0, 0, 0, 3265, 0, 2688, 167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1734, 0, 0, 1598, 1810, 0, 723, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3825, 0, 2818, 0, 0, 100, 0, 3472, 0, 0, 0, 1007, 2968,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3223, 0, 0, 0, 2986, 0, 0, 2541, 0, 0, 0, 1768, 0, 0, 3477, 0, 0, 0, 0, 0, 0, 1137, 0,
-	0, 0, 0, 0, 0, 3737, 0, 872, 993, 1510, 0, 0, 707, 1981, 0, 0, 0, 0, 0, 0, 1062, 0, 0, 0, 2590, 0, 3901, 2666, 0, 0, 0, 3180,
-	527, 0, 0, 0, 1152, 0, 0, 0, 0, 0, 353, 3244, 2009, 0, 0, 178, 0, 0, 0, 0, 900, 0, 1954, 0, 0, 0, 0, 0, 0, 1983, 2527, 0,
-	0, 2626, 0, 0, 0, 0, 0, 0, 1795, 0, 0, 0, 0, 0, 0, 1264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1758, 0, 267, 2412, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 41, 0, 2537, 0, 0, 0, 2836, 3650, 1572, 0, 0, 0, 0, 815, 1847, 2309, 0, 0, 87, 277, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 886, 0, 0, 2902, 0, 126, 0, 0, 0, 0, 0, 0, 0, 3522, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1139, 875, 0, 0, 18, 3388, 1571, 3046, 0, 0, 0, 260, 0, 0, 0, 2184, 0, 794, 0, 0, 3424, 0, 0, 0, 666, 0, 3343, 0, 0,
-	0, 0, 0, 0, 1458, 0, 0, 0, 0, 0, 0, 508, 0, 0, 718, 0, 0, 2241, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0,
-	2186, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2642, 1405, 0, 0, 0, 0, 24, 0, 0, 2404, 2643, 0, 0, 0, 0, 0, 1433,
-	0, 0, 0, 0, 0, 3569, 2786, 3403, 969, 0, 0, 0, 0, 1526, 104, 0, 0, 0, 0, 3778, 0, 1019, 3663, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 967, 3954, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 700, 0, 230, 0, 0, 0, 0, 0, 621, 0, 0, 0, 3009, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3800, 0, 2418, 174, 681, 0, 0, 0, 0, 0, 1851, 0, 0, 1905, 0, 0, 1941, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3772, 0, 0, 0, 0, 0, 0, 2981, 0, 0, 1406, 0, 2403, 0, 0, 2435, 0, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1286, 2237, 0, 0, 0, 0, 3247, 0, 0, 0, 0, 1416, 1823, 2261, 3323, 2449, 0, 0, 526, 0, 0, 0, 0, 0,
-	987, 0, 0, 159, 0, 0, 0, 0, 0, 2875, 0, 0, 3275, 0, 0, 0, 905, 0, 2694, 702, 0, 0, 0, 3418, 0, 0, 0, 0, 2270, 3928, 0, 3488,
-	0, 0, 0, 0, 0, 708, 0, 0, 594, 2339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3006, 0, 0, 2959, 0, 0, 0, 0,
-	0, 0, 0, 64, 2218, 0, 0, 0, 0, 0, 3865, 0, 0, 0, 0, 3805, 0, 0, 0, 0, 0, 0, 0, 3957, 0, 0, 0, 325, 2107, 0, 0, 0,
-	0, 0, 2833, 1059, 3519, 2035, 0, 0, 3534, 0, 0, 0, 0, 0, 0, 0, 881, 2153, 3319, 0, 2461, 0, 0, 2854, 0, 0, 0, 0, 0, 3665, 3245, 0,
-	0, 0, 0, 3307, 0, 0, 0, 0, 0, 0, 3724, 2634, 0, 0, 493, 1578, 2543, 0, 0, 599, 0, 0, 0, 0, 2613, 162, 0, 0, 1370, 0, 0, 0,
-	0, 1539, 0, 2993, 3353, 2736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2894, 1132, 0, 0, 467, 2852, 0,
-	0, 0, 3871, 0, 0, 0, 0, 1142, 0, 0, 0, 0, 0, 0, 1618, 0, 2144, 0, 2047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2018, 3371, 0, 0, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 3093, 0, 0, 0, 2632, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 0, 883, 0, 0, 0, 0, 2243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2684, 0,
-	0, 0, 503, 0, 0, 292, 1131, 2337, 271, 0, 0, 0, 0, 2978, 3199, 3851, 0, 0, 0, 0, 3958, 0, 0, 0, 441, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3215, 0, 0, 0, 0, 133, 0, 0, 0, 0, 0, 0, 0, 0, 3769, 0, 0, 2206, 2602, 0, 0, 0, 0, 0, 2980,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2211, 1567, 2885, 0, 0, 0, 1262, 3658, 0, 1030, 0, 0, 3729, 0, 0, 0, 136, 0, 0, 0, 0, 1621, 3451,
-	192, 0, 2219, 0, 0, 318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 0, 3370, 0, 0, 0, 2182, 0, 0, 0, 0, 0, 0, 0, 368,
-	1583, 0, 0, 0, 3504, 3028, 0, 0, 0, 0, 0, 452, 0, 2095, 3141, 0, 1366, 0, 2760, 0, 0, 0, 3791, 0, 1930, 0, 0, 0, 1624, 830, 0, 0,
-	0, 0, 0, 0, 2680, 3824, 0, 0, 0, 0, 168, 0, 0, 0, 0, 0, 0, 455, 3803, 0, 846, 0, 0, 0, 0, 1318, 862, 2190, 3610, 0, 342, 3026,
-	0, 0, 0, 1298, 0, 0, 0, 0, 3100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3925, 0, 0, 3838, 1845, 1966, 2837, 0, 3356, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 864, 797, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1090, 3907, 0, 0,
-	0, 0, 0, 0, 2154, 0, 1743, 0, 0, 0, 2862, 1587, 0, 524, 3552, 1771, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1336, 15, 727, 2482, 0, 1462,
-	0, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 515, 1498, 3531, 3880, 2500, 3612, 2789, 0, 0, 1146, 0, 0, 2332, 0, 0,
-	0, 2078, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2176, 0, 0, 0, 592, 0, 0, 3768, 337, 0, 3642, 0, 0, 3329, 0,
-	0, 0, 0, 0, 0, 3905, 0, 0, 0, 1953, 0, 1425, 3134, 0, 0, 0, 0, 3428, 2582, 0, 0, 0, 0, 0, 0, 1719, 3605, 1600, 0, 0, 0, 0,
-	0, 0, 852, 0, 0, 3738, 0, 2871, 1303, 2431, 0, 80, 2208, 2720, 0, 0, 0, 0, 1863, 0, 0, 0, 0, 1707, 0, 0, 0, 0, 1101, 0, 0, 0,
-	3520, 0, 0, 1352, 3413, 0, 0, 0, 1116, 1569, 0, 2311, 256, 0, 2122, 0, 0, 0, 0, 0, 0, 2565, 0, 0, 408, 0, 0, 0, 0, 0, 2503, 0,
-	0, 0, 0, 0, 4, 1893, 0, 0, 3479, 497, 1520, 0, 0, 0, 3900, 276, 0, 0, 1055, 2983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2043, 2476, 0,
-	0, 0, 0, 0, 0, 0, 3035, 3021, 0, 0, 511, 0, 0, 0, 0, 1315, 3933, 0, 828, 0, 1942, 0, 0, 1550, 3246, 0, 0, 0, 0, 0, 3242, 3868,
-	0, 0, 0, 0, 0, 0, 0, 3290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 510, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 806, 0, 0, 0, 0, 0, 2730, 0, 0, 1634, 3435, 0, 3404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 548, 509, 0, 0, 0, 0, 0, 1661, 3149, 0, 3490, 0, 0, 0, 0, 0, 0, 1413, 0, 1888,
-	0, 0, 2604, 0, 0, 0, 0, 181, 0, 1991, 0, 0, 0, 0, 3585, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 646, 0, 1796, 3909, 0,
-	0, 0, 0, 0, 0, 0, 0, 1463, 0, 0, 0, 0, 0, 751, 0, 2225, 2445, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 420,
-	0, 225, 661, 3468, 0, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1314, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2090, 0, 0, 0, 0, 0, 0, 0, 898, 1277, 2895, 0, 3203, 1341, 0, 0, 0, 0, 0, 2800, 0, 0, 0, 0, 0, 0, 1924, 0, 0, 433, 1511,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0, 0, 1472, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3285, 0, 2281,
-	0, 0, 640, 0, 0, 0, 0, 0, 45, 955, 2506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3721, 0,
-	0, 0, 0, 0, 0, 2025, 2203, 0, 0, 0, 0, 0, 0, 0, 3763, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 3487, 0, 1973, 0, 1205, 0, 0, 5,
-	3601, 0, 1497, 3050, 0, 0, 0, 0, 0, 0, 0, 0, 0, 981, 0, 0, 0, 0, 0, 0, 0, 1446, 0, 0, 0, 2001, 0, 521, 0, 0, 0, 1231,
-	773, 2600, 0, 0, 379, 2705, 2982, 0, 0, 0, 0, 0, 0, 3302, 0, 0, 0, 0, 0, 2341, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	99, 0, 0, 0, 0, 0, 0, 0, 2641, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3037, 0, 3661, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1939, 1491,
-	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1570, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1530, 2072, 3753, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 570, 2485, 1223, 1915, 0, 2954, 0, 0, 0, 0, 0, 3787, 0, 2162, 0, 0, 0, 1696, 0, 20, 0, 0, 0, 0, 0,
-	0, 1329, 3238, 0, 3817, 0, 0, 0, 0, 0, 2038, 0, 0, 0, 0, 3248, 0, 1035, 2089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1488, 0, 0,
-	0, 0, 829, 0, 0, 2620, 0, 2612, 0, 3444, 1427, 0, 0, 0, 0, 0, 684, 0, 0, 1224, 3150, 3932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3131,
-	0, 0, 0, 2812, 0, 0, 0, 2062, 0, 109, 0, 0, 1304, 0, 0, 1962, 3088, 1687, 0, 3121, 3785, 0, 3427, 0, 416, 0, 0, 0, 0, 0, 0, 0,
-	0, 2605, 0, 0, 0, 0, 0, 0, 1742, 3314, 0, 3583, 0, 0, 0, 0, 0, 0, 1251, 0, 0, 0, 0, 0, 0, 304, 0, 3525, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3540, 0, 0, 0, 0, 1781, 0, 0, 3971, 0, 0, 3751, 0, 2538, 2223, 0, 139, 0, 0, 413, 0,
-	0, 439, 930, 2027, 2423, 3647, 3041, 0, 0, 0, 270, 0, 0, 0, 0, 0, 0, 2329, 895, 2988, 0, 0, 2116, 0, 0, 0, 0, 1533, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 417, 0, 0, 2297, 96, 1158, 2301, 3975, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3077, 0, 0,
-	170, 0, 0, 0, 0, 0, 1175, 0, 0, 0, 0, 0, 0, 7, 1716, 0, 0, 0, 1894, 0, 0, 2823, 3136, 0, 0, 0, 0, 0, 0, 0, 3509, 0,
-	0, 0, 0, 0, 2950, 0, 0, 0, 0, 0, 0, 130, 689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63,
-	0, 0, 0, 2028, 2551, 2651, 0, 0, 0, 605, 0, 0, 2296, 0, 0, 1052, 1748, 2662, 0, 0, 0, 0, 0, 0, 0, 1198, 0, 0, 3036, 0, 0, 0,
-	0, 3565, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 314, 562, 0, 0, 0, 0, 0, 0, 3282, 0, 0, 215, 0, 0, 0, 0,
-	0, 3847, 103, 0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 726, 1949, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1738, 0, 0, 0, 944, 1001, 0,
-	1429, 0, 0, 0, 0, 1161, 2355, 0, 0, 0, 0, 0, 0, 1995, 0, 0, 0, 0, 3947, 0, 0, 0, 0, 0, 0, 68, 1042, 2361, 0, 0, 0, 0,
-	2328, 415, 0, 0, 0, 0, 2943, 362, 3005, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1279, 0, 0, 0, 0, 0, 0, 283, 0, 0, 0, 0,
-	0, 0, 0, 1046, 0, 0, 0, 2676, 3885, 0, 0, 791, 0, 1246, 0, 0, 0, 2386, 0, 0, 1619, 465, 0, 0, 2525, 2387, 3171, 0, 0, 0, 0, 1975,
-	0, 0, 73, 0, 3239, 1196, 0, 0, 2394, 0, 0, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1709, 0, 3434, 582, 1034, 0, 0,
-	2767, 1857, 2214, 2486, 2280, 2664, 653, 3198, 1638, 0, 0, 0, 2155, 0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2441, 839, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 698, 0, 1343, 2994, 0, 0, 0, 0, 0, 1031, 1704, 0, 0, 0, 0, 0, 0, 0, 0, 1482, 0, 0, 0, 0, 0, 0, 1483,
-	0, 3416, 0, 0, 0, 0, 0, 0, 611, 2735, 749, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 1183, 1713, 0, 0, 0, 1999, 2558, 0, 0, 0, 31,
-	750, 3816, 0, 0, 0, 0, 0, 2884, 0, 0, 0, 3889, 0, 0, 3671, 0, 0, 2077, 0, 179, 2308, 656, 3892, 0, 2236, 0, 2828, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 627, 3224, 0, 326, 0, 27, 0, 0, 0, 3122, 0, 2923, 3715, 0, 0, 0, 0, 0, 0, 0, 0, 3283, 0, 0, 0, 1673, 286, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1083, 0, 0, 0, 0, 0, 0, 0, 2520, 0, 0, 833, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	335, 0, 0, 1041, 0, 446, 0, 0, 0, 971, 0, 0, 0, 0, 0, 0, 3660, 635, 2914, 0, 3155, 0, 2368, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 372, 818, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0, 1886, 0, 0, 3620, 3783, 0, 0, 1875, 0, 0, 2592, 3873, 0, 0, 0, 0, 1267, 0, 2348,
-	0, 0, 0, 0, 0, 0, 664, 1080, 0, 2462, 0, 0, 0, 2791, 0, 1501, 3095, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 0, 1566,
-	1345, 583, 3706, 0, 0, 0, 0, 0, 3438, 0, 0, 0, 1602, 0, 0, 2475, 3795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3249, 0, 0, 0,
-	3711, 0, 0, 0, 0, 0, 3684, 0, 0, 1932, 0, 0, 0, 1430, 2470, 0, 0, 0, 246, 0, 0, 0, 0, 0, 0, 0, 2723, 0, 0, 0, 0, 0,
-	3025, 0, 0, 0, 0, 0, 0, 0, 1711, 0, 0, 1147, 2321, 0, 0, 0, 3629, 0, 0, 0, 0, 0, 0, 0, 0, 3876, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2865, 0, 0, 385, 1873, 3338, 345, 2115, 0, 0, 0, 0, 0, 361, 2346, 0, 0, 2964, 0, 0, 0, 0, 0, 0, 0, 0, 3061, 0,
-	0, 2568, 0, 208, 0, 0, 0, 0, 0, 1585, 0, 2681, 0, 3646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 0, 0, 0, 0,
-	0, 487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0, 1693, 1485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 244, 0, 2275, 0,
-	0, 0, 0, 3717, 3669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1807, 0, 1948, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 596, 1439, 0, 0, 0, 0, 0, 0, 0, 0, 3175, 0, 0, 0, 0, 0, 1828, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2755, 0, 0, 0, 0, 3405, 0, 0, 2845, 0, 1508, 3008, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1625, 0, 2870, 0, 0, 0, 2265, 0, 3038, 0, 0, 0, 0, 3381, 0, 0, 0, 0, 1718, 0, 0, 0, 0, 0, 0, 685, 0, 0, 0, 0, 0, 0,
-	448, 2840, 3764, 3935, 2779, 0, 0, 3321, 0, 0, 0, 0, 0, 3630, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3597, 0, 1588, 0, 0,
-	0, 0, 0, 0, 0, 0, 216, 1950, 0, 0, 0, 0, 0, 0, 3308, 0, 0, 0, 380, 0, 0, 0, 0, 0, 997, 0, 3573, 0, 0, 0, 0, 1798,
-	0, 762, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2607, 2457, 3897, 0, 0, 0, 0, 0, 0, 3402, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 210, 0, 0, 0, 0, 0, 0, 3337, 0, 3747, 0, 0, 0, 0,
-	0, 0, 236, 0, 0, 0, 0, 0, 0, 0, 0, 1358, 0, 0, 0, 2815, 957, 0, 1470, 2919, 275, 0, 0, 1299, 0, 1911, 3267, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 941, 0, 0, 0, 0, 0, 0, 0, 1940, 0, 2997, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 75, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2264, 568, 2896, 2408, 1710, 1258, 2689, 3125, 0, 0, 0, 0, 0, 0, 0, 150, 0, 0, 0, 0, 0, 3840, 0, 0, 1393,
-	0, 0, 3457, 1447, 0, 0, 0, 0, 0, 3700, 0, 1908, 0, 0, 0, 0, 0, 2653, 0, 0, 0, 2238, 394, 0, 0, 3691, 0, 0, 0, 0, 0, 0,
-	79, 0, 2763, 1230, 0, 0, 2450, 0, 2385, 0, 0, 0, 2729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3850, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3862, 0, 0, 0, 0, 0, 0, 3921, 0, 0, 0, 0, 0, 0, 0, 2060, 2499, 0, 0, 0, 1677, 0, 0, 0, 1455, 0, 0, 3940,
-	0, 0, 514, 0, 0, 0, 0, 2728, 0, 0, 1865, 0, 0, 0, 0, 0, 0, 0, 2171, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186,
-	2944, 1647, 2701, 0, 2906, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 2255, 3045, 0, 0, 3639, 0, 0, 0, 0, 0, 0, 2239, 0, 0, 0, 3814, 0, 0,
-	1242, 2622, 0, 0, 0, 0, 0, 0, 1527, 3720, 0, 0, 0, 0, 0, 2452, 0, 0, 0, 0, 0, 0, 0, 0, 1490, 0, 933, 0, 3152, 0, 0, 876,
-	0, 0, 0, 198, 3018, 0, 0, 0, 0, 0, 0, 1098, 2079, 2726, 3466, 0, 0, 0, 0, 0, 849, 0, 0, 373, 0, 0, 0, 2577, 58, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1312, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 732, 0, 0, 226,
-	0, 0, 2023, 2113, 2488, 3782, 0, 3369, 0, 679, 978, 3090, 3196, 0, 0, 302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3682, 0, 0, 539, 1889,
-	0, 0, 1676, 0, 3777, 0, 0, 0, 0, 0, 2070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3731, 936, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1967, 836, 2253, 3386, 0, 0, 0, 0, 0, 3346, 3070, 0, 3272, 3949, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 3273, 2686, 0, 1560, 0, 0, 0,
-	0, 0, 0, 1868, 3436, 0, 0, 0, 0, 1187, 0, 60, 0, 0, 0, 3733, 958, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1260,
-	0, 0, 660, 0, 638, 2839, 3039, 3875, 0, 0, 0, 0, 0, 974, 0, 3189, 0, 0, 3676, 0, 0, 0, 1475, 0, 0, 0, 0, 0, 1701, 0, 0, 1293,
-	0, 1887, 0, 0, 0, 321, 3623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 647, 0,
-	0, 0, 0, 0, 0, 3071, 0, 3296, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3148, 1617, 3059, 3574, 1732, 0, 0, 1082, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1074, 0, 0, 2102, 0, 0, 0, 604, 0, 0, 0, 2414, 356, 2734, 0, 0, 0, 1120, 0, 0, 0, 2477, 0,
-	0, 3304, 0, 298, 0, 0, 0, 2141, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3354, 0, 0, 1327, 0, 3154, 0, 0, 779, 942, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 2194, 0, 0, 0, 3770, 0, 0, 0, 3209, 0, 0, 0, 0,
-	0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3101, 0, 1913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 245, 3151,
-	2810, 0, 0, 3572, 0, 0, 3055, 500, 3211, 0, 1275, 0, 899, 0, 0, 2777, 0, 0, 0, 0, 2101, 2066, 1763, 3790, 2893, 3298, 3723, 0, 2673, 2603, 0, 0,
-	0, 0, 0, 0, 0, 2312, 0, 0, 0, 0, 0, 2372, 0, 0, 0, 0, 0, 3391, 3866, 0, 0, 1173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3584, 0, 0, 0, 0, 0, 0, 1753, 0, 0, 2166, 0, 1903, 0, 0, 0, 0, 3220, 0, 0, 1367, 3804, 0, 0, 0, 0, 0,
-	0, 1050, 0, 2683, 0, 0, 0, 0, 2092, 0, 0, 0, 0, 0, 2550, 0, 0, 0, 0, 0, 0, 0, 0, 612, 2925, 0, 0, 3582, 163, 1128, 0, 0,
-	0, 0, 0, 0, 1515, 0, 0, 0, 0, 1993, 0, 0, 2080, 1943, 0, 0, 0, 0, 0, 2405, 2771, 3656, 0, 0, 2966, 0, 0, 1816, 1792, 0, 0, 0,
-	0, 644, 0, 0, 2069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2210, 0, 0, 0, 0, 0, 0, 0, 0, 561, 0, 0, 289, 935, 2864,
-	0, 1584, 3191, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 786, 0, 0, 0, 0, 0, 0, 0, 0, 312, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 424, 1866, 2018, 0, 0, 0, 0, 0, 3096, 0, 0, 0, 0, 1973, 0, 0,
+	0, 0, 2183, 0, 0, 0, 0, 0, 1323, 1118, 0, 0, 0, 0, 2791, 0, 0, 0, 0, 0, 895, 2214, 0, 0, 0, 0, 557, 0, 888, 0, 3959, 398,
+	0, 0, 0, 0, 0, 0, 3210, 0, 0, 3993, 528, 500, 0, 0, 0, 0, 0, 0, 1072, 0, 0, 1234, 0, 364, 0, 0, 0, 0, 2609, 2772, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 903, 0, 3880, 3484, 0, 1212, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3559, 0, 306, 3005, 0, 1561, 0, 0, 0, 0, 0, 2607, 0, 0, 0, 0, 665, 2247, 2441, 0, 1337,
+	0, 0, 0, 0, 0, 0, 0, 0, 3368, 0, 0, 0, 0, 0, 2294, 0, 0, 0, 0, 0, 0, 339, 2068, 0, 0, 0, 0, 0, 2260, 0, 1147, 3777,
+	2523, 0, 0, 0, 0, 0, 348, 0, 0, 3775, 1939, 0, 0, 0, 0, 0, 0, 0, 0, 1689, 0, 0, 0, 0, 1399, 0, 2440, 0, 3099, 1600, 0, 977,
+	589, 1978, 0, 431, 0, 0, 0, 0, 427, 0, 730, 0, 0, 0, 0, 3478, 0, 3189, 0, 0, 0, 0, 0, 0, 443, 2589, 0, 1916, 0, 0, 0, 0,
+	0, 0, 3526, 2679, 0, 0, 546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 46, 0, 0, 0, 0, 0, 0, 0, 2869, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1025, 571, 0, 0, 819, 3874, 0, 0, 0, 0, 0, 0, 0, 0, 2223, 1868, 3283, 0, 3345, 0, 0, 0, 2729, 0, 0, 53, 821, 3037, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 870, 192, 0, 0, 0, 2174, 2643, 0, 0, 1783, 0, 0, 0, 59, 0, 0, 0, 0, 0, 1307, 0, 0,
+	809, 0, 2720, 3387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2278, 2734, 3805, 0, 0, 318, 2216, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1833, 0, 2052, 1520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 2584, 401, 106, 990, 3812, 0, 0, 1512, 0, 2277, 3710, 0, 0, 0, 0,
+	0, 0, 0, 0, 1152, 0, 2946, 0, 0, 0, 0, 0, 0, 0, 0, 1862, 0, 0, 0, 0, 0, 0, 0, 0, 2525, 0, 0, 0, 0, 3933, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1093, 0, 0, 0, 0, 3474, 1663, 0, 0, 3985, 0, 0, 0, 2783, 1565, 0, 1772,
+	2293, 0, 0, 0, 0, 0, 0, 0, 754, 2355, 2856, 3176, 0, 0, 0, 0, 0, 0, 1800, 0, 0, 2778, 0, 0, 0, 0, 0, 0, 2911, 367, 3185, 2126,
+	0, 0, 0, 0, 0, 0, 0, 905, 3319, 1990, 0, 0, 0, 3891, 0, 0, 0, 0, 0, 0, 469, 2269, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2755, 0, 0, 0, 0, 0, 0, 2567, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 678, 0,
+	0, 0, 0, 291, 0, 0, 0, 0, 0, 510, 1303, 2616, 0, 0, 3627, 0, 0, 2153, 0, 2413, 0, 13, 0, 0, 0, 1952, 0, 1872, 3017, 0, 0, 0,
+	0, 0, 0, 1944, 0, 3031, 0, 0, 0, 281, 0, 0, 0, 2657, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0, 0, 213, 0, 0, 0, 0,
+	350, 0, 0, 498, 0, 0, 0, 0, 2047, 0, 0, 0, 0, 533, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3229, 0, 0, 0, 4014, 0,
+	0, 3462, 3921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3816, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1900, 0, 0, 0, 0, 2168, 0, 0, 85, 406, 2647, 3341, 0, 0, 0, 1454, 0, 0, 0, 0, 0, 0, 0, 0, 3818, 2330, 0, 3963, 0, 0, 0, 0,
+	0, 0, 0, 0, 1412, 0, 1299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2602, 2191, 0, 691, 0, 0, 0, 3567, 0, 0,
+	0, 0, 1181, 2246, 0, 0, 1247, 0, 1819, 0, 0, 0, 3172, 0, 0, 3063, 0, 0, 0, 183, 0, 1510, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1349, 0, 0, 950, 2945, 0, 2764, 0, 0, 1229, 0, 0, 0, 0, 0, 3267, 0, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 0, 1877, 0, 0, 0,
+	0, 0, 3141, 0, 0, 0, 0, 563, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 3984, 0, 0, 2722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1060, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1759, 0, 0, 2076, 3858, 0, 0, 0, 1474, 0, 0, 2248,
+	0, 0, 0, 2596, 0, 0, 2613, 0, 3612, 1747, 1989, 0, 0, 1406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1555, 2480, 0, 0,
+	0, 0, 0, 0, 1688, 0, 0, 437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 426, 2826, 9, 3521, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 331, 0, 0, 0, 0, 0, 0, 1364, 0, 0, 0, 0, 0, 0, 2448, 0, 2197, 0, 0, 133, 0, 0, 0, 0, 0, 0, 0, 2832, 0,
+	0, 0, 0, 0, 0, 3525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2802, 0, 0, 0, 0, 0, 0, 3472, 3934, 0, 2094, 2148, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 731, 0, 0, 0, 0, 0, 0, 0, 0, 716, 0, 0, 0, 1283, 0, 0, 2160, 2834, 0, 2611, 0, 0, 0, 0,
+	0, 2812, 0, 0, 0, 0, 0, 1308, 1716, 1821, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1279, 0, 0, 0, 0, 0, 0, 446, 0, 0, 0, 0, 0,
+	0, 0, 0, 2185, 0, 0, 2252, 3555, 0, 0, 0, 0, 0, 2847, 0, 0, 0, 0, 0, 3850, 0, 0, 0, 0, 0, 0, 1335, 0, 0, 0, 0, 0,
+	0, 1468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2748, 0, 453, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 0, 0, 3451, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1358, 1938, 0, 0, 1577, 0, 1037, 0,
+	0, 0, 0, 0, 1559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 975, 2628, 0, 0, 0, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1787, 0, 0, 1505, 0, 567, 2943, 0, 492, 2579, 0, 3487, 1994, 0, 2838, 0, 402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1556, 0, 0, 3108, 3446,
+	0, 2997, 0, 0, 0, 0, 0, 0, 0, 0, 3911, 0, 0, 0, 0, 451, 0, 1421, 0, 0, 0, 0, 2641, 0, 0, 3528, 0, 0, 0, 0, 0, 2516,
+	0, 0, 0, 964, 3268, 0, 0, 0, 2404, 0, 3788, 0, 0, 0, 2455, 0, 0, 0, 0, 3729, 0, 0, 833, 553, 1708, 3327, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2548, 0, 4008, 0, 0, 0, 0, 0, 758, 1256, 0, 0, 3582, 705, 2493, 0, 0, 0, 0, 3160, 0, 0, 1571, 0,
+	0, 1954, 0, 1880, 3586, 0, 0, 0, 0, 0, 0, 0, 3000, 756, 0, 0, 0, 0, 1215, 1262, 110, 2116, 0, 0, 0, 3499, 1167, 0, 2957, 0, 0, 0,
+	0, 0, 867, 0, 0, 0, 0, 3591, 0, 0, 0, 324, 2747, 0, 0, 3124, 2101, 0, 0, 0, 0, 2959, 1687, 0, 3585, 2653, 0, 0, 0, 0, 0, 1294,
+	0, 2861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1604, 0, 1356, 0, 0, 1240, 3145, 0, 0, 0, 1974, 0, 0, 0, 0, 0, 0,
+	1479, 2558, 2917, 0, 0, 0, 0, 0, 0, 1867, 0, 0, 0, 0, 0, 0, 0, 1309, 0, 1161, 1300, 2578, 2976, 3717, 1631, 2033, 727, 3573, 0, 536, 0, 0,
+	1210, 0, 0, 0, 0, 0, 1062, 1666, 4013, 0, 0, 1027, 2446, 3599, 0, 0, 3114, 0, 2683, 0, 0, 0, 0, 0, 0, 0, 2044, 0, 0, 0, 0, 0,
+	0, 0, 856, 0, 0, 0, 0, 2801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 0, 1532, 0, 0, 3002, 0, 0, 0, 1306, 0, 0, 1963,
+	0, 0, 0, 0, 1670, 0, 0, 0, 0, 0, 0, 3712, 3831, 739, 1579, 2282, 0, 1040, 0, 2410, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1744, 0, 0, 0, 0, 795, 0, 0, 0, 0, 0, 3913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2371, 0, 0, 3954, 86, 0, 0, 0,
+	0, 2975, 0, 0, 0, 1550, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 202, 0, 0, 0, 0, 0, 0, 323, 3206, 1095, 0,
+	0, 3501, 2181, 0, 0, 0, 0, 0, 0, 2104, 3208, 384, 2312, 0, 0, 0, 2941, 0, 0, 0, 747, 0, 0, 0, 0, 1592, 2666, 0, 0, 0, 0, 3396,
+	0, 621, 0, 0, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 51, 943, 3411, 0, 988,
+	0, 0, 1466, 0, 0, 0, 0, 0, 0, 3374, 0, 2268, 1452, 0, 0, 244, 0, 2695, 0, 448, 0, 3574, 0, 0, 3384, 0, 0, 0, 0, 0, 0, 1238,
+	3377, 0, 0, 0, 0, 726, 0, 0, 0, 0, 3003, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3201, 0, 0, 0, 948, 0, 0, 0, 0,
+	0, 0, 1430, 0, 0, 1780, 0, 0, 0, 1051, 2808, 3333, 0, 0, 3119, 3811, 0, 0, 0, 0, 0, 2993, 0, 0, 220, 0, 1889, 0, 0, 3625, 2123, 105,
+	0, 0, 0, 3325, 0, 1822, 2586, 3995, 0, 0, 0, 0, 2530, 0, 0, 0, 684, 776, 1697, 1613, 0, 0, 3947, 0, 0, 207, 23, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3428, 0, 0, 0, 0, 1163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 3865, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3939, 3065, 0, 0, 0, 3442, 0, 0, 0, 0, 1988, 1748, 2057, 0, 2161, 0, 0, 0, 0, 0, 1918, 0, 0, 0, 2850, 0, 0, 2400,
+	0, 0, 0, 0, 1815, 0, 0, 0, 0, 0, 0, 0, 613, 0, 699, 0, 0, 335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1574, 3544, 0, 0, 3338,
+	0, 3414, 0, 1286, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2414, 2342, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2310, 3650, 0, 0, 0, 0, 0, 2124, 0,
+	0, 0, 0, 3137, 3298, 0, 1859, 0, 0, 0, 0, 0, 129, 0, 1076, 0, 0, 0, 0, 0, 0, 0, 902, 0, 3873, 0, 224, 1563, 2479, 1812, 3150, 0,
+	0, 0, 967, 0, 0, 236, 0, 0, 0, 0, 0, 0, 0, 0, 1514, 0, 0, 0, 0, 0, 1909, 0, 0, 0, 0, 0, 2450, 0, 2769, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2593, 415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 410, 986, 0, 0, 0, 0, 0, 0, 3758, 0, 0, 3326,
+	3311, 0, 0, 0, 204, 0, 2555, 0, 0, 2982, 0, 0, 0, 0, 0, 0, 1067, 0, 811, 0, 3170, 1979, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 295, 0, 356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 197, 0, 0, 0, 0, 3214, 0, 420, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2291, 0, 2963, 2423, 3596, 0, 0, 2138, 3547, 0, 0, 861, 0, 974, 0, 0, 0, 2897, 574, 782, 1187, 0, 0, 0, 0, 0, 4009, 125,
+	289, 0, 0, 0, 2795, 0, 0, 0, 0, 3886, 0, 0, 0, 0, 3205, 0, 0, 2339, 1130, 2858, 0, 0, 0, 0, 3224, 0, 0, 0, 0, 0, 3600, 843,
+	0, 0, 0, 0, 0, 1782, 0, 2540, 0, 2192, 0, 0, 0, 474, 0, 344, 0, 2991, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2022, 0, 0, 0, 0,
+	2258, 0, 0, 0, 0, 0, 3741, 0, 0, 0, 0, 0, 0, 0, 0, 1977, 0, 2430, 3390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 742, 0, 0, 0, 0, 0, 971, 0, 0, 0, 0, 0, 0, 0, 848, 643, 0, 0, 0, 0, 0,
+	0, 698, 0, 0, 0, 1778, 0, 0, 0, 0, 0, 0, 0, 468, 0, 0, 0, 0, 0, 1400, 317, 3408, 0, 0, 0, 0, 0, 0, 764, 0, 0, 0,
+	0, 0, 2305, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2822, 0, 0, 1709, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 2659, 3239, 0, 0, 0, 0, 0, 0, 0, 2875, 0, 0, 0, 0, 0,
+	0, 0, 925, 1175, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1738, 0, 0, 2350, 0, 0, 0, 0, 0, 0, 0, 3028, 412, 0, 0, 0,
+	0, 2085, 0, 733, 0, 0, 0, 637, 0, 0, 1547, 2951, 0, 0, 0, 3104, 1019, 0, 0, 90, 2919, 3799, 353, 515, 0, 0, 2081, 4002, 47, 0, 0, 2956,
+	0, 0, 0, 0, 0, 408, 2412, 0, 0, 0, 0, 0, 0, 1829, 3842, 0, 0, 2469, 0, 0, 0, 1818, 2855, 0, 0, 0, 0, 630, 3310, 3910, 0, 0,
+	0, 1044, 0, 0, 2983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 620, 0, 0, 0, 0, 0, 0, 0, 3630, 1382, 0, 0, 0, 3263, 0, 0,
+	0, 1016, 0, 3684, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1177, 0, 0, 454, 0, 0, 0, 0, 0, 0, 2774, 264, 2193, 2766, 3797, 0, 0, 0,
+	3665, 0, 0, 0, 0, 0, 3253, 0, 0, 0, 0, 0, 2458, 0, 223, 0, 0, 634, 0, 0, 0, 484, 670, 52, 0, 0, 2969, 0, 0, 1540, 0, 0,
+	3829, 0, 0, 0, 0, 1857, 0, 0, 1000, 0, 2272, 0, 0, 0, 0, 0, 0, 0, 994, 0, 0, 0, 0, 1056, 0, 0, 0, 1720, 0, 0, 0, 0,
+	0, 0, 862, 0, 0, 3635, 0, 0, 0, 0, 0, 0, 0, 0, 1099, 0, 1788, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 1136, 1837, 0,
+	3648, 2210, 3787, 0, 2819, 0, 740, 0, 0, 0, 0, 0, 0, 3878, 0, 0, 0, 0, 0, 0, 2896, 3, 0, 0, 0, 1827, 0, 0, 0, 0, 35, 1610,
+	0, 0, 1496, 0, 0, 0, 3533, 0, 2890, 0, 0, 0, 0, 0, 3272, 0, 0, 1429, 3847, 0, 0, 438, 1375, 43, 0, 0, 0, 0, 0, 3156, 0, 0,
+	0, 0, 746, 687, 3543, 0, 0, 0, 0, 2639, 0, 0, 0, 2325, 0, 0, 0, 0, 598, 793, 2296, 0, 1598, 2568, 0, 0, 0, 2042, 2419, 1011, 2798, 2935,
+	1185, 3781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1955, 3506, 0, 0, 0, 834, 963, 0, 0, 0, 2836, 0, 0, 0, 0, 0, 0, 3177,
+	0, 3155, 0, 626, 0, 3335, 0, 0, 0, 138, 157, 480, 0, 0, 0, 0, 2828, 0, 0, 0, 0, 0, 0, 3233, 0, 1023, 1733, 2730, 0, 0, 0, 0,
+	0, 3395, 3514, 0, 0, 0, 539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3720, 780, 816, 2288, 0, 0, 390, 3088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 0, 0, 2132, 0, 0, 0, 3152,
+	0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 959, 0, 0, 0, 0, 0, 0, 1313, 1915, 0, 0, 0, 0, 0, 0, 1535, 1987, 0,
+	913, 0, 0, 0, 0, 0, 0, 2803, 0, 0, 0, 0, 0, 1675, 1065, 2494, 2517, 3736, 0, 0, 0, 1849, 0, 876, 3578, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1251, 0, 1439, 0, 0, 0, 1453, 0, 0, 654, 1009, 0, 0, 0, 807, 0, 0, 0, 0, 991, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2620, 0, 0, 1112, 1492, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0,
+	0, 0, 1649, 1721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 586, 814, 1745, 2375, 1348, 0, 0, 0, 0, 489, 0, 0, 0, 0, 0, 0, 0, 0,
+	3568, 0, 342, 0, 1059, 0, 0, 0, 0, 2442, 0, 2921, 0, 0, 0, 0, 0, 0, 3966, 0, 0, 0, 0, 0, 0, 0, 936, 2794, 0, 0, 0, 0,
+	0, 2196, 0, 0, 0, 0, 0, 0, 0, 846, 0, 2218, 3001, 0, 0, 0, 0, 3300, 0, 219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 61, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3169, 0, 93, 0, 2592, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1611, 0, 0, 0, 0, 0, 0, 288, 796, 3085, 0, 919, 849, 0, 0, 0, 0, 0, 573, 0,
+	0, 0, 0, 0, 0, 2621, 0, 0, 926, 2347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2585, 0, 0, 2668, 0, 2733, 0, 0, 2409, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 831, 2557, 0, 1645, 545, 0, 0, 0, 0, 0, 1077, 1195, 0, 0, 0, 0, 0, 2824, 0, 0, 1050, 0, 0, 945, 1002,
+	3826, 0, 0, 0, 0, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1144, 0, 2842, 0, 0, 0, 2060, 0, 0, 503, 0, 0, 0,
+	0, 3950, 0, 0, 965, 0, 0, 0, 0, 1701, 0, 0, 0, 970, 2927, 0, 0, 0, 0, 0, 0, 3329, 0, 3303, 2535, 0, 0, 0, 0, 0, 0, 0,
+	815, 0, 0, 0, 0, 206, 0, 0, 0, 0, 0, 0, 2195, 2840, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3493, 429, 0, 3379, 0, 0, 3262, 3457,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 662, 799, 1554, 1730, 2361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 551, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3751, 0, 0, 0, 0, 2449, 3344, 0, 0, 0, 2115, 0, 128, 0, 0, 0, 0, 1521, 0, 0, 1757, 0, 3951, 2130,
+	0, 1682, 0, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 0, 1107, 0, 0, 0, 512, 0, 0, 0, 1657, 0, 0, 617, 1233, 0, 0, 0, 1268, 2092, 3977,
+	0, 0, 0, 0, 0, 3735, 0, 3646, 0, 0, 3780, 3266, 0, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 1658, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 624, 1284, 812, 0, 0, 552, 0, 0, 0, 0, 1469, 0, 0, 0, 3970, 0, 0, 365, 0,
+	0, 0, 0, 0, 54, 1668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1860, 0, 0, 0, 0, 0, 0, 3681, 0, 595, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3362, 0, 0, 0, 1074, 0, 0, 0, 0, 3550, 0, 0, 0, 0, 0, 0, 0, 0, 149, 1992, 19,
+	0, 3531, 0, 0, 1419, 0, 0, 3654, 2354, 0, 0, 0, 0, 0, 0, 0, 3165, 0, 0, 1794, 0, 0, 0, 0, 0, 3477, 0, 0, 0, 0, 0, 3406,
+	1901, 0, 0, 866, 0, 3640, 0, 1265, 0, 0, 0, 0, 0, 2392, 2447, 3919, 0, 0, 0, 0, 1393, 0, 0, 1523, 0, 0, 0, 0, 0, 3383, 3683, 2929,
+	0, 0, 0, 0, 1324, 0, 0, 0, 1487, 0, 0, 0, 0, 0, 540, 1198, 0, 0, 0, 0, 0, 3863, 0, 0, 2534, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1718, 0, 0, 0, 0, 0, 770, 2605, 1416, 4016, 0, 330, 0, 1435, 2645, 0, 0, 0, 4006, 0, 0, 0, 0, 3687, 0, 1239, 1401, 1704,
+	641, 0, 0, 0, 0, 0, 0, 2651, 0, 0, 859, 0, 0, 0, 0, 0, 3653, 0, 0, 3920, 1137, 2166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	635, 0, 0, 0, 1599, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2531, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 813, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1836, 2685, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 0, 0,
+	0, 601, 3593, 0, 0, 1830, 1305, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2619, 0, 0, 4010, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2817, 0, 0, 0, 825, 3030, 0, 2543, 0, 3561, 0, 0, 0, 0, 4005, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2151, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3009, 0, 0, 1263, 735, 0, 0, 0, 0, 1355, 0, 0, 0, 0, 0, 0, 3884, 0, 0, 0, 0, 0, 0, 3952, 0, 0, 0, 0, 2324, 0, 0, 1767,
+	3144, 0, 3922, 0, 0, 0, 0, 920, 3974, 0, 0, 0, 0, 0, 39, 0, 625, 0, 0, 0, 0, 0, 0, 0, 2227, 0, 0, 0, 0, 0, 3342, 0,
+	0, 0, 2062, 0, 0, 0, 0, 0, 0, 0, 2114, 0, 0, 2233, 0, 0, 0, 0, 1036, 2143, 0, 0, 0, 0, 0, 751, 0, 0, 0, 0, 0, 2079,
+	0, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3699, 1892, 0, 66, 2780, 238, 239, 3507, 0, 0, 0, 0, 0,
+	0, 250, 1677, 0, 3996, 0, 0, 0, 2837, 0, 2370, 2698, 0, 1746, 0, 588, 0, 0, 411, 0, 668, 2207, 0, 609, 702, 0, 0, 0, 1301, 0, 0, 0,
+	0, 0, 0, 0, 0, 2188, 2550, 0, 3943, 0, 874, 0, 0, 0, 0, 0, 0, 0, 14, 2432, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0, 2364, 0,
+	0, 145, 0, 0, 0, 1667, 0, 0, 464, 2689, 3773, 3740, 0, 8, 0, 0, 0, 0, 0, 3705, 0, 0, 0, 789, 0, 0, 0, 559, 0, 0, 0, 0,
+	0, 0, 0, 3634, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1914, 0, 0, 0, 0, 0, 1158, 0, 934, 0, 0, 0, 0, 0, 0, 0, 270,
+	0, 2784, 0, 188, 2777, 1225, 3191, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4001, 0, 0, 269, 0, 763, 3364, 0, 0, 0, 0, 2931, 0, 0, 0, 0,
+	0, 3610, 0, 0, 0, 0, 0, 3293, 0, 0, 0, 644, 0, 0, 1456, 935, 1031, 0, 0, 0, 0, 794, 2136, 0, 0, 0, 0, 3149, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2071, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1211, 0, 0, 0, 0, 0, 0, 2391, 0, 0, 0, 0, 1927, 3055, 915,
+	0, 0, 0, 0, 0, 2623, 0, 0, 2089, 2504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1310, 0, 0, 0, 1124, 2128, 0, 0, 0, 0, 334, 0, 0,
+	2051, 0, 3260, 0, 0, 0, 0, 2595, 0, 2551, 0, 2598, 0, 0, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2884, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1209, 0, 837, 298, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3875,
+	0, 0, 0, 1735, 2990, 0, 0, 0, 0, 0, 0, 0, 0, 1104, 0, 0, 3292, 3074, 0, 0, 1817, 1078, 1272, 2650, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 1702, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2010, 1553, 0, 786, 0,
+	0, 2121, 3675, 496, 0, 0, 0, 371, 521, 0, 0, 0, 0, 0, 1790, 0, 0, 0, 1132, 1773, 0, 0, 0, 3004, 0, 0, 0, 0, 0, 0, 0, 0,
+	636, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1934, 1962, 0, 0, 0, 0, 2063, 0, 0, 0, 0, 0, 769, 2082, 2336, 0, 452, 0, 0, 0, 0,
+	1105, 1976, 0, 0, 0, 0, 1633, 0, 0, 0, 0, 0, 2940, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2678, 0, 0, 0, 0, 0,
+	0, 0, 2756, 0, 0, 0, 3861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 1427, 487, 1693, 1853, 0, 0, 3546, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 1022, 1653, 0, 0, 1699, 0, 2025, 0, 0, 2796, 0, 1935, 0, 0, 2916, 0, 0, 0, 0, 40, 341, 2074, 3463,
+	3513, 2618, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 444, 3232, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2453, 3649, 0, 0, 0, 0, 0, 0, 0, 0, 1420, 0, 1552, 0, 0, 0, 3291, 1504, 2533, 1795, 3534, 0, 0, 1328, 0, 0, 1896,
+	0, 1199, 3790, 0, 0, 0, 2597, 2723, 0, 1567, 0, 0, 0, 0, 0, 0, 177, 2340, 0, 0, 0, 755, 1379, 2782, 983, 1343, 0, 0, 0, 0, 0, 0,
+	0, 0, 560, 0, 0, 2379, 0, 143, 596, 3704, 0, 0, 0, 1764, 0, 0, 3660, 0, 0, 0, 1438, 3430, 0, 0, 0, 0, 0, 2231, 0, 0, 0, 1220,
+	0, 0, 3111, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1801, 0, 0, 0, 0, 0, 3969, 0, 0, 0, 0, 1848, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 1200, 0, 0, 0, 0, 0, 771, 1339, 311, 0, 1527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1111, 0, 0, 0, 3359, 1172, 2397, 2669,
+	430, 2844, 2928, 3453, 0, 0, 0, 1898, 0, 3195, 0, 0, 3331, 0, 0, 77, 0, 0, 0, 0, 111, 0, 3029, 0, 0, 263, 0, 0, 0, 2546, 0, 0,
+	2714, 0, 0, 1383, 0, 266, 781, 1088, 2874, 3502, 170, 355, 0, 0, 1145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2012, 2893, 725, 0, 0, 0, 0,
+	0, 0, 0, 775, 0, 0, 0, 0, 0, 0, 0, 328, 0, 0, 1007, 0, 0, 509, 583, 2561, 95, 0, 316, 1570, 0, 0, 2608, 3452, 0, 0, 0, 0,
+	2385, 0, 0, 3022, 0, 3449, 0, 1811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 3130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3639, 0, 0, 1017, 2825, 0, 0, 0, 2311, 0, 0, 715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2594, 0, 973,
+	0, 0, 1798, 441, 1558, 0, 0, 1997, 0, 1856, 0, 0, 0, 0, 1882, 0, 0, 0, 0, 0, 3960, 0, 1117, 2178, 0, 1288, 3105, 2682, 3702, 0, 115, 0,
+	0, 0, 0, 0, 0, 0, 0, 3352, 0, 0, 0, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 3999, 1796, 0, 0, 0, 3032, 3052, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1823, 0, 0, 0, 0, 0, 0, 0, 0, 1491, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2014, 0, 0, 0, 0, 0, 0, 3789, 3225, 0, 0, 3715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1292, 2705, 0, 0, 2693, 0, 0, 0, 252, 0, 0, 804, 2937, 0, 0, 2930, 0, 0, 0, 0, 2222, 723, 0, 3899, 1259, 2848, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2617, 0, 0, 3893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 783, 0, 752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2553, 0, 0, 0, 0, 722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2697, 0, 3066, 0, 682, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1357, 0, 0, 0, 477, 0, 0, 2335, 3056, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1015, 0, 0, 0,
+	0, 0, 0, 1402, 0, 0, 0, 1071, 3343, 0, 0, 0, 190, 961, 2427, 1444, 2888, 0, 0, 0, 0, 0, 3707, 0, 0, 0, 0, 0, 0, 0, 0, 1755,
+	0, 0, 0, 0, 1471, 0, 2831, 0, 0, 0, 0, 0, 0, 0, 541, 230, 0, 0, 0, 0, 0, 999, 0, 0, 3852, 0, 0, 0, 0, 3148, 0, 0,
+	0, 0, 3821, 1922, 3117, 0, 1564, 0, 0, 0, 2564, 0, 0, 0, 0, 1495, 0, 592, 2514, 3744, 1081, 0, 0, 0, 3289, 0, 0, 0, 0, 0, 1530, 0,
+	0, 0, 214, 0, 1091, 2512, 0, 0, 0, 0, 0, 2334, 0, 0, 0, 0, 0, 0, 3734, 0, 0, 2995, 0, 0, 0, 0, 0, 0, 0, 584, 0, 0,
+	0, 0, 0, 1250, 0, 0, 0, 0, 0, 0, 0, 2536, 835, 0, 0, 1184, 0, 0, 0, 0, 1232, 22, 0, 0, 0, 0, 0, 0, 0, 3497, 0, 1651,
+	2103, 3197, 0, 0, 3602, 1536, 0, 0, 0, 0, 1884, 0, 0, 1203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3294, 1190, 0, 0, 0, 0, 0, 382,
+	2474, 0, 0, 2636, 0, 0, 1624, 0, 0, 0, 0, 0, 0, 633, 0, 3107, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1930, 830, 1267, 3188, 0, 0, 2630,
+	0, 0, 0, 0, 2323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2761, 0, 0, 0, 1470, 0, 0, 0, 0, 0, 3178, 0, 3808, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1661, 0, 0, 0, 0, 102, 0, 2788, 0, 0, 0, 0, 0, 1646, 0, 0, 0, 0, 3393, 0, 0,
+	0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 2740, 0, 0, 0, 581, 0, 1951, 880, 1806, 0, 0, 0, 0, 1380, 1703, 0, 2970, 3978, 118, 0, 0, 0,
+	181, 0, 0, 0, 896, 0, 0, 0, 0, 2721, 0, 0, 1779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3494, 962, 0, 2922, 0, 0, 0, 0,
+	0, 0, 0, 0, 340, 2918, 0, 2671, 132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3471, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3577, 0, 0, 3366, 0, 3321, 0, 0, 10, 0, 0, 0, 3249, 0, 1576, 0, 0, 0, 0, 0, 423, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2064, 0, 0, 0, 0, 0, 0, 1094, 0, 1121, 0, 55, 76, 2451, 0, 0, 0, 0, 728, 676, 0, 0, 0, 3475, 2962, 0, 0,
+	0, 0, 0, 0, 0, 3841, 2021, 0, 0, 0, 0, 0, 0, 0, 960, 0, 0, 0, 0, 0, 0, 2939, 0, 0, 673, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1844, 0, 1207, 0, 2799, 0, 0, 0, 0, 0, 3930, 0, 0, 1408, 858, 0, 0, 0, 0, 267, 1436, 3594, 3623, 0,
+	465, 0, 0, 1244, 2702, 2380, 0, 0, 0, 0, 0, 1001, 0, 2416, 0, 0, 450, 2308, 2105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 186, 1290, 0, 3575, 1082, 0, 854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3991, 0, 0, 1502, 1845, 0, 0,
+	0, 0, 0, 2541, 0, 0, 0, 0, 0, 2418, 686, 3825, 0, 0, 0, 3482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 0, 3667, 1890, 1083,
+	3486, 0, 0, 0, 0, 568, 1462, 1726, 3588, 2529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3275, 0, 538, 2137, 3914, 3668, 0, 2776, 0, 2735, 0, 0, 0,
+	0, 1010, 0, 0, 2118, 0, 0, 0, 0, 0, 0, 2552, 0, 0, 0, 1005, 2182, 2485, 0, 436, 0, 0, 3059, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2737, 0, 0, 0, 0, 3236, 3425, 0, 0, 1413, 0, 0, 3357, 0, 0, 0, 0, 2813, 0, 0, 0, 0, 0, 0, 0,
+	0, 156, 0, 0, 0, 0, 0, 1717, 2638, 0, 0, 0, 3888, 0, 0, 0, 32, 2615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0,
+	0, 0, 0, 2059, 0, 3123, 2299, 2727, 0, 0, 0, 2538, 0, 0, 0, 0, 3302, 631, 0, 0, 2099, 0, 0, 49, 0, 0, 0, 0, 0, 976, 0, 0,
+	0, 0, 0, 0, 0, 1715, 0, 2763, 0, 937, 0, 0, 0, 3806, 0, 0, 0, 0, 3079, 0, 1374, 1696, 0, 0, 2710, 0, 249, 470, 0, 3218, 1255, 3840,
+	0, 0, 3194, 1166, 0, 0, 0, 2002, 3443, 0, 0, 0, 0, 3864, 0, 0, 0, 0, 0, 995, 218, 1625, 2112, 0, 2880, 3046, 50, 3495, 0, 0, 0, 3101,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3909, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1073, 0, 2571, 0,
+	1924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1437, 0, 0, 0, 0, 0, 1629, 0, 0, 2338, 0, 0, 1839, 0, 0, 0, 0, 0, 0,
+	1897, 1113, 0, 1346, 0, 0, 0, 0, 0, 0, 3061, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 312, 2093, 0, 0, 0, 1497, 0, 0, 0,
+	3731, 1254, 0, 0, 0, 0, 0, 2489, 3219, 3286, 0, 0, 1650, 928, 0, 2961, 0, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 828, 0, 0,
+	0, 0, 0, 0, 0, 0, 2461, 3198, 0, 0, 0, 577, 0, 0, 0, 0, 0, 0, 3380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3054, 2070, 3399, 2741, 0, 0, 3429, 0,
+	2582, 0, 3295, 0, 0, 0, 0, 2169, 1188, 2501, 0, 67, 0, 0, 0, 0, 0, 0, 1182, 2271, 0, 0, 2468, 0, 3931, 0, 0, 0, 0, 0, 462, 0,
+	3469, 0, 0, 0, 0, 0, 0, 0, 0, 1513, 0, 0, 0, 0, 0, 0, 2066, 898, 467, 2304, 3830, 0, 0, 2077, 3529, 2146, 1397, 0, 0, 0, 2040, 361,
+	0, 0, 0, 2163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1947, 0, 0, 3098, 3868, 0, 0, 1320, 0, 0, 0, 2048, 0, 280, 351, 2713, 3949, 0, 0,
+	0, 0, 3962, 0, 0, 0, 0, 0, 0, 2811, 0, 0, 0, 0, 0, 0, 0, 0, 242, 0, 0, 0, 792, 1360, 2037, 0, 302, 1340, 2083, 201, 258, 2904,
+	0, 0, 0, 0, 0, 2209, 3118, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3956, 0, 0, 0, 2863, 0, 564, 0, 544, 0, 2038, 0,
+	0, 0, 0, 2177, 0, 1498, 0, 0, 0, 1387, 3725, 0, 2472, 0, 0, 1838, 296, 3461, 0, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1732, 0, 851, 1876, 0, 0, 3049, 0, 0, 0, 1043, 0, 2, 656, 3992, 674, 1237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 499, 3076, 1573, 0, 0, 2790, 0, 0, 0, 3490, 0, 0, 0, 0, 0, 0, 0, 120, 1742, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1597, 0, 0, 0, 0, 260, 0, 0, 0, 0, 349, 0, 3140, 0, 3902, 0, 3923, 0, 0, 0, 1712, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3718, 0, 0, 0, 3062, 0, 0, 2978, 0, 0, 0, 0, 3441, 0, 0, 1543, 0, 0, 0, 0, 0, 0, 0, 1156, 3051, 2488, 0, 3360, 0, 0, 112,
+	0, 0, 0, 0, 0, 0, 325, 0, 0, 0, 0, 0, 2476, 0, 0, 2356, 3007, 0, 0, 0, 0, 0, 0, 2891, 2539, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0, 580, 0, 3257, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1371, 2736, 0, 0, 0, 0, 0, 1369, 0, 0, 1864, 0, 0, 0, 0, 0, 0, 3517, 3685, 0, 1048, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2244, 0, 0, 0, 0, 0, 0, 0, 0, 1446, 0, 3424, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 0, 0, 0, 3793,
+	0, 0, 0, 0, 1854, 0, 0, 0, 0, 0, 2006, 1353, 0, 0, 3139, 1277, 3618, 0, 0, 0, 2591, 0, 0, 0, 3677, 0, 0, 2554, 0, 1458, 0, 0,
+	1405, 0, 34, 81, 3421, 3742, 0, 78, 458, 1115, 0, 0, 0, 1049, 0, 3454, 2165, 0, 0, 0, 0, 1494, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
+	1085, 1824, 0, 0, 0, 483, 3869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3523, 0, 0, 0, 2544, 0, 0, 0, 0, 0, 0, 0, 879, 0, 0,
+	0, 0, 0, 0, 1623, 1769, 3398, 0, 0, 0, 0, 0, 0, 2388, 0, 0, 0, 0, 0, 0, 0, 2457, 0, 121, 2030, 0, 0, 0, 2809, 0, 852, 0,
+	332, 0, 697, 3422, 0, 0, 2670, 0, 0, 1325, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 0, 0, 548, 2865, 855, 0, 890, 2026, 0, 3438, 2899, 0,
+	0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 0, 0, 3778, 0, 0, 0, 0, 0, 0, 0, 0, 3979, 0, 166, 0, 1208, 0, 0, 0, 0, 0, 3700,
+	2952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1774, 0, 0, 0, 0, 0, 0, 2242, 2833, 0, 3887, 0, 1753,
+	1851, 1762, 2477, 0, 0, 0, 0, 1956, 0, 16, 2267, 3957, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 0, 3673, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1459, 0, 3216, 0, 0, 0, 0, 0, 2106, 594, 932, 2545, 0, 0, 0, 0, 0, 2411, 0, 0, 0, 185, 0, 0, 0, 3116,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 0, 2344, 0, 2467, 3254, 0, 0,
+	0, 0, 0, 884, 0, 0, 0, 0, 3112, 0, 645, 0, 0, 0, 753, 0, 0, 0, 3871, 0, 0, 0, 757, 0, 0, 2109, 0, 0, 1619, 0, 0, 1365,
+	0, 0, 0, 0, 787, 2187, 0, 0, 0, 0, 0, 3179, 3524, 3213, 491, 0, 0, 0, 17, 3080, 0, 0, 0, 2420, 0, 0, 0, 0, 0, 0, 0, 3976,
+	2205, 2251, 3373, 0, 148, 0, 0, 3595, 0, 0, 0, 0, 0, 0, 0, 2770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3527, 0, 0, 3415, 0, 195, 0, 0, 0, 525, 0, 0, 842, 0, 3092, 0, 0, 0, 0, 0, 2903, 0, 0, 0, 1006, 2977, 0, 0, 3510, 0,
+	0, 2942, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2987, 0, 0, 0, 0, 0, 0, 0, 3539, 0, 0, 0, 0,
+	0, 0, 1659, 0, 0, 0, 3990, 3636, 0, 0, 0, 2157, 0, 0, 0, 0, 2674, 0, 0, 0, 0, 0, 71, 930, 3264, 2156, 0, 3807, 0, 502, 0, 0,
+	0, 222, 0, 0, 2603, 3609, 1455, 0, 3171, 0, 2086, 0, 0, 0, 3876, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2149, 0, 0, 3576, 0, 0, 530, 493, 575, 0, 0, 766, 3251, 0, 0, 0, 1213, 0, 0, 3967, 0, 0, 1910, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 283, 2484, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 2966, 1318, 0, 0, 2217, 3626, 0, 0,
+	0, 0, 0, 1706, 0, 0, 0, 0, 0, 3382, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1440, 2532, 0, 745, 801, 0, 0, 1034, 648, 0,
+	1593, 1925, 0, 0, 1381, 0, 0, 0, 2245, 818, 803, 3238, 2519, 0, 0, 0, 0, 0, 0, 2988, 0, 0, 0, 832, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 228, 0, 0, 3222, 2320, 2287, 0, 0, 0, 0, 0, 3282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 550, 836, 0, 0, 0, 0, 3193,
+	0, 0, 0, 2681, 0, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1013, 0, 2286, 0, 1258, 0, 0, 0, 1537, 0, 0, 0,
+	0, 0, 0, 0, 1054, 0, 0, 0, 0, 2972, 0, 0, 0, 0, 0, 0, 3564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2004, 0, 0, 0, 1102, 1507, 0, 0, 308, 0, 479, 0, 0, 1403, 3647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1029, 445, 0, 0, 0,
+	2508, 0, 0, 0, 0, 0, 0, 0, 0, 2091, 0, 3727, 0, 0, 0, 3983, 0, 0, 0, 0, 0, 0, 2326, 1758, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3901, 561, 3312, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 304, 0, 0, 0, 1765, 0, 0, 466, 2235, 0, 0, 379, 3465, 0, 0, 0, 0, 0, 314, 0, 0, 0, 1394, 0, 0, 3643,
+	0, 0, 0, 1809, 0, 0, 0, 0, 0, 0, 1792, 275, 0, 0, 0, 0, 0, 0, 0, 0, 749, 0, 0, 0, 0, 1243, 378, 3713, 0, 2164, 0, 0,
+	0, 0, 0, 0, 0, 2632, 0, 0, 1850, 3405, 0, 0, 0, 0, 0, 0, 0, 0, 912, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0, 0,
+	0, 0, 0, 0, 0, 685, 2715, 0, 0, 0, 3158, 0, 0, 504, 0, 0, 0, 0, 0, 0, 0, 1879, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2827, 954, 3583, 0, 0, 0, 0, 981, 0, 0, 0, 0, 0, 838, 0, 0, 0, 1274, 2454, 0, 1671, 1120, 0, 0, 0, 482, 0, 0, 3273, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 4003, 0, 3021, 0, 0, 0, 0, 0, 1033, 0, 3532, 0, 0, 3110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 241, 612, 0, 0, 0, 0, 1888, 0, 0, 0, 0, 0, 0, 619, 914, 1919, 0, 0, 0, 0, 0, 1640, 0, 0, 0, 2726, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2829, 3226, 0, 0, 0, 0, 3175, 0, 0, 3680, 0, 0, 1192, 0, 0, 0, 0, 1395, 0, 0, 0, 0, 2742, 1741, 1485, 0, 139,
+	0, 0, 0, 2649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 918, 0, 3813, 555, 0, 0, 0, 0, 0, 0, 2417, 0, 0, 0, 0, 1945,
+	0, 0, 0, 0, 3324, 0, 0, 0, 0, 1020, 0, 0, 0, 0, 0, 0, 0, 3548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3730, 3479, 0, 0,
+	3458, 0, 2954, 0, 0, 0, 0, 0, 1690, 0, 235, 3916, 0, 0, 3309, 0, 0, 1609, 432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1169, 0, 0, 0,
+	0, 0, 0, 2307, 659, 0, 1441, 2768, 0, 0, 0, 0, 0, 196, 0, 0, 924, 0, 0, 0, 0, 0, 679, 0, 3439, 0, 0, 1626, 0, 0, 0, 0,
+	0, 0, 788, 159, 0, 921, 0, 0, 0, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3750, 3611, 0, 0, 0, 0, 0, 0, 929, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 864, 0, 0, 0, 0, 0, 0, 0, 0, 741, 0, 0, 0, 0, 107, 0, 0, 1791, 0, 0,
+	0, 0, 0, 0, 0, 377, 513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3833, 707, 0, 0, 0, 3261, 1352, 3981, 0, 0, 0, 2145, 3481, 3515, 3889,
+	3663, 0, 0, 0, 0, 0, 0, 0, 0, 0, 827, 0, 3516, 0, 297, 0, 0, 191, 0, 0, 0, 0, 0, 1350, 3706, 0, 0, 0, 0, 0, 0, 2240,
+	3772, 0, 3971, 0, 0, 0, 0, 0, 1463, 0, 0, 0, 0, 0, 0, 1106, 0, 3043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2314, 0, 0, 0, 1245, 0, 2213, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3265, 593, 1562, 0, 0, 0, 0,
+	0, 0, 3417, 0, 0, 0, 0, 2907, 82, 3938, 0, 225, 89, 0, 0, 694, 0, 0, 388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1342, 1843, 0, 0, 0, 0, 0, 0, 1366, 0, 0, 0, 0, 0, 2913, 0, 0, 0, 2495, 0, 0, 2633, 0, 3097, 3632, 25, 2327, 1940, 2319, 0, 0,
+	0, 0, 0, 0, 0, 3196, 0, 0, 0, 113, 0, 0, 0, 3496, 0, 0, 0, 0, 0, 0, 0, 1803, 1103, 2190, 2035, 3161, 0, 0, 0, 0, 0, 0,
+	0, 0, 376, 0, 0, 0, 0, 1542, 2141, 0, 0, 1368, 2810, 2072, 0, 0, 0, 2787, 0, 0, 0, 0, 0, 1975, 97, 1820, 2167, 273, 0, 0, 0, 0,
+	0, 0, 0, 0, 1847, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3757, 0, 142, 0, 0, 0, 0, 0, 2373, 0, 0, 0,
+	0, 0, 872, 0, 0, 428, 2460, 3416, 0, 0, 0, 0, 0, 1478, 0, 0, 0, 3426, 3721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1499, 0, 0,
+	0, 1713, 0, 0, 0, 0, 0, 0, 0, 0, 1362, 94, 0, 2437, 0, 0, 717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3174, 0, 587, 0, 0, 0, 0, 0, 3570, 0, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3389, 0, 1676, 0,
+	3167, 1707, 3670, 927, 0, 3115, 0, 0, 0, 0, 0, 2773, 0, 119, 1969, 0, 1581, 1768, 0, 0, 0, 3565, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0,
+	0, 0, 0, 4012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1858, 0, 0, 0, 0, 0, 486, 3925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2606, 0, 2403, 3748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3491, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1932, 0, 0, 0, 1204, 1351, 0, 0, 2198, 0, 2701, 0, 0, 0, 0, 3558, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1235, 0, 0, 0, 0, 0, 0, 1749, 0, 845, 0, 0, 0, 0, 823, 2694, 0, 0, 0, 309, 3988, 0, 710, 0, 0, 0, 0,
+	0, 0, 0, 0, 3488, 1797, 0, 0, 0, 0, 0, 3906, 0, 1231, 0, 0, 229, 0, 2297, 2765, 0, 0, 3698, 0, 0, 0, 0, 0, 2583, 900, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 439, 3220, 0, 0, 0, 0, 0, 1895, 0, 3200, 0, 0, 0, 0, 0, 0, 0,
+	0, 2738, 0, 0, 0, 0, 2581, 0, 0, 0, 3394, 0, 0, 0, 0, 1302, 0, 0, 0, 0, 0, 0, 0, 2676, 0, 0, 2601, 0, 0, 0, 0, 0,
+	0, 1943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3404, 1672, 0, 3824, 2690, 0, 0, 0, 0, 0,
+	1826, 0, 0, 0, 0, 2283, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1743, 0, 0, 0, 0, 0, 0, 0, 0, 2845, 0, 0, 0, 3549, 0, 3503, 0,
+	0, 274, 2691, 3820, 1594, 0, 0, 0, 0, 2005, 0, 0, 0, 0, 0, 1236, 3619, 0, 0, 1902, 0, 0, 0, 820, 0, 0, 2979, 0, 0, 0, 1614, 0,
+	0, 457, 0, 2877, 0, 1541, 2792, 2692, 0, 865, 3590, 1089, 0, 0, 0, 0, 0, 2377, 1069, 1802, 1855, 2303, 2211, 0, 0, 0, 0, 0, 2368, 0, 0, 0,
+	0, 0, 0, 0, 2860, 0, 3608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 184, 2526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2337, 1634, 1770, 0,
+	0, 0, 0, 0, 0, 0, 0, 208, 3337, 1189, 0, 0, 1617, 321, 2270, 0, 0, 0, 0, 0, 0, 0, 0, 1484, 0, 0, 0, 0, 0, 3094, 0, 3689,
+	0, 1096, 2815, 1982, 3431, 3143, 2499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3622, 0, 0, 0, 1874, 1632, 1415, 0, 0, 0, 0, 3347, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2857, 0, 2343, 0, 2249, 3666, 389, 0, 0, 0, 0, 2839, 579, 0, 0, 162, 0, 1936, 0, 0, 0, 0, 0, 0,
+	1654, 0, 0, 0, 0, 0, 0, 433, 2853, 0, 0, 3072, 0, 352, 0, 0, 0, 0, 0, 1887, 0, 3512, 0, 0, 0, 0, 2428, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 74, 585, 1377, 0, 1641, 0, 0, 2708, 3190, 0, 1186, 0, 0, 0, 0, 0, 1206, 0, 0, 0, 0, 3284, 0, 0,
+	0, 3929, 0, 0, 0, 0, 0, 0, 0, 3890, 2885, 0, 0, 0, 0, 0, 497, 0, 0, 0, 0, 0, 0, 0, 1433, 0, 2359, 0, 0, 0, 1995, 0,
+	0, 0, 1202, 0, 0, 0, 0, 0, 0, 3726, 0, 0, 922, 1724, 2381, 0, 0, 0, 0, 0, 0, 0, 765, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287, 0, 0, 996, 221, 0, 0, 2434, 0, 0, 0, 0, 0, 1341, 0, 3025, 0, 0, 0, 0,
+	2050, 0, 0, 0, 0, 3240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1425, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2464, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1660, 0, 0, 2556, 0, 0, 0, 0, 0, 0, 0, 0, 3211, 0, 0, 0, 0, 0, 2390, 0, 3202, 0, 0, 0, 1428, 1483,
+	0, 0, 2363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3719, 42, 3287, 0, 0, 0, 0,
+	3843, 0, 0, 0, 3628, 0, 1685, 0, 0, 0, 345, 422, 0, 0, 3492, 0, 0, 0, 2574, 3237, 2262, 0, 141, 0, 3645, 0, 0, 3664, 0, 419, 938, 2762,
+	0, 0, 0, 0, 0, 0, 294, 0, 0, 0, 0, 0, 0, 0, 0, 3766, 0, 0, 0, 0, 0, 0, 0, 984, 0, 0, 0, 0, 0, 2315, 0, 0,
+	0, 0, 0, 0, 0, 3086, 0, 0, 0, 0, 2383, 387, 136, 3798, 1621, 2029, 0, 0, 0, 0, 0, 2378, 3464, 0, 2878, 0, 0, 198, 3026, 0, 0, 0,
+	0, 0, 1870, 0, 210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 405, 0, 0, 0, 0, 2816, 0, 0, 0, 0, 1754, 2745, 2908, 0, 0, 3432,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1686, 0, 0, 0, 3764, 0, 0, 0, 881, 1396,
+	3982, 0, 383, 2992, 3739, 0, 0, 1386, 0, 0, 0, 0, 0, 3349, 0, 0, 0, 0, 1079, 0, 0, 0, 0, 0, 0, 3042, 0, 0, 0, 0, 0, 0,
+	565, 0, 0, 652, 0, 0, 0, 0, 472, 0, 0, 0, 0, 0, 0, 3151, 0, 3433, 526, 0, 2152, 0, 0, 0, 0, 0, 0, 0, 2600, 0, 0, 0,
+	0, 1560, 0, 2075, 0, 0, 385, 2862, 0, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 2346, 0, 0, 0, 0, 0, 0, 2421, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 253, 0, 0, 3589, 940, 1367, 0, 0, 0, 0, 0, 0, 2577, 0, 0, 958, 3371, 1763, 0, 0, 0,
+	689, 0, 0, 0, 0, 0, 972, 2677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3308, 0, 899, 1482, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0,
+	0, 0, 0, 0, 471, 0, 0, 0, 0, 0, 0, 0, 1014, 0, 0, 0, 0, 0, 0, 0, 688, 0, 2502, 0, 0, 0, 0, 0, 0, 0, 2463, 2003,
+	0, 0, 0, 0, 397, 3138, 0, 0, 1920, 0, 0, 0, 1785, 0, 0, 0, 1227, 0, 0, 0, 0, 0, 0, 0, 0, 611, 1698, 2487, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2306, 0, 0, 0, 0, 0, 3754, 2947, 527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2938, 0, 0, 0, 0, 425, 0, 391, 1389, 2655, 979, 3776, 2179, 2881, 3862, 2760, 0, 669, 0, 0, 0, 0, 0, 117, 2219, 0, 3217, 0, 1518, 0,
+	0, 791, 933, 2660, 0, 0, 0, 0, 0, 0, 0, 0, 0, 333, 0, 0, 0, 0, 2238, 3620, 0, 0, 0, 0, 0, 0, 0, 2384, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 259, 1873, 0, 1449, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 0, 1941, 3363, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3844, 0, 0, 0, 1338, 1842, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1224, 70, 0, 0, 0, 542, 0, 0, 3895, 0, 2049,
+	3083, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3392, 3518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 748, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3579, 3248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3427, 3724, 0, 0, 0, 0, 0, 0, 0, 2265, 0, 0, 0, 0, 0, 824, 1692,
+	0, 0, 2032, 0, 2358, 0, 0, 0, 0, 2024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1035, 2264, 3851, 1291, 38, 1894, 0, 0, 0, 3771,
+	0, 0, 0, 0, 0, 767, 3792, 0, 0, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 1517, 0, 0, 0, 0, 0, 3553, 0, 2985, 0, 0, 0, 0,
+	0, 0, 1996, 0, 3365, 0, 0, 1804, 0, 3560, 647, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2139, 3955, 0, 1723, 0, 2569, 3045, 0, 1673, 2020, 3113, 0, 0, 0, 0, 0, 0, 0, 3259, 0, 0, 3376, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 628, 3020, 3508, 0, 0, 917, 0, 3542, 0, 0, 0, 1913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1903, 0, 4000, 878, 2821, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2968, 0, 0, 3209, 0, 1964, 0, 0, 0, 0, 3624, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2135, 1622, 2206, 3598, 0, 0, 0, 0, 0, 0, 0, 736, 2515, 2610, 0, 0, 0, 0, 0, 2353, 0, 0, 0, 566, 0, 0, 0, 0,
+	0, 2823, 3444, 0, 1410, 3948, 3728, 0, 2039, 0, 0, 0, 2872, 0, 0, 1372, 1840, 0, 0, 0, 0, 0, 0, 1917, 2199, 3316, 0, 2486, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 891, 0, 240, 0, 1946, 0, 0, 0, 1327, 0, 800, 155, 0, 0, 0, 0, 2754, 0, 301, 680, 2122, 0, 0, 0, 0, 0, 0,
+	0, 0, 3095, 0, 1222, 0, 1398, 2852, 2127, 2732, 3556, 0, 0, 0, 0, 0, 0, 2102, 0, 0, 0, 0, 0, 0, 2054, 3686, 0, 0, 0, 0, 0, 1566,
+	0, 0, 0, 0, 0, 3204, 0, 2313, 2575, 0, 0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 3672, 0, 0, 0, 0, 2405, 949, 1531, 0, 2570, 0, 3926,
+	0, 0, 0, 2459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1228, 0, 599, 0, 0, 0, 1878, 0, 0, 0, 0, 0, 2111,
+	0, 0, 0, 0, 0, 0, 0, 0, 2465, 0, 0, 0, 0, 0, 0, 0, 0, 0, 172, 174, 2250, 2481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	461, 2203, 0, 0, 704, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 0, 0, 2067, 0, 0, 1477, 2658, 0, 0, 0, 488, 822, 0, 2031, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 262, 2374, 0, 0, 2302, 0, 0, 0, 0, 0, 0, 0, 0, 1058, 853, 1319, 3318, 243, 1583, 3737, 0,
+	0, 0, 0, 2680, 0, 0, 0, 2154, 0, 1047, 0, 2806, 0, 0, 0, 1273, 0, 1664, 0, 0, 0, 0, 3372, 0, 1064, 0, 0, 0, 0, 0, 0, 0,
+	0, 2150, 3485, 0, 0, 0, 251, 256, 2981, 3412, 3656, 88, 0, 0, 0, 0, 2716, 0, 0, 1021, 0, 0, 0, 0, 0, 1133, 0, 0, 0, 3904, 0, 0,
+	0, 0, 2672, 0, 0, 3419, 0, 1871, 0, 0, 0, 0, 1326, 0, 0, 3928, 0, 0, 1684, 2906, 0, 0, 0, 2155, 0, 0, 1522, 0, 0, 0, 3128, 0,
+	0, 0, 2667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2646, 0, 0, 0, 0, 359, 0, 0, 0, 0, 0, 1087, 0, 3896, 0, 0,
+	0, 0, 0, 3986, 0, 0, 0, 0, 2934, 0, 0, 3760, 0, 0, 0, 0, 0, 3915, 0, 0, 0, 3733, 0, 0, 0, 0, 0, 0, 2873, 0, 0, 0,
+	0, 69, 0, 3538, 0, 0, 2661, 0, 0, 0, 0, 1151, 0, 3269, 0, 0, 1180, 0, 0, 0, 0, 0, 0, 2662, 0, 3892, 0, 0, 0, 772, 885, 2234,
+	0, 2785, 3885, 3953, 0, 0, 0, 0, 176, 403, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 0, 0, 2333, 0, 0, 0, 0, 1475,
+	2744, 0, 0, 3350, 0, 1655, 0, 0, 0, 0, 0, 606, 3245, 0, 0, 0, 2986, 0, 0, 0, 1298, 3354, 494, 0, 254, 2175, 0, 0, 0, 0, 0, 0,
+	310, 3126, 194, 1068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2366, 0, 0, 2971, 701, 0, 3631, 0, 0, 0, 1129, 0, 0, 1607, 0, 0, 0, 0,
+	708, 0, 997, 1784, 0, 0, 0, 0, 1835, 1937, 1296, 0, 2058, 0, 0, 0, 3853, 0, 0, 0, 0, 0, 292, 0, 1314, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2147, 0, 0, 0, 0, 1270, 2887, 0, 0, 0, 2239, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 712, 0,
+	0, 0, 0, 0, 0, 0, 0, 3367, 0, 0, 0, 0, 0, 0, 1414, 0, 0, 0, 0, 0, 0, 0, 0, 3199, 0, 0, 1986, 0, 0, 0, 0, 0,
+	392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1525, 0, 0, 543, 0, 0, 0, 0, 3034, 3709, 0, 0, 3480, 2023, 0, 0, 0, 0, 3129, 0, 0,
+	0, 0, 0, 1026, 2144, 0, 0, 1644, 558, 0, 0, 3323, 0, 1662, 0, 0, 3250, 0, 877, 2276, 0, 248, 3006, 3784, 0, 3409, 0, 3242, 3306, 3658, 0, 0,
+	0, 0, 2518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1162, 0, 0, 2186, 0, 0, 0, 1582, 0, 0, 0, 0, 0, 0, 0, 1171,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3084, 0, 0, 0, 1418, 1949, 2000, 2522, 0, 0, 1253, 0, 0, 0, 0, 1275, 1391, 1775, 3774, 1409, 0, 0,
+	0, 0, 3192, 0, 0, 0, 0, 2263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1710, 0, 0, 0, 3391, 0, 0, 706, 0, 0, 0, 337,
+	1511, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1055, 2008, 2739, 286, 0, 0, 0, 0, 0, 0, 0, 0, 0, 232, 0, 0, 0,
+	0, 3867, 0, 0, 0, 0, 0, 1378, 0, 0, 2280, 0, 0, 0, 882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3641, 0, 0, 0, 0, 0, 0,
+	3106, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 1289, 0, 0, 3075, 0, 759, 1039, 0, 3215, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3041, 0, 0, 3356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2015, 0, 0, 3545, 1793, 0, 0, 3834, 0, 0, 0,
+	0, 0, 0, 0, 1122, 3569, 2266, 0, 0, 0, 2398, 0, 0, 2372, 2511, 0, 0, 0, 0, 0, 0, 2719, 2170, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2069, 0, 0, 0, 0, 0, 0, 0, 0, 3855, 0, 0, 0, 1627, 0, 0, 0, 0, 0, 640, 650, 2637, 0, 724, 0, 1740,
+	3657, 0, 1467, 0, 0, 0, 0, 0, 0, 56, 663, 0, 0, 0, 2028, 0, 0, 0, 0, 0, 0, 2750, 0, 0, 0, 3162, 2298, 0, 0, 0, 3828, 0,
+	0, 0, 0, 0, 0, 0, 0, 2566, 0, 0, 0, 0, 3676, 1168, 0, 2289, 2775, 0, 3164, 0, 0, 0, 0, 0, 0, 0, 681, 108, 0, 0, 407, 2771,
+	1805, 0, 0, 0, 0, 0, 0, 653, 0, 0, 0, 0, 0, 0, 923, 279, 1373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3040, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2562, 2631, 0, 0, 1312, 0, 0, 0, 0, 0, 0, 0, 3258, 3803, 0, 0,
+	0, 514, 0, 0, 0, 0, 0, 0, 0, 1024, 0, 0, 0, 774, 2725, 0, 0, 3019, 0, 0, 0, 1534, 393, 0, 0, 0, 1591, 0, 0, 0, 0, 0,
+	0, 0, 3285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2322, 0, 0, 0, 1142, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2225, 904, 2401, 0, 1489, 285, 3945, 0, 0, 0, 1998, 2443, 0, 0, 0, 3838, 0, 0, 0, 3694, 0, 3100, 0, 0, 0, 0, 0, 0, 2718, 1852, 0, 0,
+	0, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 661, 3782, 0, 0, 0, 0, 0, 0, 2510, 0, 0, 0, 0, 0, 0, 0, 0,
+	1981, 0, 1344, 2851, 3121, 869, 0, 0, 1084, 1422, 1197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1315, 0, 485, 1630, 0, 732, 0, 0, 0,
+	0, 0, 3581, 0, 0, 0, 2889, 0, 449, 0, 1123, 0, 0, 0, 0, 0, 524, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 234, 0, 0, 0, 0, 3505, 0, 0, 1218, 0, 2007, 2898, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2117, 0, 0, 0, 0, 2402, 0, 83, 0, 0, 0, 0, 1329, 0, 0, 1680, 0, 0, 0, 0, 0, 3047, 0, 0, 0, 1334, 0, 0, 660,
+	3136, 2422, 0, 0, 0, 0, 0, 779, 0, 0, 0, 0, 3142, 0, 0, 3607, 0, 610, 0, 0, 0, 0, 0, 0, 2964, 0, 0, 2958, 3860, 0, 3767, 0,
+	0, 0, 0, 0, 0, 1140, 0, 0, 0, 3089, 0, 0, 0, 0, 0, 0, 3794, 0, 2129, 0, 0, 3562, 0, 0, 0, 0, 0, 0, 0, 1114, 0, 1885,
+	0, 0, 0, 3845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2274, 0, 0, 0, 942, 0, 152, 0, 0, 0, 0, 0, 868, 0,
+	3762, 1751, 0, 0, 987, 0, 0, 0, 2513, 0, 2576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 205, 0, 0, 0, 435, 0, 0, 4004, 0, 0, 0, 0,
+	3745, 1472, 0, 0, 0, 0, 358, 0, 2866, 0, 0, 0, 0, 0, 1586, 0, 0, 0, 0, 0, 2387, 3044, 618, 3455, 0, 0, 0, 0, 0, 0, 1126, 0,
+	1807, 0, 3854, 1196, 0, 0, 0, 0, 2438, 2965, 768, 0, 0, 0, 0, 0, 0, 2588, 0, 0, 582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2920, 0, 0, 0, 146, 0, 0, 629, 0, 476, 0, 0, 0, 0, 0, 2220, 3288, 0, 1486, 0, 3081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 0, 0, 2902, 0, 0, 1174, 2345, 3397, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3696, 0, 0, 0, 0, 0, 0, 0, 3540, 810, 0, 0, 2490, 154, 3768, 0, 0, 135, 0, 0, 0, 0, 0, 993,
+	0, 0, 0, 616, 750, 158, 0, 2933, 0, 1097, 0, 0, 0, 2731, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2215, 0, 0, 0, 0, 0, 0,
+	0, 2176, 605, 0, 0, 3135, 0, 0, 0, 0, 2640, 0, 0, 0, 0, 0, 0, 1178, 2016, 3014, 0, 0, 0, 0, 0, 3530, 3535, 0, 0, 0, 0, 1546,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 0, 0, 72, 931, 0, 0, 3941, 0, 0, 1595, 0, 3877, 0, 0, 0, 0, 0, 0, 0, 2399, 0,
+	0, 0, 0, 714, 0, 0, 0, 2142, 0, 0, 0, 2910, 0, 0, 3638, 84, 3410, 0, 0, 3313, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2781, 1861,
+	0, 0, 0, 3400, 1739, 3669, 1549, 57, 0, 0, 0, 1572, 1252, 3447, 0, 0, 1569, 0, 0, 0, 0, 0, 0, 0, 0, 1257, 0, 0, 0, 0, 1965, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 394, 0, 0, 3839, 0, 0, 1131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 721, 0, 0, 0,
+	0, 0, 0, 0, 3711, 1392, 0, 0, 0, 0, 3146, 0, 639, 0, 0, 0, 0, 0, 0, 0, 4007, 0, 0, 3592, 0, 0, 0, 0, 0, 0, 0, 0,
+	2292, 1417, 0, 0, 0, 147, 0, 0, 0, 1928, 0, 0, 0, 0, 0, 0, 3348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 0, 360, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2386, 0, 0, 0, 0, 0, 0, 0, 2318, 0, 0, 3746, 3473, 0, 0, 144, 2351, 173, 2431, 3964, 0, 0, 3651, 0, 0,
+	2687, 3147, 0, 0, 0, 693, 0, 0, 0, 3296, 0, 0, 2652, 0, 1159, 0, 0, 1678, 1908, 0, 2909, 2767, 3759, 347, 0, 0, 0, 562, 908, 0, 0, 1426,
+	1524, 2201, 1028, 0, 0, 703, 778, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3290, 0, 0, 0, 0, 3613, 0, 0, 0, 957, 265, 2279, 0, 2950, 0, 0,
+	0, 0, 0, 0, 3064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2912, 0, 0, 0, 0, 0, 1219, 2230, 3227, 2158, 3866,
+	0, 1141, 0, 0, 0, 0, 785, 0, 0, 2886, 0, 0, 0, 0, 0, 0, 744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1127, 0, 3358, 0,
+	0, 0, 0, 0, 0, 0, 0, 1221, 0, 0, 0, 1683, 0, 0, 506, 0, 0, 0, 889, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3940, 1681, 2537, 0, 0, 0, 0, 0, 0, 0, 0, 2999, 0, 178, 2365, 0, 2394, 0, 26, 233, 0, 0, 0, 1194, 0, 3015, 0, 0, 1899, 2492, 1580,
+	3621, 0, 0, 0, 0, 0, 0, 282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3691, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3407, 3134, 0, 0, 572, 3859, 871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2100, 3246, 0, 1135, 3587, 0, 1638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3033, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 806, 0, 3301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 939, 0, 0, 0, 0, 0,
+	0, 0, 3131, 0, 0, 0, 0, 0, 3659, 597, 0, 0, 0, 0, 2500, 0, 3159, 0, 2445, 798, 0, 320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3537,
+	1331, 0, 0, 481, 1173, 0, 0, 0, 0, 3244, 0, 0, 0, 0, 0, 0, 0, 0, 399, 0, 0, 1154, 0, 3090, 2528, 0, 0, 0, 1390, 0, 0, 0,
+	2475, 0, 0, 0, 0, 1246, 0, 0, 0, 0, 1648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 366, 2395, 0, 0, 0, 0, 0, 642, 150, 3381,
+	0, 0, 1628, 0, 0, 0, 0, 2879, 0, 0, 3791, 2948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3786, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1271, 1953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 2034, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3722, 0, 0, 0, 0, 0, 3297, 0, 2711, 168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1752, 0, 0, 1616, 1828, 0, 734, 455, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3857, 0, 2849, 0, 0, 100, 0, 3504, 0, 0, 0, 1018, 2998,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3255, 0, 0, 0, 3016, 0, 0, 2563, 0, 0, 0, 1786, 0, 0, 3509, 0, 0, 0, 0, 0, 0, 1155, 0,
+	0, 0, 0, 0, 0, 3769, 0, 883, 1004, 1528, 0, 0, 718, 1999, 0, 0, 0, 0, 0, 0, 1080, 0, 0, 0, 2612, 0, 3937, 2688, 0, 0, 0, 3212,
+	535, 0, 0, 0, 1170, 0, 0, 0, 0, 0, 354, 3276, 2027, 0, 0, 179, 0, 0, 0, 0, 911, 0, 1972, 0, 0, 0, 0, 0, 0, 2001, 2549, 0,
+	0, 2648, 0, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 0, 0, 0, 1282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1776, 0, 268, 2433, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 41, 0, 2559, 0, 0, 0, 2867, 3682, 1590, 0, 0, 0, 0, 826, 1865, 2329, 0, 0, 87, 278, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 897, 0, 0, 2932, 0, 126, 0, 0, 0, 0, 0, 0, 0, 3554, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1157, 886, 0, 0, 18, 3420, 1589, 3078, 0, 0, 0, 261, 0, 0, 0, 2202, 0, 805, 0, 0, 3456, 0, 0, 0, 677, 0, 3375, 0, 0,
+	0, 0, 0, 0, 1476, 0, 0, 0, 0, 0, 0, 516, 0, 0, 729, 0, 0, 2259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3440, 0, 0, 0,
+	2204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2664, 1423, 0, 0, 0, 0, 24, 0, 0, 2425, 2665, 0, 0, 0, 0, 0, 1451,
+	0, 0, 0, 0, 0, 3601, 2814, 3435, 980, 0, 0, 0, 0, 1544, 104, 0, 0, 0, 0, 3810, 0, 1030, 3695, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 978, 3994, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 711, 0, 231, 0, 0, 0, 0, 0, 632, 0, 0, 0, 3039, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3832, 0, 2439, 175, 692, 0, 0, 0, 0, 0, 1869, 0, 0, 1923, 0, 0, 1959, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3804, 0, 0, 0, 0, 0, 0, 3011, 0, 0, 1424, 0, 2424, 0, 0, 2456, 0, 0, 0, 0, 0, 0, 0, 1281, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1304, 2255, 0, 0, 0, 0, 3279, 0, 0, 0, 0, 1434, 1841, 2281, 3355, 2470, 0, 0, 534, 0, 0, 0, 0, 0,
+	998, 0, 0, 160, 0, 0, 0, 0, 0, 2905, 0, 0, 3307, 0, 0, 0, 916, 0, 2717, 713, 0, 0, 0, 3450, 0, 0, 0, 0, 2290, 3968, 0, 3520,
+	0, 0, 0, 0, 0, 719, 0, 0, 602, 2360, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3036, 0, 0, 2989, 0, 0, 0, 0,
+	0, 0, 0, 64, 2236, 0, 0, 0, 0, 0, 3897, 0, 0, 0, 0, 3837, 0, 0, 0, 0, 0, 0, 0, 3997, 0, 0, 0, 326, 2125, 3918, 0, 0,
+	0, 0, 2864, 1070, 3551, 2053, 0, 0, 3566, 0, 0, 0, 0, 0, 0, 0, 892, 2171, 3351, 0, 2482, 0, 1075, 0, 0, 0, 0, 0, 0, 3697, 3277, 0,
+	0, 0, 0, 3339, 0, 0, 0, 0, 0, 0, 3756, 2656, 0, 0, 501, 1596, 2565, 0, 0, 607, 0, 0, 0, 0, 2635, 163, 0, 0, 1388, 0, 0, 0,
+	0, 1557, 0, 3023, 3385, 2759, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2924, 1150, 0, 0, 475, 2883, 0,
+	0, 0, 3903, 0, 0, 0, 0, 1160, 0, 0, 0, 0, 0, 0, 1636, 0, 2162, 0, 2065, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2036, 3403, 0, 0, 0, 0, 0, 0, 0, 1647, 0, 0, 0, 0, 3125, 0, 0, 0, 2654, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2073, 0, 0, 0, 894, 0, 0, 0, 0, 2261, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2707, 0,
+	0, 0, 511, 0, 0, 293, 1149, 2357, 272, 0, 0, 0, 0, 3008, 3231, 3883, 0, 0, 608, 0, 3998, 0, 0, 0, 442, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3247, 0, 0, 0, 0, 134, 0, 0, 0, 0, 0, 0, 0, 0, 3801, 0, 0, 2224, 2624, 0, 0, 0, 0, 0, 3010,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2229, 1585, 2915, 0, 0, 0, 1280, 3690, 0, 1041, 0, 0, 3761, 0, 0, 0, 137, 0, 0, 0, 0, 1639, 3483,
+	193, 0, 2237, 0, 0, 319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1669, 0, 0, 0, 3402, 0, 0, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 369,
+	1601, 0, 0, 0, 3536, 3060, 0, 0, 0, 0, 0, 460, 0, 2113, 3173, 0, 1384, 0, 2786, 0, 0, 0, 3823, 0, 1948, 0, 0, 0, 1642, 841, 0, 0,
+	0, 0, 0, 0, 2703, 3856, 0, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 463, 3835, 0, 857, 0, 0, 0, 0, 1336, 873, 2208, 3642, 0, 343, 3058,
+	0, 0, 0, 1316, 0, 0, 0, 0, 3132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3965, 0, 0, 3870, 1863, 1984, 2868, 0, 3388, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 875, 808, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1108, 3944, 0, 0,
+	0, 0, 0, 0, 2172, 0, 1761, 0, 0, 0, 2892, 1605, 0, 532, 3584, 1789, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1354, 15, 738, 2503, 0, 1480,
+	0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 1407, 0, 0, 0, 0, 0, 523, 1516, 3563, 3912, 2521, 3644, 2818, 0, 0, 1164, 0, 0, 2352, 0, 0,
+	0, 2096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2194, 0, 0, 0, 600, 0, 0, 3800, 338, 0, 3674, 0, 0, 3361, 0,
+	0, 0, 0, 0, 0, 3942, 0, 0, 0, 1971, 0, 1443, 3166, 0, 0, 0, 0, 3460, 2604, 0, 0, 0, 0, 0, 0, 1737, 3637, 1618, 0, 0, 0, 0,
+	0, 0, 863, 0, 0, 3770, 0, 2901, 1321, 2452, 0, 80, 2226, 2743, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 1725, 0, 0, 0, 0, 1119, 0, 0, 0,
+	3552, 0, 0, 1370, 3445, 0, 0, 0, 1134, 1587, 0, 2331, 257, 0, 2140, 0, 0, 0, 0, 0, 0, 2587, 0, 0, 409, 0, 0, 0, 0, 0, 2524, 0,
+	0, 0, 0, 0, 4, 1911, 0, 0, 3511, 505, 1538, 0, 0, 0, 3936, 277, 0, 0, 1066, 3013, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2061, 2497, 0,
+	0, 0, 0, 0, 0, 0, 3067, 3053, 0, 0, 519, 0, 0, 0, 0, 1333, 3973, 0, 839, 0, 1960, 0, 0, 1568, 3278, 0, 0, 0, 0, 0, 3274, 3900,
+	0, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 817, 0, 0, 0, 0, 0, 2753, 0, 0, 1652, 3467, 0, 3436, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 556, 517, 0, 0, 0, 0, 0, 1679, 3181, 0, 3522, 0, 0, 0, 0, 0, 0, 1431, 0, 1906,
+	0, 0, 2626, 0, 0, 0, 0, 182, 0, 2009, 0, 0, 0, 0, 3617, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 1814, 3946, 0,
+	0, 0, 0, 0, 0, 0, 0, 1481, 0, 0, 0, 0, 0, 762, 0, 2243, 2466, 0, 0, 0, 0, 0, 0, 0, 3332, 0, 0, 0, 0, 0, 0, 421,
+	0, 226, 672, 3500, 0, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1332, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2108, 0, 0, 0, 0, 0, 0, 0, 909, 1295, 2925, 0, 3235, 1359, 0, 0, 0, 0, 0, 2830, 0, 0, 0, 0, 3958, 0, 1942, 0, 0, 434, 1529,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1461, 0, 0, 0, 0, 1490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3317, 0, 2301,
+	0, 0, 651, 0, 0, 0, 0, 0, 45, 966, 2527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3753, 0,
+	0, 0, 0, 0, 0, 2043, 2221, 0, 0, 0, 0, 0, 0, 0, 3795, 0, 0, 0, 0, 2960, 0, 0, 0, 0, 3519, 0, 1991, 0, 1223, 0, 0, 5,
+	3633, 0, 1515, 3082, 0, 0, 0, 0, 0, 0, 0, 0, 0, 992, 0, 0, 0, 0, 0, 0, 0, 1464, 0, 0, 0, 2019, 0, 529, 0, 0, 0, 1249,
+	784, 2622, 0, 0, 380, 2728, 3012, 0, 0, 0, 0, 0, 0, 3334, 0, 0, 0, 0, 0, 2362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	99, 0, 0, 0, 0, 0, 0, 0, 2663, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3069, 0, 3693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1957, 1509,
+	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1588, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1548, 2090, 3785, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 578, 2506, 1241, 1933, 0, 2984, 0, 0, 0, 0, 0, 3819, 0, 2180, 0, 0, 0, 1714, 0, 20, 0, 0, 0, 0, 0,
+	0, 1347, 3270, 0, 3849, 3935, 0, 0, 0, 0, 2056, 0, 0, 0, 0, 3280, 0, 1046, 2107, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1506, 0, 0,
+	0, 0, 840, 0, 0, 2642, 0, 2634, 0, 3476, 1445, 0, 0, 0, 0, 0, 695, 0, 0, 1242, 3182, 3972, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3163,
+	0, 0, 0, 2843, 0, 0, 0, 2080, 0, 109, 0, 0, 1322, 0, 0, 1980, 3120, 1705, 0, 3153, 3817, 0, 3459, 0, 417, 0, 0, 0, 0, 0, 0, 0,
+	0, 2627, 0, 0, 0, 0, 0, 0, 1760, 3346, 0, 3615, 0, 0, 0, 0, 0, 0, 1269, 0, 0, 0, 0, 0, 0, 305, 0, 3557, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3572, 0, 0, 0, 0, 1799, 0, 0, 4011, 0, 0, 3783, 0, 2560, 2241, 0, 140, 0, 0, 414, 0,
+	0, 440, 941, 2045, 2444, 3679, 3073, 0, 0, 0, 271, 0, 0, 0, 0, 0, 0, 2349, 906, 3018, 0, 0, 2134, 0, 0, 0, 0, 1551, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 418, 0, 0, 2317, 96, 1176, 2321, 4015, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3109, 0, 0,
+	171, 0, 0, 0, 0, 0, 1193, 0, 0, 0, 0, 0, 0, 7, 1734, 0, 0, 0, 1912, 0, 0, 2854, 3168, 0, 0, 0, 0, 0, 0, 0, 3541, 0,
+	0, 0, 0, 0, 2980, 0, 0, 0, 0, 0, 0, 130, 700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63,
+	2805, 0, 0, 2046, 2573, 2673, 0, 0, 0, 615, 0, 0, 2316, 0, 0, 1063, 1766, 2684, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 0, 3068, 0, 0, 0,
+	0, 3597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 315, 570, 0, 0, 0, 0, 0, 0, 3314, 0, 0, 216, 0, 0, 0, 0,
+	0, 3879, 103, 0, 0, 0, 0, 0, 1153, 0, 0, 0, 0, 737, 1967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 955, 1012, 0,
+	1447, 0, 0, 0, 0, 1179, 2376, 0, 0, 0, 0, 0, 0, 2013, 0, 0, 0, 0, 3987, 0, 0, 0, 0, 0, 0, 68, 1053, 2382, 0, 0, 0, 0,
+	2348, 416, 0, 0, 0, 0, 2973, 363, 3035, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1297, 0, 0, 0, 0, 0, 0, 284, 0, 0, 0, 0,
+	0, 0, 0, 1057, 0, 0, 0, 2699, 3917, 0, 0, 802, 0, 1264, 0, 0, 0, 2407, 0, 0, 1637, 473, 0, 0, 2547, 2408, 3203, 0, 0, 0, 0, 1993,
+	0, 0, 73, 0, 3271, 1214, 0, 0, 2415, 0, 0, 0, 3234, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1727, 0, 3466, 590, 1045, 0, 0,
+	2793, 1875, 2232, 2507, 2300, 2686, 664, 3230, 1656, 0, 0, 0, 2173, 0, 0, 2800, 2436, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2462, 850, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 709, 0, 1361, 3024, 0, 0, 0, 0, 0, 1042, 1722, 0, 0, 0, 0, 0, 0, 0, 0, 1500, 0, 0, 0, 0, 0, 0, 1501,
+	0, 3448, 0, 0, 0, 0, 0, 0, 622, 2758, 760, 0, 0, 720, 0, 0, 0, 0, 0, 0, 0, 1201, 1731, 0, 0, 0, 2017, 2580, 0, 0, 0, 31,
+	761, 3848, 0, 0, 0, 0, 0, 2914, 0, 0, 0, 3924, 0, 0, 3703, 0, 0, 2095, 0, 180, 2328, 667, 3927, 0, 2254, 0, 2859, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 638, 3256, 0, 327, 0, 27, 0, 0, 0, 3154, 0, 2953, 3747, 0, 0, 0, 0, 0, 0, 0, 0, 3315, 0, 0, 0, 1691, 287, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1101, 0, 0, 0, 0, 0, 0, 0, 2542, 0, 0, 844, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	336, 0, 0, 1052, 0, 447, 0, 0, 0, 982, 0, 0, 0, 0, 0, 0, 3692, 646, 2944, 0, 3187, 0, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 373, 829, 0, 0, 0, 0, 0, 490, 0, 0, 0, 0, 1904, 0, 0, 3652, 3815, 0, 0, 1893, 0, 0, 2614, 3905, 0, 0, 0, 0, 1285, 0, 2369,
+	0, 0, 0, 0, 0, 0, 675, 1098, 0, 2483, 0, 0, 0, 2820, 0, 1519, 3127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2505, 0, 1584,
+	1363, 591, 3738, 0, 0, 0, 0, 0, 3470, 0, 0, 0, 1620, 0, 0, 2496, 3827, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3281, 0, 0, 0,
+	3743, 0, 0, 0, 0, 0, 3716, 0, 0, 1950, 0, 0, 0, 1448, 2491, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 2746, 0, 0, 0, 0, 0,
+	3057, 0, 0, 0, 0, 0, 0, 0, 1729, 0, 0, 1165, 2341, 0, 0, 0, 3661, 0, 0, 0, 0, 0, 0, 0, 0, 3908, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2895, 0, 0, 386, 1891, 3370, 346, 2133, 0, 0, 0, 0, 0, 362, 2367, 0, 0, 2994, 0, 0, 0, 0, 0, 0, 0, 0, 3093, 0,
+	0, 2590, 0, 209, 0, 0, 0, 0, 0, 1603, 0, 2704, 0, 3678, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 0, 0,
+	0, 495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 161, 0, 0, 1711, 1503, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 245, 0, 2295, 0,
+	0, 0, 0, 3749, 3701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1825, 0, 1966, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 604, 1457, 0, 131, 0, 0, 0, 0, 0, 0, 3207, 0, 0, 0, 0, 0, 1846, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2779, 0, 0, 0, 0, 3437, 0, 0, 2876, 0, 1526, 3038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1643, 0, 2900, 0, 0, 0, 2285, 0, 3070, 0, 0, 0, 0, 3413, 0, 0, 0, 0, 1736, 0, 0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 0,
+	456, 2871, 3796, 3975, 2807, 0, 0, 3353, 0, 0, 0, 0, 0, 3662, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3629, 0, 1606, 0, 0,
+	0, 0, 0, 0, 0, 0, 217, 1968, 0, 0, 0, 0, 0, 0, 3340, 0, 0, 0, 381, 0, 0, 0, 0, 0, 1008, 0, 3605, 0, 0, 0, 0, 1816,
+	0, 773, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2629, 2478, 3932, 0, 0, 0, 0, 0, 0, 3434, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1450, 0, 0, 0, 0, 0, 0, 0, 0, 211, 0, 0, 0, 0, 0, 0, 3369, 0, 3779, 0, 0, 0, 0,
+	0, 0, 237, 0, 0, 0, 0, 0, 0, 0, 0, 1376, 0, 0, 0, 2846, 968, 0, 1488, 2949, 276, 0, 0, 1317, 0, 1929, 3299, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 952, 0, 0, 0, 0, 0, 0, 0, 1958, 0, 3027, 0, 0, 0, 0, 0, 0, 0, 189, 0, 0, 75, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2284, 576, 2926, 2429, 1728, 1276, 2712, 3157, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 0, 0, 0, 3872, 0, 0, 1411,
+	0, 0, 3489, 1465, 0, 0, 0, 0, 0, 3732, 0, 1926, 0, 0, 0, 0, 0, 2675, 0, 0, 0, 2256, 395, 0, 0, 3723, 0, 0, 0, 0, 0, 0,
+	79, 0, 2789, 1248, 0, 0, 2471, 0, 2406, 0, 0, 0, 2752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3882, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3894, 0, 0, 0, 0, 0, 0, 3961, 0, 0, 0, 0, 0, 0, 0, 2078, 2520, 0, 0, 0, 1695, 0, 0, 0, 1473, 0, 0, 3980,
+	0, 0, 522, 0, 0, 0, 0, 2751, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 0, 2189, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 187,
+	2974, 1665, 2724, 0, 2936, 0, 0, 0, 0, 0, 0, 0, 0, 1183, 2275, 3077, 0, 0, 3671, 0, 0, 0, 0, 0, 0, 2257, 0, 0, 0, 3846, 0, 0,
+	1260, 2644, 0, 0, 0, 0, 0, 0, 1545, 3752, 0, 0, 0, 0, 0, 2473, 0, 0, 0, 0, 0, 0, 0, 0, 1508, 0, 944, 0, 3184, 0, 0, 887,
+	0, 0, 0, 199, 3048, 0, 0, 0, 0, 0, 0, 1116, 2097, 2749, 3498, 0, 0, 0, 0, 0, 860, 0, 0, 374, 0, 0, 0, 2599, 58, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 743, 0, 0, 227,
+	0, 0, 2041, 2131, 2509, 3814, 0, 3401, 0, 690, 989, 3122, 3228, 0, 0, 303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3714, 0, 0, 547, 1907,
+	0, 0, 1694, 0, 3809, 0, 0, 0, 0, 0, 2088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3763, 947, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1985, 847, 2273, 3418, 0, 0, 0, 0, 0, 3378, 3102, 0, 3304, 3989, 0, 0, 0, 0, 0, 0, 0, 2835, 0, 0, 0, 3305, 2709, 0, 1578, 0, 0, 0,
+	0, 0, 0, 1886, 3468, 0, 0, 0, 0, 1205, 0, 60, 0, 0, 0, 3765, 969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1278,
+	0, 0, 671, 0, 649, 2870, 3071, 3907, 0, 0, 0, 0, 0, 985, 0, 3221, 0, 0, 3708, 0, 0, 0, 1493, 0, 0, 0, 0, 0, 1719, 0, 0, 1311,
+	0, 1905, 0, 0, 0, 322, 3655, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0,
+	0, 0, 0, 0, 0, 3103, 0, 3328, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3180, 1635, 3091, 3606, 1750, 0, 0, 1100, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 0, 2120, 0, 0, 0, 614, 0, 0, 0, 2435, 357, 2757, 0, 0, 0, 1138, 0, 0, 0, 2498, 0,
+	0, 3336, 0, 299, 0, 0, 0, 2159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3386, 0, 0, 1345, 0, 3186, 0, 0, 790, 953, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2700, 0, 0, 0, 0, 0, 2212, 0, 0, 0, 3802, 0, 0, 0, 3241, 0, 0, 0, 0,
+	0, 0, 951, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3133, 0, 1931, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 246, 3183,
+	2841, 0, 0, 3604, 0, 0, 3087, 508, 3243, 0, 1293, 0, 910, 0, 0, 2804, 0, 0, 0, 0, 2119, 2084, 1781, 3822, 2923, 3330, 3755, 0, 2696, 2625, 0, 0,
+	0, 0, 0, 0, 0, 2332, 0, 0, 0, 0, 0, 2393, 0, 0, 0, 0, 0, 3423, 3898, 0, 0, 1191, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3616, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 2184, 0, 1921, 0, 0, 0, 0, 3252, 0, 0, 1385, 3836, 0, 0, 0, 0, 0,
+	0, 1061, 0, 2706, 0, 0, 0, 0, 2110, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0, 0, 0, 0, 623, 2955, 0, 0, 3614, 164, 1146, 0, 0,
+	0, 0, 0, 0, 1533, 0, 0, 0, 0, 2011, 0, 0, 2098, 1961, 0, 0, 0, 0, 0, 2426, 2797, 3688, 0, 0, 2996, 0, 0, 1834, 1810, 0, 0, 0,
+	0, 655, 0, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2228, 0, 0, 0, 0, 0, 0, 0, 0, 569, 0, 0, 290, 946, 2894,
+	0, 1602, 3223, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 797, 0, 0, 0, 0, 0, 0, 0, 0, 313, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
-	{"aws", "", 150},
-	{"aws *", "batch-get-", 151},
-	{"aws *", "cancel-", 152},
-	{"aws *", "delete-", 153},
-	{"aws *", "deregister-", 154},
-	{"aws *", "describe-", 155},
-	{"aws *", "destroy-", 156},
-	{"aws *", "disable-", 157},
-	{"aws *", "get-", 158},
-	{"aws *", "head-", 159},
-	{"aws *", "list-", 160},
-	{"aws *", "lookup-", 161},
-	{"aws *", "purge-", 162},
-	{"aws *", "remove-", 163},
-	{"aws *", "stop-", 164},
-	{"aws *", "terminate-", 165},
-	{"aws ecr", "batch-get-", 170},
-	{"aws ecr", "delete-", 171},
-	{"aws ecr", "describe-", 172},
-	{"aws ecr", "get-", 173},
-	{"aws ecr", "list-", 177},
-	{"az", "", 202},
-	{"az network", "", 209},
-	{"", "fsck.", 1204},
-	{"gcloud", "", 1224},
-	{"gcloud *", "", 1225},
-	{"gcloud compute", "", 1237},
-	{"", "mkfs", 2252},
-	{"", "mkfs.", 2253},
-	{"", "newfs", 2326},
+	{"aws", "", 151},
+	{"aws *", "batch-get-", 152},
+	{"aws *", "cancel-", 153},
+	{"aws *", "delete-", 154},
+	{"aws *", "deregister-", 155},
+	{"aws *", "describe-", 156},
+	{"aws *", "destroy-", 157},
+	{"aws *", "disable-", 158},
+	{"aws *", "get-", 159},
+	{"aws *", "head-", 160},
+	{"aws *", "list-", 161},
+	{"aws *", "lookup-", 162},
+	{"aws *", "purge-", 163},
+	{"aws *", "remove-", 164},
+	{"aws *", "stop-", 165},
+	{"aws *", "terminate-", 166},
+	{"aws ecr", "batch-get-", 171},
+	{"aws ecr", "delete-", 172},
+	{"aws ecr", "describe-", 173},
+	{"aws ecr", "get-", 174},
+	{"aws ecr", "list-", 178},
+	{"az", "", 203},
+	{"az network", "", 210},
+	{"", "fsck.", 1222},
+	{"gcloud", "", 1242},
+	{"gcloud *", "", 1243},
+	{"gcloud compute", "", 1255},
+	{"", "mkfs", 2272},
+	{"", "mkfs.", 2273},
+	{"", "newfs", 2346},
 }
 
 var aliases = [...]alias{
@@ -10327,6 +10389,7 @@ var aliases = [...]alias{
 	{"pip3", "pip"},
 	{"podman", "docker"},
 	{"podman-compose", "docker-compose"},
+	{"prek", "pre-commit"},
 	{"py.test", "pytest"},
 	{"rgrep", "grep"},
 	{"ssed", "sed"},

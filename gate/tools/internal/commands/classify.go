@@ -172,10 +172,11 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 // processors is how lines of commands write how many processors there are.
 const processors = "$(nproc)"
 
-// namesScript reports whether a package manager is given the name of a script that can be no subcommand: yarn test:unit.
+// namesScript reports whether a package manager is given the name of a script that can be no subcommand: yarn test:unit, pnpm lint-fix.
 func namesScript(n *programs.Command, args []shellparse.Word) bool {
-	return n.Has(programs.PackageManager) && n.Has(programs.RunsInstalled) && !n.Has(programs.Interpreter) &&
-		len(args) > 0 && strings.Contains(args[0].Value, ":") && runsScript(n, args)
+	direct := n.Has(programs.RunsInstalled) || programs.Find(n.Name, "run").Has(programs.RunsScripts)
+	return n.Has(programs.PackageManager) && direct && !n.Has(programs.Interpreter) &&
+		len(args) > 0 && (strings.Contains(args[0].Value, ":") || isPartOfBuild(args[0].Value)) && runsScript(n, args)
 }
 
 // runsScript reports whether the first word that is no option is a script that builds or tests by custom, and nothing
@@ -250,8 +251,9 @@ func isTask(word string) bool {
 		return false
 	}
 	inside := !strings.HasPrefix(name, "/") && !strings.Contains(name, "..")
+	builds := scriptNames[name[strings.LastIndexAny(name, "/:")+1:]] || isPartOfBuild(name) || wholeNames[name]
 	_, forTests, _ := strings.Cut(args, "-- ")
-	return inside && scriptNames[name[strings.LastIndexAny(name, "/:")+1:]] && !strings.Contains(args, ";") &&
+	return inside && builds && !doesMore(name) && !strings.Contains(args, ";") &&
 		!slices.ContainsFunc(strings.Fields(forTests), func(word string) bool { return testReports[word] })
 }
 
@@ -298,29 +300,24 @@ func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 // isScript reports whether a script or target of this name builds or tests by custom.
 func isScript(name string) bool {
 	first, rest, _ := strings.Cut(name, ":")
-	return (scriptNames[first] || isPartOfBuild(first)) && !slices.ContainsFunc(nameParts(rest), func(p string) bool { return notScriptParts[p] })
+	return (scriptNames[first] || isPartOfBuild(first)) && !doesMore(rest) || isPartOfBuild(name) || wholeNames[name]
+}
+
+// doesMore reports whether a part of a name says that the script does more than build or test, by custom.
+func doesMore(name string) bool {
+	return slices.ContainsFunc(nameParts(name), func(p string) bool { return notScriptParts[p] })
 }
 
 // isPartOfBuild reports whether a name is one of scriptKinds before or behind scriptParts: test-unit, web_lint.
 func isPartOfBuild(name string) bool {
 	parts := nameParts(name)
-	if len(parts) < 2 {
-		return false
-	}
-	switch last := len(parts) - 1; {
-	case scriptKinds[parts[0]]:
-		parts = parts[1:]
-	case scriptKinds[parts[last]]:
-		parts = parts[:last]
-	default:
-		return false
-	}
-	return !slices.ContainsFunc(parts, func(p string) bool { return !scriptParts[p] })
+	return len(parts) > 1 && (scriptKinds[parts[0]] || scriptKinds[parts[len(parts)-1]]) &&
+		!slices.ContainsFunc(parts, func(p string) bool { return !scriptParts[p] && !scriptKinds[p] })
 }
 
 // nameParts are the words that the name of a script is made of.
 func nameParts(name string) []string {
-	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-_:", r) })
+	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-_:/", r) })
 }
 
 // mayBeAnything reports whether a word depends on the run from its first character on, so that it may turn

@@ -5,23 +5,29 @@ import "callgate/gate/tools/internal/wording"
 // scriptNames are script and target names that build or test by custom; a name may continue after ":".
 var scriptNames = wording.Set(`build test tests check lint all compile typecheck type-check types tsc format fmt prettier eslint coverage cover unit
 	e2e integration bench benchmark dev start serve watch verify validate ci vet docs doc help package assemble classes jar war
-	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps
+	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test
 	tasks dependencies projects properties dependency compileJava compileKotlin compileTestJava compileTestKotlin testClasses
 	assembleDebug assembleRelease bundleDebug bundleRelease compileDebugKotlin compileReleaseKotlin
 	compileDebugJavaWithJavac testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
 	ktlintCheck ktlintFormat detekt spotlessCheck spotlessApply checkstyleMain jacocoTestReport`)
 
+// wholeNames do so too, as long as nothing follows: fix:data mends no style.
+var wholeNames = wording.Set("analyse analyze bootRun clippy codegen doctest fix html knip mypy phpstan prettify quality quarkusDev typegen")
+
 // scriptParts stand beside one of scriptKinds in the name of a script that builds or tests a part of a project, or does
-// so in some manner: test-unit, build_web. Words for what such a script could do beside that are none of them.
-var scriptParts = wording.Set(`all api app backend browser ci cli client components core cov coverage css debug docs e2e examples fast frontend
-	full func functional go html integration js lib local long packages py python quick race rust server short slow smoke src static
-	styles system test tests ts types ui unit units verbose wasm watch web`)
+// so in some manner: test-unit, build_web, generate:types. Words for what such a script could do beside that are none of
+// them.
+var scriptParts = wording.Set(`all api app backend bindings browser ci cli client clippy common components conformance core cov coverage crate css
+	debug desktop dev doc docs doctest e2e eslint examples fast fe fix fmt format frontend full func functional go golden graphql
+	html integration js json lib lint local long markdown mocks mypy node openapi packages parallel parser prettier proto protos
+	py pyright python quick quiet race report ruff rules rust schema schemas serial serve server short slow smoke spelling src
+	static storybook style styles stylelint system tauri test tests ts types typing ui unit units verbose wasm watch web windows`)
 
 // notScriptParts are parts of names by which a script does more than it begins with, by custom: test:db:drop.
 var notScriptParts = wording.Set(`delete deploy destroy drop migrate nuke publish purge push remove reset rollback seed ship
 	truncate upload wipe`)
 
-var scriptKinds = wording.Set("build check lint test tests typecheck")
+var scriptKinds = wording.Set("bench build check docs e2e fix fmt format gen generate lint test tests typecheck")
 
 // packageOptions are options of package managers before the name of a script that say for which packages of the project
 // it is run, or how loud.
