@@ -245,10 +245,23 @@ func (t *Tables) EnvEffect(name string, v script.Word) string {
 // EnvLeads names a variable whose value, which programs get to see, is the address of another machine: many take from it
 // where to send credentials, or where code comes from. It is "" for one that the table calls harmless.
 func (t *Tables) EnvLeads(name string, v script.Word) string {
-	if row := t.env[name]; row != nil && row.Harmless || !v.Known || !remote(v.Value) {
+	switch row := t.env[name]; {
+	case row != nil && row.Harmless || !v.Known:
 		return ""
+	case remote(v.Value), hostNames[strings.ToUpper(name[strings.LastIndexByte(name, '_')+1:])] && elsewhere(v.Value):
+		return "env " + name
 	}
-	return "env " + name
+	return ""
+}
+
+// hostNames end, behind the last "_", the names of variables that have a host by custom.
+var hostNames = map[string]bool{"HOST": true, "HOSTNAME": true, "PGHOST": true, "ADDR": true, "ADDRESS": true, "SERVER": true, "SERVERS": true}
+
+// elsewhere reports whether one of the hosts that a value lists has a name with a dot, which another network may have.
+func elsewhere(value string) bool {
+	return slices.ContainsFunc(strings.Split(value, ","), func(host string) bool {
+		return !loopback(host) && strings.IndexByte(host, '.') > 0 && !strings.ContainsAny(host, "/\\ ")
+	})
 }
 
 // EnvHarmless reports whether the table calls a variable harmless.
