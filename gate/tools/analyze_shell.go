@@ -255,6 +255,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	b.toucher.mentioned(c, view.Risk)
 	b.toucher.addresses(c, view.Risk)
 	b.toucher.recursive(c)
+	b.toucher.gitObeys(c)
 	b.toucher.gitReads(c)
 }
 

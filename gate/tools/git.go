@@ -11,6 +11,7 @@ import (
 	"callgate/gate/tools/internal/searches"
 	"callgate/gate/tools/internal/wording"
 	"callgate/gate/tools/workspace"
+	"callgate/internal/gitfiles"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
 )
@@ -19,6 +20,22 @@ import (
 func (b *toucher) readsIfThere(path string) {
 	if _, err := os.Lstat(path); err == nil {
 		b.files.reads(path)
+	}
+}
+
+// gitObeys marks a git command in a folder that has the form of a repository: git obeys the configuration there, which
+// may run programs.
+func (b *toucher) gitObeys(c *shellparse.Command) {
+	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Argv) == 0 || !programs.Find(path.Base(c.Argv[0].Value)).Has(programs.VersionControl) {
+		return
+	}
+	folders, _ := b.runsIn(c) // what cannot be told is asked about by itself
+	for _, folder := range folders {
+		folder = gitfiles.Bare(folder)
+		if _, around := workspace.Within(folder, b.record.place.Dir); folder != "" && !around {
+			b.record.mark("git-folder", "git takes "+wording.Quote(folder)+" for a repository of its own, whose configuration may run programs.")
+			return
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"callgate/gate/tools/workspace"
@@ -150,6 +151,22 @@ func TestGitReadsThePathsThatItIsTold(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+}
+
+// A folder with the form of a repository is one for git, whatever its name.
+func TestRepositoryByItsForm(t *testing.T) {
+	p := project(t, map[string]string{"a/HEAD": "ref: refs/heads/x", "a/objects/x": "", "a/refs/x": "", "a/config": "x", "b/HEAD": "x", "c/x": "x"})
+	for command, want := range map[string]bool{
+		"cd a && git status": true, "git -C a log": true, "cd a; git diff": true, "(cd a/refs && git log)": true,
+		"for d in */; do (cd $d && git status); done": true, "for d in c a; do git -C $d log; done": true, "for d in b c; do git -C $d log; done": false,
+		"git status": false, "cd b && git status": false, "git -C c log": false, "cd a && ls": false,
+	} {
+		a := analyzeCommand(t, command, p)
+		got := slices.ContainsFunc(a.Marks, func(m Mark) bool { return m.Code == "git-folder" })
+		if got != want {
+			t.Errorf("%s: marked %v, want %v", command, got, want)
 		}
 	}
 }

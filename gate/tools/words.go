@@ -167,6 +167,21 @@ func configured(c *shellparse.Command) bool {
 	return programs.Find(name...).Has(programs.Configured)
 }
 
+// runsIn returns the folders that a command may run in; it is false where they cannot be told.
+func (b *toucher) runsIn(c *shellparse.Command) (folders []string, ok bool) {
+	for _, dir := range c.Dirs {
+		folders = append(folders, b.record.place.At(dir).Dir)
+	}
+	for _, pattern := range c.Within {
+		found, err := b.files.globs.Expand(pattern+"/", false)
+		if err != nil || len(found.Files) > workspace.MaxGlob {
+			return nil, false
+		}
+		folders = slices.Concat(folders, found.Files, found.Folders)
+	}
+	return folders, true
+}
+
 // strays says that a command which executes what the files around it say runs, by a link or by what depends on the run,
 // outside the workspace.
 func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect string) {
@@ -177,16 +192,9 @@ func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect st
 	if c.Anywhere {
 		return "runs in a folder that depends on the run"
 	}
-	var folders []string
-	for _, dir := range c.Dirs {
-		folders = append(folders, b.record.place.At(dir).Dir)
-	}
-	for _, pattern := range c.Within {
-		found, err := b.files.globs.Expand(pattern+"/", false)
-		if err != nil || len(found.Files) > workspace.MaxGlob {
-			return "runs in folders that cannot be told"
-		}
-		folders = slices.Concat(folders, found.Files, found.Folders)
+	folders, ok := b.toucher.runsIn(c)
+	if !ok {
+		return "runs in folders that cannot be told"
 	}
 	for _, folder := range folders {
 		real, _, err := workspace.RealPath(folder)

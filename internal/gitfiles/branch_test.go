@@ -39,4 +39,13 @@ func TestBranch(t *testing.T) {
 	if got := Branch(""); got != "" {
 		t.Errorf("no folder: %q", got)
 	}
+	write("bare/HEAD", "ref: refs/heads/x\n")
+	write("bare/objects/info/packs", "")
+	write("bare/refs/heads/x", "")
+	write("bare/src/main.go", "")
+	for folder, want := range map[string]string{"bare": "bare", "bare/src": "bare", "app": "", "app/.git": "", "app/.git/worktrees/w": "", "w": ""} {
+		if got := Bare(filepath.Join(dir, folder)); got != want && got != filepath.Join(dir, want) {
+			t.Errorf("%s: repository %q, want %q", folder, got, want)
+		}
+	}
 }

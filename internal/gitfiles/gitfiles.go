@@ -37,6 +37,34 @@ func Top(dir string, links bool) string {
 	}
 }
 
+// Bare returns the folder at or above dir that git takes for a repository of its own, before it finds one with a .git;
+// "" if there is none.
+func Bare(dir string) string {
+	for {
+		if filepath.Base(dir) == ".git" {
+			return ""
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return ""
+		}
+		if isFolder(filepath.Join(dir, "objects")) && isFolder(filepath.Join(dir, "refs")) {
+			if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
+				return dir
+			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // Repository returns the folder of the repository whose work tree top is: .git, or what a .git file names, as in linked
 // work trees.
 func Repository(top string) (string, error) {

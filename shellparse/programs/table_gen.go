@@ -2652,7 +2652,7 @@ var options500 = Options{List: []Option{
 var row501 = Row{Options: &options500, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options502 = Options{List: []Option{
-	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
+	{"--bare", "--bare", 0, 33}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 33}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 

@@ -32,9 +32,9 @@ var protectedPlaces = []protected{
 		.warp/ .kimi/ .lmstudio/ .rovodev/ .iflow/ .qoder/ .codebuddy/ .antigravity/ .pi/ .cagent/ .gptme/ .grok/ .kode/ .mcporter/ mcporter.json
 		.crush/ .crush.json crush.json .config/crush/ .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
 	{"agent-file", "instructions that agents follow", `
-		claude.md claude.local.md agents.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
+		claude.md claude.local.md agents.md agents.override.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
 		.goosehints .github/copilot-instructions.md .github/instructions/ .github/prompts/ .github/agents/ .github/chatmodes/
-		skill.md .agents/ .roomodes .kilocodemodes .augment-guidelines .openhands_instructions warp.md crush.md`},
+		skill.md .agents/ .agent/ .rules .roomodes .kilocodemodes .augment-guidelines .openhands_instructions warp.md crush.md`},
 	{"start-up-file", "a file that shells or other programs run when they start", `
 		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
 		.shrc .mkshrc .xonshrc .bash_completion .bashrc.d/ .zshrc.d/ .oh-my-zsh/ .config/elvish/ .config/starship.toml
@@ -70,6 +70,8 @@ var protectedPlaces = []protected{
 		/var/log/wtmp /var/log/btmp /var/log/lastlog /var/log/faillog /var/run/utmp /run/utmp /var/spool/mail/ /var/mail/`},
 	{"git-folder", "part of git's own files, whose hooks and configuration run programs", `
 		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
+	{"git-folder", "the file that makes its folder a git repository, whose configuration runs programs", `
+		head`},
 	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
 		.ssh/ /etc/ssh/ .gnupg/ authorized_keys`},
 	{"search-list", "the list of what a search leaves out or brings in, files that hold secrets among it", `
