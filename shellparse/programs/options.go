@@ -41,8 +41,34 @@ func (o *Option) Dangerous() bool {
 	return o.Does != 0 && strings.IndexByte("x!wmteuUksl", o.Does) >= 0
 }
 
-// Find returns the option of that name, nil when there is none.
+// Find returns the option of that name, nil when there is none. Many programs take --globalSetup for --global-setup, and
+// the other way round.
 func (o *Options) Find(name string) *Option {
+	p := o.find(name)
+	if p == nil && strings.HasPrefix(name, "--") {
+		p = o.find(respelled(name))
+	}
+	return p
+}
+
+// respelled returns --global-setup for --globalSetup, and the other way round.
+func respelled(name string) string {
+	out := []byte("--")
+	for i := 2; i < len(name); i++ {
+		switch c := name[i]; {
+		case c >= 'A' && c <= 'Z':
+			out = append(out, '-', c|0x20)
+		case c == '-' && i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z':
+			i++
+			out = append(out, name[i]&^0x20)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+func (o *Options) find(name string) *Option {
 	lo, hi := 0, len(o.List)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)

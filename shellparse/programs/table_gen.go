@@ -900,8 +900,9 @@ var wrapper127 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: f
 
 var options128 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
-	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0},
-	{"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
+	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--install", "--install", 1, 33}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0},
+	{"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-i", "-i", 0, 33}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120},
+	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row129 = Row{Options: &options128, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
@@ -941,9 +942,9 @@ var worse134 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOpt
 var options135 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
-	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120}, {"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120},
-	{"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120}, {"-g", "--global", 0, 33},
-	{"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
+	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--install", "--install", 1, 33}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120}, {"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0},
+	{"--shell", "--shell", 1, 120}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120},
+	{"-g", "--global", 0, 33}, {"-i", "-i", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row136 = Row{Options: &options135, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -1710,11 +1711,12 @@ var options291 = Options{List: []Option{
 var row292 = Row{Options: &options291, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options293 = Options{List: []Option{
-	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
-	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120},
-	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0},
-	{"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120}, {"--reload", "--reload", 2, 0}, {"--require", "--require", 1, 120}, {"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--v8-flags", "--v8-flags", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33},
-	{"-L", "--log-level", 1, 0}, {"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
+	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-scripts", "--allow-scripts", 2, 33},
+	{"--allow-sys", "--allow-sys", 2, 33}, {"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--connected", "--connected", 2, 33}, {"--coverage", "--coverage", 2, 116}, {"--env", "--env", 2, 114},
+	{"--env-file", "--env", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119},
+	{"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120}, {"--reload", "--reload", 2, 0}, {"--require", "--require", 1, 120}, {"--tunnel", "--tunnel", 2, 33},
+	{"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--v8-flags", "--v8-flags", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33}, {"-E", "--allow-env", 2, 33}, {"-I", "--allow-import", 2, 33}, {"-L", "--log-level", 1, 0}, {"-N", "--allow-net", 2, 33},
+	{"-P", "--permission-set", 2, 33}, {"-R", "--allow-read", 2, 33}, {"-S", "--allow-sys", 2, 33}, {"-W", "--allow-write", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0}, {"-t", "--tunnel", 2, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -4137,10 +4139,12 @@ var options844 = Options{List: []Option{
 var row845 = Row{Options: &options844, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options846 = Options{List: []Option{
-	{"--base", "--head", 1, 82}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0},
-	{"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116},
-	{"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0},
-	{"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+	{"--base", "--head", 1, 82}, {"--browserTarget", "--browserTarget", 1, 33}, {"--buildTarget", "--buildTarget", 1, 33}, {"--command", "--command", 1, 120}, {"--commands", "--commands", 1, 120}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33},
+	{"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--cwd", "--cwd", 1, 111}, {"--devServerTarget", "--devServerTarget", 1, 33}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--executor", "--executor", 1, 120}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119},
+	{"--output-file", "--outputFile", 1, 119}, {"--output-path", "--outputPath", 1, 101}, {"--outputFile", "--outputFile", 1, 119}, {"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120},
+	{"--require", "-r", 1, 120}, {"--script", "--script", 1, 120}, {"--serve", "--serve", 2, 0}, {"--serverTarget", "--serverTarget", 1, 33}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33},
+	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -5478,19 +5482,22 @@ var row1147 = Row{Options: &options1146, Operands: "", Default: "", Style: 1, Su
 var row1148 = Row{Options: &options1146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options1149 = Options{List: []Option{
-	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
-	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33},
-	{"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33},
-	{"--inspect", "--inspectBrk", 2, 33}, {"--inspect-brk", "--inspectBrk", 2, 33}, {"--inspectBrk", "--inspectBrk", 2, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--minWorkers", "--minWorkers", 1, 0}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outputFile", "--outputFile", 1, 119},
-	{"--pool", "--pool", 1, 102}, {"--poolOptions.forks.execArgv", "--poolOptions.forks.execArgv", 1, 120}, {"--poolOptions.threads.execArgv", "--poolOptions.threads.execArgv", 1, 120}, {"--poolOptions.vmForks.execArgv", "--poolOptions.vmForks.execArgv", 1, 120}, {"--poolOptions.vmThreads.execArgv", "--poolOptions.vmThreads.execArgv", 1, 120}, {"--project", "--project", 1, 0}, {"--reporter", "--reporters", 1, 102}, {"--reporters", "--reporters", 1, 102},
-	{"--retry", "--retry", 1, 0}, {"--root", "--dir", 1, 33}, {"--run", "--run", 0, 0}, {"--runner", "--runner", 1, 120}, {"--sequence.sequencer", "--sequence.sequencer", 1, 120}, {"--setupFiles", "--setupFiles", 1, 120}, {"--shard", "--shard", 1, 0}, {"--snapshotEnvironment", "--snapshotEnvironment", 1, 120},
-	{"--snapshotSerializers", "--snapshotSerializers", 1, 120}, {"--testNamePattern", "--testNamePattern", 1, 0}, {"--testTimeout", "--testTimeout", 1, 0}, {"--typecheck", "--typecheck", 2, 0}, {"--typecheck.checker", "--typecheck.checker", 1, 120}, {"--typecheck.tsconfig", "--typecheck.tsconfig", 1, 120}, {"--ui", "--ui", 0, 0}, {"--update", "--update", 0, 109},
-	{"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
+	{"--api", "--api", 2, 0}, {"--api.host", "--browser.api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--browser.api.host", "--browser.api.host", 1, 33}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120},
+	{"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120},
+	{"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0},
+	{"--host", "--browser.api.host", 1, 33}, {"--inspect", "--inspectBrk", 2, 33}, {"--inspect-brk", "--inspectBrk", 2, 33}, {"--inspectBrk", "--inspectBrk", 2, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--minWorkers", "--minWorkers", 1, 0}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120},
+	{"--outputFile", "--outputFile", 1, 119}, {"--pool", "--pool", 1, 102}, {"--poolOptions.forks.execArgv", "--poolOptions.forks.execArgv", 1, 120}, {"--poolOptions.threads.execArgv", "--poolOptions.threads.execArgv", 1, 120}, {"--poolOptions.vmForks.execArgv", "--poolOptions.vmForks.execArgv", 1, 120}, {"--poolOptions.vmThreads.execArgv", "--poolOptions.vmThreads.execArgv", 1, 120}, {"--project", "--project", 1, 0}, {"--reporter", "--reporters", 1, 102},
+	{"--reporters", "--reporters", 1, 102}, {"--retry", "--retry", 1, 0}, {"--root", "--dir", 1, 33}, {"--run", "--run", 0, 0}, {"--runner", "--runner", 1, 120}, {"--sequence.sequencer", "--sequence.sequencer", 1, 120}, {"--setupFiles", "--setupFiles", 1, 120}, {"--shard", "--shard", 1, 0},
+	{"--snapshotEnvironment", "--snapshotEnvironment", 1, 120}, {"--snapshotSerializers", "--snapshotSerializers", 1, 120}, {"--testNamePattern", "--testNamePattern", 1, 0}, {"--testTimeout", "--testTimeout", 1, 0}, {"--typecheck", "--typecheck", 2, 0}, {"--typecheck.checker", "--typecheck.checker", 1, 120}, {"--typecheck.tsconfig", "--typecheck.tsconfig", 1, 120}, {"--ui", "--ui", 0, 0},
+	{"--update", "--update", 0, 109}, {"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109},
+	{"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row1150 = Row{Options: &options1149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1151 = Options{List: []Option{
+var worse1151 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options1152 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5498,9 +5505,9 @@ var options1151 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1152 = Wrapper{Options: &options1151, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1153 = Wrapper{Options: &options1152, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1153 = Options{List: []Option{
+var options1154 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5510,15 +5517,15 @@ var options1153 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1154 = Wrapper{Options: &options1153, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1155 = Wrapper{Options: &options1154, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1155 = Options{List: []Option{
+var options1156 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1156 = Row{Options: &options1155, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1157 = Row{Options: &options1156, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1157 = Options{List: []Option{
+var options1158 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5530,26 +5537,26 @@ var options1157 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1158 = Row{Options: &options1157, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1159 = Row{Options: &options1158, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1159 = []Act{
+var acts1160 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1160 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1161 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1161 = Options{List: []Option{
+var options1162 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1162 = Row{Options: &options1161, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1163 = Row{Options: &options1162, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1163 = []Act{
+var acts1164 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5573,34 +5580,34 @@ var acts1163 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1164 = Options{List: []Option{
+var options1165 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1165 = Wrapper{Options: &options1164, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1166 = Wrapper{Options: &options1165, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1166 = Options{List: []Option{
+var options1167 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1167 = Row{Options: &options1166, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1168 = Row{Options: &options1167, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1168 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1169 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1169 = Options{List: []Option{
+var options1170 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1170 = Row{Options: &options1169, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1171 = Row{Options: &options1170, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1171 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1172 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1172 = Options{List: []Option{
+var options1173 = Options{List: []Option{
 	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
 	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
 	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
@@ -5608,34 +5615,34 @@ var options1172 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1173 = Row{Options: &options1172, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1174 = Row{Options: &options1173, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1174 = Options{List: []Option{
+var options1175 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1175 = Row{Options: &options1174, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1176 = Row{Options: &options1175, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1176 = Options{List: []Option{
+var options1177 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1177 = Row{Options: &options1176, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1178 = Row{Options: &options1177, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1178 = Options{List: []Option{
+var options1179 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1179 = Row{Options: &options1178, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1180 = Row{Options: &options1179, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1180 = Options{List: []Option{
+var options1181 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5644,11 +5651,11 @@ var options1180 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1181 = Row{Options: &options1180, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1182 = Row{Options: &options1181, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1182 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1183 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1183 = Options{List: []Option{
+var options1184 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5656,15 +5663,15 @@ var options1183 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1184 = Row{Options: &options1183, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1185 = Row{Options: &options1184, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1185 = Options{List: []Option{
+var options1186 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1186 = Row{Options: &options1185, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1187 = Row{Options: &options1186, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -9476,7 +9483,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row959, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1150, Is: 0x2000080018, Risk: 2},
+	{Name: "vitest", Row: &row1150, Is: 0x2000080018, Risk: 2, Worse: worse1151},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
@@ -9499,12 +9506,12 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1152, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1154},
+	{Name: "watch", Wrapper: &wrapper1153, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1155},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts110},
-	{Name: "wc", Row: &row1156, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1157, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts157},
 	{Name: "webpack", Row: &row959, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
@@ -9514,7 +9521,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts369},
-	{Name: "wget", Row: &row1158, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1159, Keeps: &keeps1160},
+	{Name: "wget", Row: &row1159, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1160, Keeps: &keeps1161},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
@@ -9528,7 +9535,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1162, Is: 0x100000, Risk: 6, Destroys: acts288},
+	{Name: "wipe", Row: &row1163, Is: 0x100000, Risk: 6, Destroys: acts288},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row106},
@@ -9542,13 +9549,13 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1163},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1164},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options85},
 	{Name: "wrangler r2", Transfer: &options85},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1165, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1166, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper625},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper656},
@@ -9556,7 +9563,7 @@ var commands = [...]Command{
 	{Name: "xata", Is: 0x4000000},
 	{Name: "xbps-remove", Destroys: acts810},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1167, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1168},
+	{Name: "xcodebuild", Row: &row1168, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1169},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
@@ -9567,13 +9574,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x8008020000000, Destroys: acts650},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts399},
-	{Name: "xmllint", Row: &row1170, Risk: 1, Worse: worse1171},
+	{Name: "xmllint", Row: &row1171, Risk: 1, Worse: worse1172},
 	{Name: "xo", Risk: 2, Worse: worse109},
 	{Name: "xonsh", Language: &language113, Is: 0x100000},
 	{Name: "xq", Row: &row1100, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper287},
-	{Name: "xxd", Row: &row1173, Risk: 1},
+	{Name: "xxd", Row: &row1174, Risk: 1},
 	{Name: "xz", Row: &row750, Risk: 3},
 	{Name: "xzcat", Row: &row145, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row147},
@@ -9581,9 +9588,9 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row147},
 	{Name: "xzmore", Row: &row147},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1175, Is: 0x80000, Risk: 2, Worse: worse92},
+	{Name: "yamllint", Row: &row1176, Is: 0x80000, Risk: 2, Worse: worse92},
 	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1177, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
+	{Name: "yarn", Row: &row1178, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts132},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn bench", Risk: 2},
 	{Name: "yarn build", Risk: 2},
@@ -9642,9 +9649,9 @@ var commands = [...]Command{
 	{Name: "yc", Destroys: acts203},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1179, Risk: 4},
-	{Name: "yq", Row: &row1181, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1182},
-	{Name: "yt-dlp", Row: &row1179, Risk: 4},
+	{Name: "youtube-dl", Row: &row1180, Risk: 4},
+	{Name: "yq", Row: &row1182, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1183},
+	{Name: "yt-dlp", Row: &row1180, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9659,13 +9666,13 @@ var commands = [...]Command{
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts90},
 	{Name: "zgrep", Row: &row149, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1184, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1185, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1186, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row1187, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts248},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row746, Risk: 1},

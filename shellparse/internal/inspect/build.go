@@ -230,7 +230,7 @@ var loaders = word.Set("--globalsetup --globalteardown --setupfiles --setupfiles
 	"--reporter --reporters --rootdir --root --exec --script-shell --node-options --outputfile " +
 	"--output-file --outdir --out-dir --parser --env-file --resolve-plugins-relative-to --eval --inspect " +
 	"--modulenamemapper --snapshotserializers --testsequencer --snapshotresolver --watchplugins --haste " +
-	"--dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
+	"--execargv --nodeoption --nodearguments --dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
 
 // builtin are reporters that test runners bring along.
 var builtin = word.Set("basic default dot github-actions html html-spa json junit lcov lcovonly line list min nyan progress spec summary tap tap-flat text text-summary verbose")
@@ -260,7 +260,7 @@ func namesNoFile(c *walk.Call, at int) bool {
 // inspectNpm looks at what is handed on to the program behind a script.
 func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	showsSetting(c)
-	if len(c.Argv) < 2 || c.Name == "bun" {
+	if len(c.Argv) < 2 || c.Name == "bun" && c.Argv[1].Text != "run" {
 		return
 	}
 	if c.Argv[1].Text == "pack" {
@@ -288,7 +288,8 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if w.Text == "-r" || w.Text == "-c" || w.Text == "-e" {
 			c.EffectAt("option "+w.Text, w)
 		}
-		if name, value, _ := strings.Cut(strings.ToLower(w.Text), "="); loaders[name] && !(strings.HasPrefix(name, "--reporter") && builtin[value]) {
+		name, value, _ := strings.Cut(strings.ToLower(w.Text), "=")
+		if (loaders[name] || word.HasPrefix(name, "--") && loaders["--"+strings.ReplaceAll(name, "-", "")]) && !(strings.HasPrefix(name, "--reporter") && builtin[value]) {
 			c.EffectAt("option "+w.Text, w)
 		}
 	}

@@ -281,6 +281,9 @@ func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
 			return false // an address is no path
 		}
 		for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
+			if len(part) > 2 && part[0] == '-' && !strings.ContainsRune("IFL", rune(part[1])) {
+				part = part[2:] // -r/x; folders of headers and libraries run nothing
+			}
 			named := word.HasPrefix(part, "/", "~") || slices.Contains(strings.Split(part, "/"), "..")
 			if named && !word.HasPrefix(part, "/dev/null", "/dev/std") && a.Outside(word.JoinDirs(c.Sc.Dirs, part)) {
 				return true
