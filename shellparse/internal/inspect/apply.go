@@ -55,7 +55,8 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 // property notes a property that a build is given.
 func property(a *walk.Walker, h word.Hit, c *walk.Call) {
 	name, _, _ := strings.Cut(h.Value.Text, "=")
-	if !h.Value.Known || !harmlessProperty(h.Value.Text) || leadsOut(a, c, h.Value) {
+	_, address, elsewhere := strings.Cut(h.Value.Text, "://")
+	if !h.Value.Known || !harmlessProperty(h.Value.Text) || leadsOut(a, c, h.Value) || elsewhere && !own.MatchString(address) {
 		c.EffectOf("option "+h.Name+name, h)
 	}
 	mayWrite(a, c, name, h.Value)
@@ -118,8 +119,11 @@ func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		a.Writes(c, h.Value)
 	case 'W':
 		for part := range strings.SplitSeq(h.Value.Text, ",") {
-			if i := strings.IndexAny(part, ":="); !h.Value.Known || i >= 0 {
+			i := strings.IndexAny(part, ":=")
+			if !h.Value.Known || i >= 0 {
 				a.Writes(c, word.Word{Text: part[i+1:], Known: h.Value.Known})
+			} else if strings.Contains(part, ".") { // a class in a module
+				c.EffectOf("option "+h.Name+" "+part, h)
 			}
 		}
 	case 'r':

@@ -144,6 +144,12 @@ func publishesIn(list word.Word) bool {
 	})
 }
 
+// buildSwitch is a switch of MSBuild that loads code or a property, starts another target, or writes a file. It reads
+// them whatever their case.
+var buildSwitch = lazyregexp.New(`(?i)^-+(?:t|target|p|property|rp|restoreproperty|l|logger|dl|distributedlogger|bl|binarylogger|` +
+	`(?:flp|fileloggerparameters)[0-9]?|orc|outputresultscache|pp|preprocess|ts|targets|getresultoutputfile|prof|` +
+	`profileevaluation|projectcache|source|test-adapter-path|environment|settings|configfile)$`)
+
 // buildProperties are variables that MSBuild reads for properties which select or show, and run nothing.
 var buildProperties = word.Set("configuration platform targetframework targetframeworks runtimeidentifier version versionprefix versionsuffix " +
 	"packageversion assemblyversion fileversion langversion nullable verbosity")
@@ -151,6 +157,11 @@ var buildProperties = word.Set("configuration platform targetframework targetfra
 // inspectDotnet notes variables of the call that MSBuild takes for properties: these can run programs, and choose what is
 // written. Their names are words without a sign.
 func inspectDotnet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if name, _, ok := strings.Cut(w.Text, ":"); ok && strings.HasPrefix(name, "-") && buildSwitch.MatchString(name) {
+			c.EffectAt("option "+name, w)
+		}
+	}
 	names := []string{}
 	for _, e := range c.Sc.Env {
 		names = append(names, e.Name)
