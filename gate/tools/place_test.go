@@ -42,7 +42,6 @@ func TestProtectedPlaces(t *testing.T) {
 		"/ws/components/head/index.ts":              "",
 		"/ws/.junie/guidelines.md":                  "host-config",
 		"/ws/.trae/rules/a.md":                      "host-config",
-		"/ws/.amp/settings.json":                    "host-config",
 		"/home/u/.kimi/mcp.json":                    "host-config",
 		"/home/u/.config/crush/crushrc":             "host-config",
 		"/ws/.nvim.lua":                             "start-up-file",
