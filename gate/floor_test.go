@@ -147,6 +147,8 @@ func TestFloorHoldsTools(t *testing.T) {
 		{"x", "", "launch", `{"mounts":[{"source":"/home/u","target":"/h"}]}`, true},
 		{"x", "", "apply", `{"resource":"spec:\n  volumes:\n  - name: h\n    hostPath:\n      path: /\n"}`, true},
 		{"x", "", "apply", `{"resource":"spec:\n  volumes:\n  - name: h\n    hostPath:\n      path: /srv/data\n"}`, false},
+		{"x", "", "apply", `{"resource":"volumes:\n- hostPath:\n    path: /srv/data\n- hostPath:\n    path: /\n"}`, true},
+		{"x", "", "apply", `{"spec":{"volumes":[{"name":"h","hostPath":{"path":"/"}}]}}`, true},
 		{"gql", "", "graphql", `{"query":"mutation { volumeDelete(volumeId: \"x\") }"}`, true},
 		{"gql", "", "graphql", `{"query":"query { volume(id: 1) { deletedAt } }"}`, false},
 	} {

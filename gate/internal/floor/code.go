@@ -93,8 +93,8 @@ func (f *floored) opens() string {
 			if i+2 < len(c.Argv) {
 				next = c.Argv[i+2]
 			}
-			if source := bound(word, next); vitalSource(source, f.call.Place) {
-				return fmt.Sprintf("gives a container %s to write", tools.Visible(source))
+			if why := f.gives(append(hostPaths(word), bound(word, next))); why != "" {
+				return why
 			}
 		}
 	}
@@ -108,8 +108,9 @@ func (f *floored) opens() string {
 func (f *floored) mounts() string {
 	var sources []string
 	for _, v := range f.call.Values() {
-		if m := hostPath.FindStringSubmatch(v.Text); m != nil {
-			sources = append(sources, m[1])
+		sources = append(sources, hostPaths(v.Text)...)
+		if strings.HasSuffix(v.Name, "hostPath.path") {
+			sources = append(sources, v.Text)
 		}
 		if _, within, _ := strings.Cut(v.Name, "."); bindNames.MatchString(v.Name) {
 			key, member := cutLast(within, ".")
@@ -118,12 +119,27 @@ func (f *floored) mounts() string {
 			}
 		}
 	}
-	for _, source := range sources {
-		if vitalSource(source, f.call.Place) {
-			return fmt.Sprintf("gives a container %s to write", tools.Visible(source))
-		}
+	return f.gives(sources)
+}
+
+// gives says which of these folders a container may not get to write; "" if it may get all.
+func (f *floored) gives(sources []string) string {
+	i := slices.IndexFunc(sources, func(source string) bool { return vitalSource(source, f.call.Place) })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("gives a container %s to write", tools.Visible(sources[i]))
+}
+
+// hostPaths returns the folders of this machine that the description of a pod gives to it, in JSON or YAML.
+func hostPaths(text string) (folders []string) {
+	if !strings.Contains(text, "hostPath") {
+		return nil
+	}
+	for _, m := range hostPath.FindAllStringSubmatch(text, -1) {
+		folders = append(folders, m[1])
+	}
+	return folders
 }
 
 // cutLast cuts a text around the last separator; all of it is after if there is none.
@@ -137,9 +153,6 @@ func cutLast(text, separator string) (before, after string) {
 
 // bound returns the folder of this machine that an option gives to a container to write; "" when it gives none.
 func bound(word, next string) string {
-	if m := hostPath.FindStringSubmatch(word); m != nil {
-		return m[1]
-	}
 	given := ""
 	if m := bindOption.FindStringSubmatch(word); m != nil {
 		if given = m[1]; given == "" {
