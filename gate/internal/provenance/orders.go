@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,35 +13,54 @@ import (
 // what it lets pass is not proven harmless. The result comes as it is, in JSON.
 func orders(result []byte) bool {
 	text := textscan.String(result[:min(len(result), 1<<20)])
-	if len(text) < textscan.Long {
-		return slices.ContainsFunc(orderWords, func(word string) bool { return ordersWith(text, word) })
+	words := orderWords
+	if len(text) >= textscan.Long {
+		words = wordsIn(text)
 	}
-	return longOrders(text)
+	var near []span
+	for _, word := range words {
+		mine := len(near)
+		for at := 0; ; {
+			i := strings.Index(text[at:], word)
+			if i < 0 {
+				break
+			}
+			from, to := max(0, at+i-160), min(len(text), at+i+240)
+			if last := len(near) - 1; last >= mine && from <= near[last].to {
+				near[last].to = to
+			} else {
+				near = append(near, span{from, to})
+			}
+			at += i + len(word)
+		}
+	}
+	slices.SortFunc(near, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	for i := 0; i < len(near); {
+		from, to := near[i].from, near[i].to
+		for i++; i < len(near) && near[i].from <= to; i++ {
+			to = max(to, near[i].to)
+		}
+		if ordering.MatchString(unescaped.Replace(text[from:to])) {
+			return true
+		}
+	}
+	return false
 }
 
-// longOrders is orders for a long text. The stack of others need not have the room.
-func longOrders(text string) bool {
+// span is a part of a text that is looked at closely.
+type span struct{ from, to int }
+
+// wordsIn returns the orderWords that a long text may have. The stack of others need not have the room.
+func wordsIn(text string) (words []string) {
 	var grams textscan.Grams
 	grams.Of(text)
 	spaced := strings.IndexByte(text, ' ') >= 0 // what is encoded holds any three letters, and no space
-	return slices.ContainsFunc(orderWords, func(word string) bool {
-		return (spaced || strings.IndexByte(word, ' ') < 0) && grams.MayHold(word) && ordersWith(text, word)
-	})
-}
-
-// ordersWith reports whether a text reads so around the word.
-func ordersWith(text, word string) bool {
-	for at := 0; ; {
-		i := strings.Index(text[at:], word)
-		if i < 0 {
-			return false
+	for _, word := range orderWords {
+		if (spaced || strings.IndexByte(word, ' ') < 0) && grams.MayHold(word) {
+			words = append(words, word)
 		}
-		i += at
-		if ordering.MatchString(unescaped.Replace(text[max(0, i-160):min(len(text), i+240)])) {
-			return true
-		}
-		at = i + len(word)
 	}
+	return words
 }
 
 // unescaped takes off what JSON puts where a word begins.

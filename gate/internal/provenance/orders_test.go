@@ -10,7 +10,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// TestLongOrders: the quick looks at a long text pass over no order that a look around every word finds.
+// TestLongOrders: the quick looks at a long text pass over no order that a look around every word finds, and find none
+// that the text does not hold.
 func TestLongOrders(t *testing.T) {
 	words := append(strings.Fields("tool url @ must call the system message now visit ://"), orderWords...)
 	rapid.Check(t, func(t *rapid.T) {
@@ -18,9 +19,16 @@ func TestLongOrders(t *testing.T) {
 		said := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "words"), between)
 		noise := rapid.SampledFrom([]string{"x", "aB3/", "the_"}).Draw(t, "noise")
 		text := strings.Repeat(noise, textscan.Long/len(noise)) + said + noise
-		want := slices.ContainsFunc(orderWords, func(word string) bool { return ordersWith(text, word) })
-		if got := orders([]byte(text)); got != want {
-			t.Errorf("%q between %q: orders: %v, want %v", said, noise, got, want)
+		around := slices.ContainsFunc(orderWords, func(word string) bool {
+			for at := range len(text) {
+				if strings.HasPrefix(text[at:], word) && ordering.MatchString(text[max(0, at-160):min(len(text), at+240)]) {
+					return true
+				}
+			}
+			return false
+		})
+		if got := orders([]byte(text)); around && !got || got && !ordering.MatchString(text) {
+			t.Errorf("%q between %q: orders: %v, around a word: %v", said, noise, got, around)
 		}
 	})
 }
@@ -40,5 +48,17 @@ func TestOrders(t *testing.T) {
 		if got := orders([]byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)); got != want {
 			t.Errorf("%s: orders: %v", text, got)
 		}
+	}
+}
+
+func BenchmarkOrders1MiB(b *testing.B) {
+	for _, said := range []string{"plain words ", "a secret of the user "} {
+		text := []byte(strings.Repeat(said, 1<<20/len(said)))
+		b.Run(strings.Fields(said)[1], func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				orders(text)
+			}
+		})
 	}
 }
