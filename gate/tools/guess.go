@@ -83,11 +83,7 @@ func (t *Tool) guessFrom(d definition) {
 // guessKind returns the kind that a tool seems to be of, and the argument that seems to hold its value; "" for none.
 // has tells about words of its name, argument finds an argument by its role.
 func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument func(Role) string) (kind, value string) {
-	command, path, address := argument(kinds.Command), argument(kinds.ReadPath), argument(kinds.URL)
-	if !has(fileWords) && !has(moveWords) && !slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return fileWords[w] }) &&
-		!slices.ContainsFunc(d.arguments, func(a string) bool { return guessRole(a) == kinds.ReadPath && !endpointWords[a] }) {
-		path = "" // from Berlin to Rome, from miles to kilometres
-	}
+	command, path, address := argument(kinds.Command), d.file(has, argument(kinds.ReadPath)), argument(kinds.URL)
 	_, canonical := kinds.Of[t.Name]
 	switch file := has(fileWords) || path != ""; {
 	case t.guess.process && argument(kinds.Input) != "":
@@ -108,6 +104,16 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 		return KindReadFile, path
 	}
 	return "", ""
+}
+
+// file is the argument that seems to name a file; "" where neither the tool's words nor another argument speaks of
+// files: from Berlin to Rome, from miles to kilometres.
+func (d *definition) file(has func(map[string]bool) bool, argument string) string {
+	if has(fileWords) || has(moveWords) || slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return fileWords[w] }) ||
+		slices.ContainsFunc(d.arguments, func(a string) bool { return guessRole(a) == kinds.ReadPath && !endpointWords[a] }) {
+		return argument
+	}
+	return ""
 }
 
 // callable reports whether a kind is one of tools, not of other requests of hosts and servers.

@@ -140,16 +140,8 @@ func (r *sqlQuery) function() bool {
 		return false
 	}
 	r.cur.i += 2
-	switch {
-	case r.cur.op(")"):
-	case r.cur.op("*"):
-		if !r.cur.op(")") {
-			return false
-		}
-	default:
-		if !r.arguments(name) || !r.cur.op(")") {
-			return false
-		}
+	if !r.cur.op(")") && !((r.cur.op("*") || r.arguments(name)) && r.cur.op(")")) {
+		return false
 	}
 	if sqlParametric[name] && r.cur.op("(") && (!r.arguments(name) || !r.cur.op(")")) {
 		return false

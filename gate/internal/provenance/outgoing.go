@@ -55,19 +55,7 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 			}
 		}
 	case t.Labels.Effect == tools.EffectNone, t.Bound && facts.FileKind(t.Kind), a.Risk == permissions.ReadOnly:
-		o.effect = ""
-		if t.Bound && facts.FileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
-			o.effect = tools.EffectOwn
-		}
-		if t.Kind == "" || a.Fetches() {
-			o.OfReading(call)
-		}
-		if t.Kind == "" && t.Bound && o.effect == "" && a.Risk == permissions.Network { // a search of what is public
-			o.effect = effectFetch
-			for _, v := range call.Values() {
-				o.content = append(o.content, v.Text)
-			}
-		}
+		o.ofHome(call, a)
 	case opensAddress(call):
 		o.OfReading(call)
 	case t.Labels.Effect != "":
@@ -77,6 +65,23 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 		o.ofUnlabelled(call)
 	}
 	return o
+}
+
+// ofHome reads a call that lets nobody have anything but an address.
+func (o *Outgoing) ofHome(call *facts.Call, a *tools.Analysis) {
+	t := call.Tool
+	if t.Bound && facts.FileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
+		o.effect = tools.EffectOwn
+	}
+	if t.Kind == "" || a.Fetches() {
+		o.OfReading(call)
+	}
+	if t.Kind == "" && t.Bound && o.effect == "" && a.Risk == permissions.Network { // a search of what is public
+		o.effect = effectFetch
+		for _, v := range call.Values() {
+			o.content = append(o.content, v.Text)
+		}
+	}
 }
 
 // ofUnlabelled reads a call of a tool that nobody labelled. What its name suggests can only add questions: it may send

@@ -31,6 +31,13 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	said := map[beside]bool{}
 	out := json.NewEncoder(cmd.OutOrStdout())
 	out.SetEscapeHTML(false)
+	say := func(object any, line string) { // whether anybody reads it or not
+		if o.asJSON {
+			_ = out.Encode(object)
+		} else {
+			fmt.Fprintln(cmd.OutOrStdout(), line)
+		}
+	}
 	var look func() error
 	look = func() error {
 		// What changes while it is read is an event.
@@ -44,11 +51,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 		if o.yes && Beside(plan) {
 			changed, err := plan.Apply()
 			for _, path := range changed {
-				if o.asJSON {
-					_ = out.Encode(map[string]string{"takenIn": path}) // as with text, whether anybody reads it or not
-				} else {
-					fmt.Fprintf(cmd.OutOrStdout(), "taken in  %s\n", tools.Visible(path))
-				}
+				say(map[string]string{"takenIn": path}, fmt.Sprintf("taken in  %s", tools.Visible(path)))
 			}
 			if err != nil {
 				return err
@@ -63,13 +66,8 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 						continue
 					}
 					b := beside{Host: h.ID, Server: s.Name, Path: c.Path, Command: "callgate connect " + h.ID + o.chosen}
-					now[b] = true
-					switch {
-					case said[b]:
-					case o.asJSON:
-						_ = out.Encode(b)
-					default:
-						fmt.Fprintf(cmd.OutOrStdout(), "%s: %q in %s is not behind callgate: run %q\n", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), b.Command)
+					if now[b] = true; !said[b] {
+						say(b, fmt.Sprintf("%s: %q in %s is not behind callgate: run %q", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), b.Command))
 					}
 				}
 			}

@@ -276,23 +276,25 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		return
 	}
 	for i, w := range c.Argv[start+1:] {
-		if leadsOut(a, c, w) && !namesNoFile(c, start+1+i) {
+		switch {
+		case leadsOut(a, c, w) && !namesNoFile(c, start+1+i), !w.Known && !w.Safe():
 			c.EffectAt("word "+w.Text, w)
-		}
-		if !w.Known {
-			if !w.Safe() {
-				c.EffectAt("word "+w.Text, w)
-			}
-			continue
-		}
-		if w.Text == "-r" || w.Text == "-c" || w.Text == "-e" {
-			c.EffectAt("option "+w.Text, w)
-		}
-		name, value, _ := strings.Cut(strings.ToLower(w.Text), "=")
-		if (loaders[name] || word.HasPrefix(name, "--") && loaders["--"+strings.ReplaceAll(name, "-", "")]) && !(strings.HasPrefix(name, "--reporter") && builtin[value]) {
+		case w.Known && loadsCode(w.Text):
 			c.EffectAt("option "+w.Text, w)
 		}
 	}
+}
+
+// loadsCode reports whether an option of a program behind a script names code, or a file that does.
+func loadsCode(option string) bool {
+	name, value, _ := strings.Cut(strings.ToLower(option), "=")
+	switch {
+	case option == "-r", option == "-c", option == "-e":
+		return true
+	case strings.HasPrefix(name, "--reporter") && builtin[value]:
+		return false
+	}
+	return loaders[name] || strings.HasPrefix(name, "--") && loaders["--"+strings.ReplaceAll(name, "-", "")]
 }
 
 // packs notes what makes an archive of a package.
