@@ -149,6 +149,11 @@ func TestFloorHoldsTools(t *testing.T) {
 		{"x", "", "apply", `{"resource":"spec:\n  volumes:\n  - name: h\n    hostPath:\n      path: /srv/data\n"}`, false},
 		{"x", "", "apply", `{"resource":"volumes:\n- hostPath:\n    path: /srv/data\n- hostPath:\n    path: /\n"}`, true},
 		{"x", "", "apply", `{"spec":{"volumes":[{"name":"h","hostPath":{"path":"/"}}]}}`, true},
+		{"x", "", "apply", `{"resource":"hostPath:\n  path: '/'\n"}`, true},
+		{"x", "", "apply", `{"resource":"hostPath: {path: '/'}\n"}`, true},
+		{"x", "", "apply", `{"resource":"hostPath:\n  path: |-\n    /\n"}`, true},
+		{"x", "", "apply", `{"resource":"hostPath:\n  subpath: x\n  path: /\n"}`, true},
+		{"x", "", "apply", `{"resource":"hostPath: # path: /srv/data\n  path: /\n"}`, true},
 		{"gql", "", "graphql", `{"query":"mutation { volumeDelete(volumeId: \"x\") }"}`, true},
 		{"gql", "", "graphql", `{"query":"query { volume(id: 1) { deletedAt } }"}`, false},
 	} {

@@ -164,7 +164,7 @@ func (b *builder) input(given string) {
 }
 
 // arithmetic is text that can only be a sum, in whatever language: 3*(4+5).
-var arithmetic = lazyregexp.New(`^[0-9 .,+*/%()^-]{1,200}$`)
+var arithmetic = lazyregexp.New(`^[( ]*[0-9]+(?:\.[0-9]+)?(?:[ )]*(?: / |[-+*%,^])[ (]*[0-9]+(?:\.[0-9]+)?)*[ )]*$`)
 
 // code makes the subject of source text that the tool executes.
 func (b *builder) code(given string) {

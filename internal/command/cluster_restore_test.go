@@ -32,7 +32,7 @@ func TestRestoreInACluster(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "gate.backup")
 	before := team.token(m)
 	must("wrote", "cluster", "backup", kept)
-	if out, err := team.command(m, "cluster", "backup", kept); err == nil || !strings.Contains(out, "is there already") {
+	if out, err := team.command(m, "cluster", "backup", kept); err == nil || !strings.Contains(out, "exists already") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	must("wrote", "cluster", "backup", kept, "--force")

@@ -439,7 +439,7 @@ func TestSimulateLooksAtTheNewest(t *testing.T) {
 // badCases are files of cases that are refused, and what the error says.
 var badCases = []struct{ text, want string }{
 	{"", "c.jsonc: "},
-	{"{}", "cases are a list"},
+	{"{}", "cases must be a list"},
 	{"[]", "no cases"},
 	{"[\n{]", "c.jsonc:2:2: this is not JSON: look for a missing comma"},
 	{"[{}]", `c.jsonc:1: want "": use allow, deny or ask`},

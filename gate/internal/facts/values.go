@@ -129,10 +129,15 @@ var date = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]+(?:Z|[+-][0
 
 // IsIBAN reports whether the value is the number of a bank account, with the right check digits.
 func (v Value) IsIBAN() bool {
-	if v.Number || len(v.Text) > 2*longestIBAN {
+	if v.Number || len(v.Text) > 4*longestIBAN {
 		return false
 	}
-	text := strings.ToUpper(strings.ReplaceAll(v.Text, " ", ""))
+	text := strings.TrimPrefix(strings.ToUpper(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, v.Text)), "IBAN")
 	if !iban.MatchString(text) {
 		return false
 	}

@@ -77,7 +77,8 @@ func namesWhole(text, folder string) bool {
 var (
 	bindOption  = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
 	bindSource  = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
-	hostPath    = lazyregexp.New(`"?hostPath"?\s*:\s*\{?[^}]*?"?path"?\s*:\s*"?([^"\s]*)`)
+	yamlComment = lazyregexp.New(`(?m)(?:^|\s)#.*$`)
+	hostPath    = lazyregexp.New(`hostPath["']?\s*:\s*\{?[^}]*?[\s{,"']path["']?\s*:\s*(?:[|>]-?\s*)?["']?([^"'\s,}]*)`)
 	bindTargets = facts.WordsOf("target bind mode destination dst type containerpath name")
 	bindNames   = lazyregexp.New(`(?i)(?:^|[_-])(?:volumes?|mounts?|binds?)(?:$|[_.-])`)
 )
@@ -136,6 +137,7 @@ func hostPaths(text string) (folders []string) {
 	if !strings.Contains(text, "hostPath") {
 		return nil
 	}
+	text = strings.ReplaceAll(yamlComment.ReplaceAllString(text, ""), `\/`, "/")
 	for _, m := range hostPath.FindAllStringSubmatch(text, -1) {
 		folders = append(folders, m[1])
 	}

@@ -12,7 +12,7 @@ import (
 // orders reports whether a result reads as if it told the model what to do. It is a sieve that only adds questions:
 // what it lets pass is not proven harmless. The result comes as it is, in JSON.
 func orders(result []byte) bool {
-	text := textscan.String(result[:min(len(result), 1<<20)])
+	text := textscan.Lower(textscan.String(result[:min(len(result), 1<<20)]))
 	words := orderWords
 	if len(text) >= textscan.Long {
 		words = wordsIn(text)
@@ -64,10 +64,16 @@ func wordsIn(text string) (words []string) {
 }
 
 // unescaped takes off what JSON puts where a word begins.
-var unescaped = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\u003c`, "<", `\u003C`, "<")
+var unescaped = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\u003c`, "<")
 
-// orderWords are what one of them says, in the spellings that occur: most results hold none.
-var orderWords = []string{"ssistant", "he user", "nstruction", "SYSTEM", "System note", "System:", "<important", "<IMPORTANT", "<Important", "003cimportant", "003cIMPORTANT", "003cImportant", "003Cimportant", "003CIMPORTANT", "003CImportant", "lease call", "lease visit", "lease use", "lease run", "lease send", "You must", "you must", "ool call", "mportant message", "IMPORTANT MESSAGE", "rgent message", "revious messages", "IMPORTANT:", "mportant:", "rom now on", "rivate", "ecret", "redential", "assword", "API key", "[INST]", "[ADMIN]", "irective"}
+// orderWords are what one of them says, in small letters: most results hold none.
+var orderWords = []string{
+	"assistant", "the user", "instruction", "directive", "system note", "system message", "system prompt", "system:", "[system", "<system",
+	"<important", "003cimportant", "important:", "important!", "important note", "important message", "important prompt", "urgent:", "urgent!",
+	"urgent message", "urgent note", "attention:", "attention!", "hidden message", "admin message", "admin note", "override",
+	"please call", "please visit", "please use", "please run", "please send", "you must", "tool call", "previous messages", "previous rules",
+	"from now on", "to complete th", "private ", "secret", "credential", "password", "api key", "[inst]", "[admin]",
+}
 
 // ordering is what orders to a model look like.
 var ordering = lazyregexp.New(`(?i)(?:ignore|disregard|forget|override) (?:all |any |the |your |my )*(?:previous|prior|earlier|above|other) (?:instructions?|rules|messages)|\b(?:system|important|urgent|new|hidden|admin) (?:note|message|instructions?|prompt|directive|override)\b|\b(?:system|important|attention|urgent)\s*[:!]+\s*(?:you|always|never|assistants?|agents?)\b|\bfrom now on,? (?:you|always|never)\b|\[(?:system|inst|admin)\]|<\s*/?(?:important|system|instructions?)\b|(?:\b(?:you (?:must|should|need to|have to|are required to)|now|first|then)|please)[ ,:]{1,3}(?:also |first |immediately |immediate )?(?:call|invoke|use|run|execute|fetch|visit|open|browse|send|forward|post|upload|share|transfer|pay|invite|delete|reply|email|mail)\b[^.]{0,80}(?:\b(?:tool|function|url|https?:|www\.|link|webpage|page)\b|@|://)|(?:\b(?:you (?:must|should|need to|have to)|now|first|then|also)|please)[ ,:]{1,3}(?:also |first )?(?:list|read|find|get|collect|gather|search|look|copy|paste|include|add|append|write|export|dump|reveal|share|send|post)\b[^.]{0,80}\b(?:private (?:repo|channel|file|note|message|key|data|mail)|secrets?\b|credentials?\b|passwords?\b|api keys?\b)|\b(?:(?:ai|llm|language model) (?:assistants?|agents?|models?)|assistants)\b[^.]{0,60}\b(?:must|should|have to|please|need to)\b|\bto complete (?:the|this|your) (?:operation|task|request)\b|\bwhen(?:ever)? the user (?:next )?(?:says|writes|types|replies|answers|thanks)\b|do not (?:tell|inform|mention|notify|ask) (?:this to )?the user`)

@@ -100,8 +100,10 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 		o.effect = l.Effect
 	}
 	// What stands where people and accounts are named is a destination, and so is a page or a mail address anywhere.
-	for _, v := range call.Values() {
-		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && facts.Telling(v.Text) && !facts.IsDate(v.Text) && tools.NamesReceiver(v.Name) {
+	values := call.Values()
+	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" }) // days or units: from km to miles
+	for _, v := range values {
+		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && tools.NamesReceiver(v.Name) && !(between && (!facts.Telling(v.Text) || facts.IsDate(v.Text))) {
 			o.To = append(o.To, v.Text)
 		} else {
 			o.content = append(o.content, v.Text)

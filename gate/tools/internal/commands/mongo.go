@@ -33,7 +33,7 @@ func Mongo(value []byte) permissions.Risk {
 			if text = strings.TrimSpace(text); text == "" || text[0] != '{' && text[0] != '[' {
 				return permissions.Unknown
 			}
-			return Mongo([]byte(text))
+			risk = risk.Worse(Mongo([]byte(text)))
 		case kind != '{' || n%2 == 0 || !strings.HasPrefix(text, "$"): // no name of an operator
 		case mongoWrites[text[1:]]:
 			risk = risk.Worse(permissions.Destructive)

@@ -24,8 +24,8 @@ var scriptParts = wording.Set(`all api app backend bindings browser ci cli clien
 	static storybook style styles stylelint system tauri test tests ts types typing ui unit units verbose wasm watch web windows`)
 
 // notScriptParts are parts of names by which a script does more than it begins with, by custom: test:db:drop.
-var notScriptParts = wording.Set(`delete deploy destroy docker drop migrate nuke publish purge push remove reset rollback seed
-	ship truncate upload wipe`)
+var notScriptParts = wording.Set(`codecov delete deploy deployment destroy docker drop migrate netlify nuke publish publishing purge push remove reset
+	rollback rollout seed send ship surge truncate upload wipe`)
 
 var scriptKinds = wording.Set("bench build check docs e2e fix fmt format gen generate lint test tests typecheck")
 
