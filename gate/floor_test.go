@@ -153,6 +153,7 @@ func TestFloorHoldsTools(t *testing.T) {
 		{"x", "", "apply", `{"resource":"hostPath: {path: '/'}\n"}`, true},
 		{"x", "", "apply", `{"resource":"hostPath:\n  path: |-\n    /\n"}`, true},
 		{"x", "", "apply", `{"resource":"hostPath:\n  subpath: x\n  path: /\n"}`, true},
+		{"x", "", "apply", `{"resource":"{\"note\":\"a #1\",\"hostPath\":{\"path\":\"/\"}}"}`, true},
 		{"x", "", "apply", `{"resource":"hostPath: # path: /srv/data\n  path: /\n"}`, true},
 		{"gql", "", "graphql", `{"query":"mutation { volumeDelete(volumeId: \"x\") }"}`, true},
 		{"gql", "", "graphql", `{"query":"query { volume(id: 1) { deletedAt } }"}`, false},

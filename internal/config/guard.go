@@ -43,7 +43,8 @@ func (c *Config) CommonWall() *guard.Wall {
 	if program, err := os.Executable(); err == nil {
 		w.Fixed = append(w.Fixed, program)
 	}
-	w.Hidden, w.Fixed = append(w.Hidden, c.secretFiles()...), append(w.Fixed, c.plainFiles()...)
+	secret, plain := outsideFiles(c)
+	w.Hidden, w.Fixed = append(w.Hidden, secret...), append(w.Fixed, plain...)
 	if c.started != nil {
 		started := c.started.CommonWall()
 		w.Hidden, w.Fixed = append(w.Hidden, started.Hidden...), append(w.Fixed, started.Fixed...)

@@ -165,35 +165,32 @@ func (c *Config) OwnFiles() []string {
 	if c.base != "" {
 		files = append(files, c.base)
 	}
-	files = slices.Concat(files, c.HookRunner.Files(), c.secretFiles(), c.plainFiles())
+	secret, plain := outsideFiles(c)
+	files = slices.Concat(files, c.HookRunner.Files(), secret, plain)
 	if c.started != nil {
 		files = append(files, c.started.OwnFiles()...)
 	}
 	return files
 }
 
-// secretFiles are outside callgate's folders, and hold secrets of callgate.
-func (c *Config) secretFiles() []string {
-	files := []string{c.TLS.Key, c.Approvers.OIDC.ClientSecret, c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey}
+// outsideFiles are callgate's files outside its folders: those that hold its secrets, and those that programs may read
+// and MUST NOT change.
+func outsideFiles(c *Config) (secret, plain []string) {
+	secret = []string{c.TLS.Key, c.Approvers.OIDC.ClientSecret, c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey}
 	for _, token := range c.MCPTokens {
-		files = append(files, token.File)
+		secret = append(secret, token.File)
 	}
 	for _, one := range c.Export {
-		files = append(files, one.Header, one.Keys)
+		secret = append(secret, one.Header, one.Keys)
 	}
 	for i := range c.Servers {
-		files = append(files, c.Servers[i].OAuth.files()...)
+		secret = append(secret, c.Servers[i].OAuth.files()...)
 	}
-	return setPaths(files)
-}
-
-// plainFiles are outside callgate's folders too. Programs may read them, and MUST NOT change them.
-func (c *Config) plainFiles() []string {
-	files := append([]string{c.File, c.Files().Lock(), c.LogFile}, c.MCPConfig...)
+	plain = append([]string{c.File, c.Files().Lock(), c.LogFile}, c.MCPConfig...)
 	if c.AuditAnchor != "syslog" {
-		files = append(files, c.AuditAnchor)
+		plain = append(plain, c.AuditAnchor)
 	}
-	return setPaths(files)
+	return setPaths(secret), setPaths(plain)
 }
 
 // setPaths returns the paths that are set, with the home folder in them.

@@ -25,39 +25,40 @@ func Top(dir string, links bool) string {
 	if links {
 		stat = os.Stat
 	}
-	for {
-		if info, err := stat(filepath.Join(dir, ".git")); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ""
-		}
-		dir = parent
-	}
+	return above(dir, func(dir string) bool {
+		info, err := stat(filepath.Join(dir, ".git"))
+		return err == nil && (info.IsDir() || info.Mode().IsRegular())
+	})
 }
 
 // Bare returns the folder at or above dir that git takes for a repository of its own, before it finds one with a .git;
 // "" if there is none.
 func Bare(dir string) string {
-	for {
-		if filepath.Base(dir) == ".git" {
-			return ""
-		}
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return ""
-		}
-		if isFolder(filepath.Join(dir, "objects")) && isFolder(filepath.Join(dir, "refs")) {
-			if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
-				return dir
-			}
-		}
+	ordinary := func(dir string) bool { return filepath.Base(dir) == ".git" || exists(filepath.Join(dir, ".git")) }
+	top := above(dir, func(dir string) bool {
+		return ordinary(dir) || isFolder(filepath.Join(dir, "objects")) && isFolder(filepath.Join(dir, "refs")) && exists(filepath.Join(dir, "HEAD"))
+	})
+	if ordinary(top) {
+		return ""
+	}
+	return top
+}
+
+// above returns the first folder, from dir upward, that is what is looked for; "" if there is none.
+func above(dir string, is func(string) bool) string {
+	for !is(dir) {
 		parent := filepath.Dir(dir)
 		if parent == dir {
 			return ""
 		}
 		dir = parent
 	}
+	return dir
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func isFolder(path string) bool {

@@ -54,8 +54,8 @@ type confirmation struct {
 	yes                 bool // the chosen button; the other one goes back
 }
 
-// stopping asks whether to end everything that runs and waits in a session.
-func (m *model) stopping(session string) *confirmation {
+// newStopDialog asks whether to end everything that runs and waits in a session.
+func newStopDialog(m *model, session string) *confirmation {
 	return &confirmation{
 		title: "Stop session " + shown(session), button: "Stop calls",
 		text: "Cancels its running calls and withdraws its pending approvals. The host stays connected and can call again.",
@@ -63,8 +63,8 @@ func (m *model) stopping(session string) *confirmation {
 	}
 }
 
-// freezing asks whether to freeze all sessions or, if one is frozen, to unfreeze them.
-func (m *model) freezing() *confirmation {
+// newFreezeDialog asks whether to freeze all sessions or, if one is frozen, to unfreeze them.
+func newFreezeDialog(m *model) *confirmation {
 	c := &confirmation{
 		title: "Freeze all sessions", button: "Freeze",
 		text: "Refuses every call that writes, sends or runs, in all sessions, until someone unfreezes. Pending calls are refused too. Reading goes on.",

@@ -17,10 +17,10 @@ func (m *model) sessionKey(k string) tea.Cmd {
 			m.openAutonomy(id)
 		}
 	case "z", "Z":
-		m.dialog = m.freezing()
+		m.dialog = newFreezeDialog(m)
 	case "x", "X":
 		if id := m.roster.selected(); id != "" {
-			m.dialog = m.stopping(id)
+			m.dialog = newStopDialog(m, id)
 		}
 	}
 	return nil

@@ -137,9 +137,11 @@ func hostPaths(text string) (folders []string) {
 	if !strings.Contains(text, "hostPath") {
 		return nil
 	}
-	text = strings.ReplaceAll(yamlComment.ReplaceAllString(text, ""), `\/`, "/")
-	for _, m := range hostPath.FindAllStringSubmatch(text, -1) {
-		folders = append(folders, m[1])
+	text = strings.ReplaceAll(text, `\/`, "/")
+	for _, read := range []string{text, yamlComment.ReplaceAllString(text, "")} { // what looks like a comment may be in a text
+		for _, m := range hostPath.FindAllStringSubmatch(read, -1) {
+			folders = append(folders, m[1])
+		}
 	}
 	return folders
 }

@@ -101,9 +101,10 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	}
 	// What stands where people and accounts are named is a destination, and so is a page or a mail address anywhere.
 	values := call.Values()
-	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" }) // days or units: from km to miles
+	common := func(text string) bool { return !facts.Telling(text) || facts.IsDate(text) }
+	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" && common(v.Text) }) // days or units: from km to m
 	for _, v := range values {
-		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && tools.NamesReceiver(v.Name) && !(between && (!facts.Telling(v.Text) || facts.IsDate(v.Text))) {
+		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && v.Text != "" && tools.NamesReceiver(v.Name) && !(between && common(v.Text)) {
 			o.To = append(o.To, v.Text)
 		} else {
 			o.content = append(o.content, v.Text)
