@@ -101,8 +101,10 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	}
 	// What stands where people and accounts are named is a destination, and so is a page or a mail address anywhere.
 	values := call.Values()
+	// Days, units and short names in "from" and "to" are where something begins and ends, unless a text goes along.
 	common := func(text string) bool { return !facts.Telling(text) || facts.IsDate(text) }
-	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" && common(v.Text) }) // days or units: from km to m
+	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" && common(v.Text) }) &&
+		!slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
 	for _, v := range values {
 		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && v.Text != "" && tools.NamesReceiver(v.Name) && !(between && common(v.Text)) {
 			o.To = append(o.To, v.Text)
