@@ -202,8 +202,8 @@ func (h *host) readCall(ctx context.Context, m rpc.Message, r *inflight) (call g
 	if to = h.offers.tool(ctx, r, p.name); to == nil {
 		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.offers.downNote())
 	}
-	call.Tool, call.Place, call.Redefined = to.Tool, h.folders.Place(to.server.place), h.p.set.Load().maker.Redefined(to.Offer)
-	call.Before.Marks = h.p.set.Load().maker.Steered(to.Offer)
+	call.Tool, call.Place, call.Redefined = to.Tool, h.folders.Place(to.server.place), h.offers.maker.Redefined(to.Offer)
+	call.Before.Marks = h.offers.maker.Steered(to.Offer)
 	return call, to, p, nil
 }
 

@@ -9,7 +9,9 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/testserver/waits"
+	"callgate/permissions"
 )
 
 // remake applies what a test changed in the options.
@@ -51,6 +53,33 @@ func TestConfigure(t *testing.T) {
 	next.Servers[1].Tools.Name = "other_x"
 	if err := w.proxy.configure(next, true); err == nil || !strings.Contains(err.Error(), "other_x") || w.proxy.Knows(View{Server: "other_x"}) == nil {
 		t.Errorf("servers that mean two things took over: %v", err)
+	}
+}
+
+// A session that goes on with the old servers lists the same tools as one with the new servers, and neither is led to
+// the other's server or takes over what the other's configuration says of it.
+func TestConfigureWhatListsTheSame(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"prod", "stage"}, withOneTool, withOneTool)
+	_, before := w.joined(t)
+	tableOf(t, before, 2)
+	next := w.proxy.set.Load().Settings
+	next.Servers = []Server{next.Servers[1], next.Servers[0]}
+	next.Servers[1].Tools.Mappings = []tools.Mapping{{Tool: "do", Risk: permissions.Destructive}}
+	if err := w.proxy.configure(next, true); err != nil {
+		t.Fatal(err)
+	}
+	before.offers.rebuild()
+	_, after := w.joined(t)
+	tableOf(t, after, 2)
+	for _, h := range []*host{before, after} {
+		for _, alias := range []string{"prod", "stage"} {
+			e := h.offers.now.Load().tool(alias + "_do")
+			if e == nil || e.server.alias != alias || e.Tool.Server != alias {
+				t.Errorf("%s_do leads to %+v", alias, e)
+			} else if mapped := h == after && alias == "prod"; (e.Tool.Why == "configuration") != mapped {
+				t.Errorf("%s_do: %q", alias, e.Tool.Why)
+			}
+		}
 	}
 }
 

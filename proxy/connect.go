@@ -115,7 +115,8 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 		h.admitted = by.Admitted
 	}
 	h.running.byKey = map[string]*inflight{}
-	h.offers.h, h.offers.moved = h, make(chan struct{})
+	set := p.set.Load()
+	h.offers.h, h.offers.maker, h.offers.moved = h, set.maker, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	if err := h.join(before); err != nil {
 		h.cancel(err)
@@ -128,7 +129,6 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	h.checks.Checks, h.checks.Ended, h.checks.Work = p.o.Verification, h.ctx, &h.work
 	h.checks.Unseen = func() string { return p.o.Gate.Files.Unseen(session) }
 	session.SetOrigin(h.folders.Origin())
-	set := p.set.Load()
 	for _, s := range set.Servers {
 		if s.Own != nil || v.shows(s.Tools.Name) {
 			h.servers = append(h.servers, h.newServer(s, set.shared))

@@ -37,7 +37,7 @@ func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 	t := h.offers.now.Load()
 	for _, o := range t.Tools {
 		e := t.entry(o)
-		standings = append(standings, Standing{e.Tool, p.set.Load().maker.Redefined(e.Offer)})
+		standings = append(standings, Standing{e.Tool, h.offers.maker.Redefined(e.Offer)})
 	}
 	slices.SortFunc(standings, func(a, b Standing) int { return cmp.Compare(a.Tool.Qualified, b.Tool.Qualified) })
 	return h.session.ID(), standings, nil
@@ -64,7 +64,7 @@ func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 		if e.Tool.Hash != hash {
 			return ErrDefinition
 		}
-		return p.set.Load().maker.Accept(e.Offer)
+		return h.offers.maker.Accept(e.Offer)
 	}
 	return ErrNoTool
 }

@@ -19,7 +19,8 @@ import (
 
 // offers are what one host is offered: the lists of its servers as one, and the way back from a name to its server.
 type offers struct {
-	h *host
+	h     *host
+	maker *catalogue.Maker // of the settings that the session began with, as are its servers
 
 	building sync.Mutex // held while the table is made
 	finder   catalogue.Finder
@@ -76,7 +77,7 @@ func (o *offers) rebuild() {
 			sources[i].Lists[k], _ = s.up.Lists.Known(k)
 		}
 	}
-	t.Catalogue = h.p.set.Load().maker.Make(h.view.Server, sources, func(f func()) { h.work.Go(f) })
+	t.Catalogue = o.maker.Make(h.view.Server, sources, func(f func()) { h.work.Go(f) })
 	o.now.Store(t)
 	h.session.SetTools(t.Names)
 }

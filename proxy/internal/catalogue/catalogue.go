@@ -34,7 +34,7 @@ type Source struct {
 	Settling bool                               // that is not known yet, and will be
 }
 
-// Maker makes the catalogues of all sessions.
+// Maker makes the catalogues of all sessions that began with the same configuration.
 type Maker struct {
 	Pins       *tools.Pins                           // definitions as people know them; nil compares none
 	Shows      func(qualified string, own bool) bool // whether a tool stands in the host's list
