@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/adrg/xdg"
 
@@ -98,11 +99,23 @@ type rulesFromAfar struct {
 	config *config.Config
 	warn   io.Writer
 	one    *cluster.Cluster // nil until it is needed
+	newest uint64           // revision that this command has made; 0: none
 }
 
 func (r *rulesFromAfar) close() {
-	if r.one != nil {
-		r.one.Close()
+	if r.one == nil {
+		return
+	}
+	if r.newest > 0 {
+		AwaitReplicas(r.ctx, r.one, r.newest, r.warn)
+	}
+	r.one.Close()
+}
+
+// AwaitReplicas waits until the replicas go by that revision of the rules, and warns of those that do not say so.
+func AwaitReplicas(ctx context.Context, one *cluster.Cluster, revision uint64, warn io.Writer) {
+	if behind := one.Behind(ctx, revision); len(behind) > 0 {
+		fmt.Fprintf(warn, "callgate: replicas that have not confirmed the change: %s; one that has lost the cluster denies every call\n", strings.Join(behind, ", "))
 	}
 }
 
@@ -163,7 +176,9 @@ func (r *rulesFromAfar) Replace(revision uint64, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return from.Replace(revision, text)
+	now, err := from.replace(revision, text)
+	r.newest = max(r.newest, now)
+	return err
 }
 
 // OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller

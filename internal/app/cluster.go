@@ -218,11 +218,17 @@ func (s sharedText) Text() ([]byte, uint64, error) {
 }
 
 func (s sharedText) Replace(revision uint64, text []byte) error {
-	_, err := s.document.Replace(context.Background(), revision, text, s.by)
-	if errors.Is(err, cluster.ErrChanged) {
-		return fmt.Errorf("%w: %w", store.ErrStale, err)
-	}
+	_, err := s.replace(revision, text)
 	return err
+}
+
+// replace is Replace, and returns the new revision.
+func (s sharedText) replace(revision uint64, text []byte) (uint64, error) {
+	now, err := s.document.Replace(context.Background(), revision, text, s.by)
+	if errors.Is(err, cluster.ErrChanged) {
+		err = fmt.Errorf("%w: %w", store.ErrStale, err)
+	}
+	return now, err
 }
 
 // document is the document for a store; nil without a cluster.

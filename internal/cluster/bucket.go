@@ -264,6 +264,7 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 			}
 			select {
 			case <-ticker.C:
+			case <-b.c.replicas.ruled:
 			case <-ctx.Done():
 				return
 			}

@@ -151,6 +151,13 @@ func (c *Cluster) share() (err error) {
 	c.budgets = newBudgets(c)
 	c.locks.c = c
 	c.bucket.watch("beat.", c.replicas.beat)
+	c.replicas.ruled = make(chan struct{}, 1)
+	c.bucket.watch("rules", func(string, value) {
+		select {
+		case c.replicas.ruled <- struct{}{}:
+		default:
+		}
+	})
 	c.bucket.watch("ask.", c.approvals.changed)
 	c.bucket.watch("budget.", c.budgets.changed)
 	c.owned.Go(c.bucket.run)

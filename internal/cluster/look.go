@@ -105,6 +105,24 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
+// Behind waits until every living replica goes by that revision of the rules, and returns the names of those that have not
+// said so within their lease. Such a replica has lost the cluster, and denies every call, or has ended.
+func (c *Cluster) Behind(ctx context.Context, revision uint64) (names []string) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.Lease)
+	defer cancel()
+	for {
+		names = names[:0]
+		for _, one := range c.Replicas() {
+			if one.Lives && one.Rules < revision {
+				names = append(names, one.Name)
+			}
+		}
+		if len(names) == 0 || !periodic.Sleep(ctx, 10*time.Millisecond) {
+			return names
+		}
+	}
+}
+
 // sorts counts the documents by the first part of their keys.
 func (b *bucket) sorts() map[string]int {
 	counts := map[string]int{}

@@ -37,7 +37,8 @@ type pulse struct {
 // replicas are those that this one hears of. A replica counts as alive by when its beats arrive here, so no two clocks
 // are compared. That says only which replicas are worth waiting for. Decisions depend on revisions alone.
 type replicas struct {
-	c *Cluster
+	c     *Cluster
+	ruled chan struct{} // gets a value when new rules have come: the next beat, which says so, is sent at once
 
 	mu      sync.Mutex
 	known   map[string]heard // by name

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,4 +138,48 @@ func TestLookMakesNothing(t *testing.T) {
 			t.Errorf("there is the stream %s", name)
 		}
 	}
+}
+
+// A command that changes the rules learns which replicas go by them, and which have not said so: those deny everything
+// when it returns.
+func TestCommandAwaitsReplicas(t *testing.T) {
+	t.Parallel()
+	outside := startOutside(t)
+	o := Options{URL: outside.ClientURL(), Name: "a", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)}
+	replica, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer replica.Close()
+	waits.Until(t, "it hears from the cluster", func() bool { return replica.Fresh() == nil })
+	o.Name, o.DataDir = "command", t.TempDir()
+	command, err := Look(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer command.Close()
+	change := func(onto uint64, text string) uint64 {
+		t.Helper()
+		revision, err := command.Document("rules").Replace(t.Context(), onto, []byte(text), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	first := change(0, "one")
+	if behind := command.Behind(t.Context(), first); len(behind) > 0 {
+		t.Errorf("behind: %v", behind)
+	}
+	if now, err := replica.Document("rules").Now(); err != nil || string(now.Text) != "one" {
+		t.Errorf("the replica goes by %s, %v", now.Text, err)
+	}
+	replica.bucket.taking.Lock() // it hears nothing
+	second := change(first, "two")
+	if behind := command.Behind(t.Context(), second); !slices.Equal(behind, []string{"a"}) {
+		t.Errorf("behind: %v", behind)
+	}
+	if now, err := replica.Document("rules").Now(); err == nil {
+		t.Errorf("the replica goes by %s", now.Text)
+	}
+	replica.bucket.taking.Unlock()
 }

@@ -56,6 +56,7 @@ refuses a file that lacks grants given meanwhile: pull first, or name the revisi
 					return err
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "pushed revision %d: %d rules, %d grants\n", revision, len(next.Rules), len(next.Grants))
+				app.AwaitReplicas(cmd.Context(), r.cluster, revision, cmd.ErrOrStderr())
 				return err
 			})
 		},

@@ -21,6 +21,7 @@ import (
 // sharedRules are the rules of a cluster beside a file.
 type sharedRules struct {
 	c        *config.Config
+	cluster  *cluster.Cluster
 	document cluster.Document
 	now      cluster.Version
 	file     string
@@ -38,7 +39,7 @@ func withSharedRules(ctx context.Context, s *config.Settings, file string, f fun
 		return err
 	}
 	defer shared.Close()
-	r := sharedRules{c: c, document: shared.Document("rules"), file: file}
+	r := sharedRules{c: c, cluster: shared, document: shared.Document("rules"), file: file}
 	if r.file == "" {
 		r.file = c.Files().Permissions()
 	} else if info, err := os.Stat(r.file); err == nil && info.IsDir() { // a folder of a repository
