@@ -1,6 +1,6 @@
-// Package gitfiles finds the git repository around a folder, and reads its files as data. It runs no git command, so no
-// filter, hook or monitor of the repository runs. What it reads comes from a workspace, so all of it is bounded, and
-// nothing waits at a pipe.
+// Package gitfiles finds the git repository around a folder, and reads its files as data. It runs no git command, so
+// none of the repository's filters, hooks or monitors runs. The files come from a workspace, so every read is bounded,
+// and no pipe makes it wait.
 package gitfiles
 
 import (
@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// IndexName is the name of the index within a repository.
+// IndexName is the name of the index file in a repository.
 const IndexName = "index"
 
-// maxSmall bounds small files of a repository, in bytes.
+// maxSmall bounds a repository's small files, in bytes.
 const maxSmall = 4 << 10
 
-// Top returns the folder at or above dir that has a .git, a folder or a file that names one; "" when there is none. A
-// .git that is a symbolic link counts only with links.
+// Top returns the nearest folder, from dir upward, with a .git that is a folder or a regular file; "" if there is none.
+// A .git that is a symbolic link counts only if links is set.
 func Top(dir string, links bool) string {
 	stat := os.Lstat
 	if links {
@@ -31,8 +31,8 @@ func Top(dir string, links bool) string {
 	})
 }
 
-// Bare returns the folder at or above dir that git takes for a repository of its own, before it finds one with a .git;
-// "" if there is none.
+// Bare returns the folder at or above dir that git takes for a bare repository; "" if there is none, or if a folder
+// with a .git comes first.
 func Bare(dir string) string {
 	ordinary := func(dir string) bool { return filepath.Base(dir) == ".git" || exists(filepath.Join(dir, ".git")) }
 	top := above(dir, func(dir string) bool {
@@ -44,7 +44,7 @@ func Bare(dir string) string {
 	return top
 }
 
-// above returns the first folder, from dir upward, that is what is looked for; "" if there is none.
+// above returns the first folder, from dir upward, for which is returns true; "" if there is none.
 func above(dir string, is func(string) bool) string {
 	for !is(dir) {
 		parent := filepath.Dir(dir)
@@ -66,8 +66,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Repository returns the folder of the repository whose work tree top is: .git, or what a .git file names, as in linked
-// work trees.
+// Repository returns the repository folder of the work tree top: .git, or the folder that a .git file names, as in
+// linked work trees.
 func Repository(top string) (string, error) {
 	git := filepath.Join(top, ".git")
 	info, err := os.Stat(git)
@@ -88,16 +88,16 @@ func Repository(top string) (string, error) {
 	return dir, nil
 }
 
-// WorkTree returns the folder that the names in the index of a repository are relative to.
+// WorkTree returns the folder to which the names in a repository's index are relative.
 func WorkTree(repository string) string {
-	if text, err := readSmall(filepath.Join(repository, "gitdir")); err == nil { // of a linked work tree
+	if text, err := readSmall(filepath.Join(repository, "gitdir")); err == nil { // a linked work tree
 		return filepath.Dir(text)
 	}
 	return filepath.Dir(repository)
 }
 
-// Branch is the branch that is checked out in the folder, or in the repository that it lies in; the commit's first
-// digits when there is none, "" outside repositories.
+// Branch returns the branch that is checked out in the repository around folder. If there is none, it returns the first
+// digits of the commit; outside a repository, "".
 func Branch(folder string) string {
 	top := Top(folder, true)
 	if folder == "" || top == "" {
@@ -119,7 +119,7 @@ func Branch(folder string) string {
 	return head[:min(len(head), 8)]
 }
 
-// readSmall reads the beginning of a regular file, without blanks around it.
+// readSmall reads at most maxSmall bytes of a regular file, and trims blanks around them.
 func readSmall(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -130,7 +130,7 @@ func readSmall(path string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// openRegular opens a regular file.
+// openRegular opens path if it is a regular file.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The index that git itself writes is read, in each version and with each kind of object names.
+// An index that git wrote is read, in each version and with each kind of object names.
 func TestIndex(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestIndex(t *testing.T) {
 					}
 				}
 				run("add", "-A")
-				if version == "3" { // what version 2 cannot say
+				if version == "3" { // needs version 3
 					run("update-index", "--skip-worktree", "b")
 				}
 				run("update-index", "--index-version="+version)
@@ -51,7 +51,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// What is no index, or lists a part of the files, is refused.
+// A file that is not an index, or lists only some of the files, is refused.
 func TestIndexRefuses(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Index(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func TestIndexRefuses(t *testing.T) {
 	}
 }
 
-// A work tree beside its repository is found, and the way back.
+// A work tree apart from its repository is found, and the way back.
 func TestLinkedWorkTree(t *testing.T) {
 	dir := t.TempDir()
 	repository, top := filepath.Join(dir, "main", ".git", "worktrees", "w"), filepath.Join(dir, "w")

@@ -17,8 +17,8 @@ var (
 // maxIndex bounds an index, in bytes.
 const maxIndex = 64 << 20
 
-// Index returns the names that the index at path lists, relative to the work tree. It fails when the index lists only a
-// part of the files: a split or a sparse one.
+// Index returns the names in the index at path, relative to the work tree. It fails if the index lists only some of the
+// files: a split or a sparse one.
 func Index(path string) (names []string, err error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -40,8 +40,8 @@ func Index(path string) (names []string, err error) {
 	return nil, fmt.Errorf("%w: %s", ErrIndex, path)
 }
 
-// indexNames returns the names in a git index of version 2 to 4 whose object names have hash bytes. It is
-// not ok when the index is of another make, or lists only a part of the files.
+// indexNames returns the names in a git index of version 2 to 4 whose object names have hash bytes. ok is false if the
+// index has another format, or lists only some of the files.
 func indexNames(raw []byte, hash int) (names []string, ok bool) {
 	if len(raw) < 12+hash || string(raw[:4]) != "DIRC" {
 		return nil, false
@@ -70,8 +70,8 @@ func indexNames(raw []byte, hash int) (names []string, ok bool) {
 	return names, len(rest) == 0
 }
 
-// indexEntry reads an entry: its name and its size, 0 when it is not one of a file. packed says that the name goes on
-// where it differs from the previous one.
+// indexEntry reads an entry's name. used is its size, 0 if the entry is not a file's. With packed, the name is stored
+// as a difference from the previous one.
 func indexEntry(raw []byte, hash int, packed bool, previous string) (name string, used int) {
 	used = 40 + hash + 2
 	if len(raw) < used {
@@ -106,7 +106,7 @@ func indexEntry(raw []byte, hash int, packed bool, previous string) (name string
 	return name, used
 }
 
-// indexNumber reads a number as version 4 of the index writes it; n is its length, 0 when there is none.
+// indexNumber reads a number as index version 4 encodes it; n is its length, 0 if it is malformed.
 func indexNumber(raw []byte) (value, n int) {
 	for i, c := range raw {
 		if i == 4 {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// maxPacked bounds the file of packed references, in bytes.
+// maxPacked bounds the packed-refs file, in bytes.
 const maxPacked = 8 << 20
 
-// HasRef reports whether git takes a name for a branch, a tag or another reference of the repository, whose folder this
-// is. What cannot be read has none.
+// HasRef reports whether git takes name for a branch, a tag or another reference of the repository in this folder. It
+// returns false if the references cannot be read.
 func HasRef(repository, name string) bool {
 	if name == "" || strings.HasPrefix(name, "/") || strings.Contains(name, "..") {
 		return false
@@ -23,7 +23,7 @@ func HasRef(repository, name string) bool {
 		candidates = append(candidates, name)
 	}
 	folders := []string{repository}
-	if text, err := readSmall(filepath.Join(repository, "commondir")); err == nil { // of a linked work tree
+	if text, err := readSmall(filepath.Join(repository, "commondir")); err == nil { // a linked work tree
 		if !filepath.IsAbs(text) {
 			text = filepath.Join(repository, text)
 		}

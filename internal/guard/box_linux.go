@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxyAddress is where a program in a network of its own finds the proxy.
+// proxyAddress is where a program in a private network finds the proxy.
 const proxyAddress = "127.0.0.1:3128"
 
-// Places of the new root while it is built.
+// Places in the new root while it is built.
 const (
 	oldRoot = "/old"
 	newRoot = "/new"
 )
 
-// enter gives this process a root with nothing in it but what the box has. It has to be in a mount and a process
-// namespace of its own, with the covers of the wall in place.
+// enter gives this process a root that holds nothing but the box. The process MUST be in a private mount and process
+// namespace, with the wall's covers in place.
 func (b *Box) enter() error {
 	if err := unix.Mount("none", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("make a root: %w", err)
@@ -48,7 +48,8 @@ func (b *Box) enter() error {
 	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("leave the old root: %w", err)
 	}
-	// The root that both hung from is left in the same way. It has no place in the new one: it lies upon it for a moment.
+	// Leave the root that both hung from in the same way. The new root has no folder for it, so stack it on top for a
+	// moment.
 	upon, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -69,9 +70,9 @@ func (b *Box) enter() error {
 	return unix.Chdir("/")
 }
 
-// furnish puts into the new root what the box has, and what programs expect.
+// furnish fills the new root with the contents of the box and with what programs expect.
 func (b *Box) furnish() error {
-	if home := os.Getenv("HOME"); filepath.IsAbs(home) && filepath.Clean(home) != "/" { // an empty one, unless the box has more
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) && filepath.Clean(home) != "/" { // an empty home, unless the box has more
 		if err := os.MkdirAll(newRoot+filepath.Clean(home), 0o755); err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ type boxed struct {
 	write bool
 }
 
-// paths are those of the box, a folder before what is in it; what is in both lists can be changed.
+// paths returns the box's paths, each folder before its contents. A path in both lists can be changed.
 func (b *Box) paths() (list []boxed) {
 	for _, path := range b.Write {
 		list = append(list, boxed{filepath.Clean(path), true})
@@ -120,7 +121,7 @@ func (b *Box) paths() (list []boxed) {
 	return slices.Compact(list)
 }
 
-// devices makes the few that do no harm.
+// devices makes the few devices that do no harm.
 func devices() error {
 	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
 		f, err := os.Create(newRoot + "/dev/" + name)
@@ -143,14 +144,14 @@ func devices() error {
 	return nil
 }
 
-// bring makes a path of the old root one of the new root too. A link on the way is made again: it has to lead to the
-// same.
+// bring makes a path of the old root available in the new root. It recreates each link on the way, so that the path
+// leads to the same file.
 func bring(path string, write bool) error {
 	for hops := 0; ; hops++ {
 		link, to, err := firstLink(path)
 		switch {
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTDIR):
-			return nil // what is not there, or not for this user
+			return nil // missing, or not open to this user
 		case err != nil:
 			return err
 		case link == "":
@@ -158,7 +159,7 @@ func bring(path string, write bool) error {
 		case hops > 40:
 			return unix.ELOOP
 		}
-		if _, err := os.Lstat(newRoot + link); err != nil { // else it came with the folder around it
+		if _, err := os.Lstat(newRoot + link); err != nil { // else it came with its folder
 			if err := os.MkdirAll(newRoot+filepath.Dir(link), 0o755); err != nil {
 				return err
 			}
@@ -173,7 +174,7 @@ func bring(path string, write bool) error {
 	}
 }
 
-// firstLink returns the first part of a path of the old root that is a symbolic link, and where it leads.
+// firstLink returns the first symbolic link on a path of the old root, and its target; "" if there is none.
 func firstLink(path string) (link, to string, err error) {
 	for at, rest := "", strings.TrimPrefix(path, "/"); rest != ""; {
 		var name string
@@ -191,13 +192,13 @@ func firstLink(path string) (link, to string, err error) {
 	return "", "", nil
 }
 
-// bind mounts a path of the old root, without links in it, at the same place of the new root.
+// bind mounts a path of the old root, which holds no links, at the same place in the new root.
 func bind(path string, write bool) error {
 	info, err := os.Lstat(oldRoot + path)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(newRoot + path); err != nil { // else it came with the folder around it
+	if _, err := os.Lstat(newRoot + path); err != nil { // else it came with its folder
 		if err := os.MkdirAll(newRoot+filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
@@ -220,7 +221,8 @@ func bind(path string, write bool) error {
 	return unix.MountSetattr(unix.AT_FDCWD, newRoot+path, unix.AT_RECURSIVE, &attr)
 }
 
-// ownNetwork opens the only place that a network of its own has, and hands it to callgate.
+// ownNetwork brings up loopback, the private network's only interface. If to is not negative, it also listens for the
+// proxy there and sends the listener to callgate through to.
 func ownNetwork(to int) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -251,7 +253,7 @@ func ownNetwork(to int) error {
 	return unix.Sendmsg(to, []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0)
 }
 
-// receive takes the listener that ownNetwork has sent.
+// receive takes the listener that ownNetwork sent.
 func receive(from int) (net.Listener, error) {
 	var b [1]byte
 	oob := make([]byte, unix.CmsgSpace(4))
@@ -272,8 +274,8 @@ func receive(from int) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// limit bounds the program, which has stopped before its first instruction for that, and lets it run. It has to be
-// called on the thread that started it. apart says why the program is not in its group of processes.
+// limit sets the program's limits and lets it run. The program has stopped before its first instruction for this. limit
+// MUST be called on the thread that started the program. apart says why the program is not in its cgroup; "" if it is.
 func (o *order) limit(program int) (apart string, err error) {
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(program, &status, unix.WALL, nil); err != nil || !status.Stopped() {

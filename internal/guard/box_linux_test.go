@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// inBox runs a shell text in a box, and returns what it wrote.
+// inBox runs a shell script in a box, and returns its output.
 func inBox(t *testing.T, kind Kind, box *Box, text string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -24,7 +24,7 @@ func inBox(t *testing.T, kind Kind, box *Box, text string) string {
 		skipWithoutWall(t, err)
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // what it wrote says enough
+	_ = cmd.Wait() // its output says enough
 	k.Release()
 	return out.String()
 }
@@ -49,7 +49,7 @@ func TestBoxLimits(t *testing.T) {
 	}
 }
 
-// TestBoxProcesses: only with namespaces are the processes of one program counted apart, and root's are not.
+// TestBoxProcesses checks that one program's processes are counted apart only with namespaces, and root's never.
 func TestBoxProcesses(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root has no limit: TestOrdinaryUser runs this")
@@ -61,7 +61,7 @@ func TestBoxProcesses(t *testing.T) {
 	}
 }
 
-// TestBoxFiles: what can be read cannot be changed, links lead to the same, and the home is empty.
+// TestBoxFiles checks that readable files cannot be changed, links lead to the same files, and the home is empty.
 func TestBoxFiles(t *testing.T) {
 	for _, kind := range walls {
 		dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestBrowser runs a whole browser behind each wall: no program of a server asks more of a system.
+// TestBrowser runs a whole browser behind each wall: no server asks more of a system.
 func TestBrowser(t *testing.T) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestBrowser(t *testing.T) {
 			w := Wall{Mode: Require, Hidden: []string{hidden}, kinds: []Kind{kind}}
 			if boxed {
 				if kind == Landlock {
-					continue // Chromium listens on a socket of its own, which the sandbox with Landlock has none of
+					continue // Chromium needs a listening socket, which the box with Landlock refuses
 				}
 				w.Box = &Box{Read: append([]string{"/sys", "/opt", filepath.Dir(path)}, system...), Write: []string{profile}}
 			}
@@ -44,7 +44,7 @@ func TestBrowser(t *testing.T) {
 			}
 			<-k.Ended()
 			k.EndAll()
-			_ = cmd.Wait() // what it shows says enough
+			_ = cmd.Wait() // its output says enough
 			k.Release()
 			cancel()
 			if !strings.Contains(out.String(), ">42<") {

@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is a group of cgroup v2 that bounds all processes of a program together. nil is none.
+// cgroup is a cgroup v2 group that bounds all processes of a program together. nil means no group.
 type cgroup struct {
 	dir   string
-	procs *os.File // a process whose id is written there becomes a member
+	procs *os.File // a process joins when its id is written here
 }
 
-// cgroups is where such groups can be made.
+// cgroups is where groups can be made.
 type cgroups struct {
 	mount string // of the file system
-	own   string // callgate's group below it
+	own   string // callgate's group below mount
 }
 
-// groups counts those of this process, for their names.
+// groups counts the groups that this process has made, for their names.
 var groups atomic.Uint64
 
-// delegated finds out where this process is. The error says why it can make no group.
+// delegated finds the cgroup of this process. The error says why it can make no group.
 func delegated() (*cgroups, error) {
 	const mount = "/sys/fs/cgroup"
 	var fs unix.Statfs_t
@@ -46,8 +46,9 @@ func delegated() (*cgroups, error) {
 	return &cgroups{mount, own}, nil
 }
 
-// group makes a group with the limits that a group can hold. It is made in callgate's group or the nearest above that
-// hands on the controllers and that this user may change. What callgate left behind when it was killed is removed.
+// group makes a group with the limits that a group can hold. It goes into callgate's group, or into the nearest group
+// above that delegates the controllers and that this user may change. Groups left behind by killed callgates are
+// removed.
 func (c *cgroups) group(l *Limits) (*cgroup, error) {
 	values := map[string]string{}
 	var controllers []string
@@ -76,12 +77,12 @@ func (c *cgroups) group(l *Limits) (*cgroup, error) {
 	}
 }
 
-// makeGroup makes a group in dir. memory.swap.max is not there where the kernel counts no swap.
+// makeGroup makes a group in dir. memory.swap.max is missing if the kernel does not count swap.
 func makeGroup(dir string, values map[string]string) (*cgroup, error) {
-	left, _ := filepath.Glob(filepath.Join(dir, "callgate-*-*")) // the pattern is a good one
+	left, _ := filepath.Glob(filepath.Join(dir, "callgate-*-*")) // the pattern is valid
 	for _, old := range left {
 		if pid, err := strconv.Atoi(strings.Split(filepath.Base(old), "-")[1]); err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-			_ = os.Remove(old) // it stays while something is in it
+			_ = os.Remove(old) // it stays while it has members
 		}
 	}
 	g := &cgroup{dir: filepath.Join(dir, fmt.Sprintf("callgate-%d-%d", os.Getpid(), groups.Add(1)))}
@@ -102,13 +103,13 @@ func makeGroup(dir string, values map[string]string) (*cgroup, error) {
 	return g, nil
 }
 
-// remove ends the group, which nothing may be in any more.
+// remove removes the group, which MUST be empty. It does nothing for nil.
 func (g *cgroup) remove() {
 	if g == nil {
 		return
 	}
 	if g.procs != nil {
-		g.procs.Close() // nothing is to be written any more
+		g.procs.Close() // nothing more will be written
 	}
 	_ = os.Remove(g.dir) // a later start tries again
 }

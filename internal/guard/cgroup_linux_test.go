@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limited starts a shell text in a box with limits, and returns its output and what was put up.
+// limited starts a shell script in a box with limits, and returns its output, the state and the keeper.
 func limited(t *testing.T, kind Kind, c *cgroups, l Limits, text string) (string, State, *Keeper) {
 	t.Helper()
 	var out bytes.Buffer
@@ -24,12 +24,12 @@ func limited(t *testing.T, kind Kind, c *cgroups, l Limits, text string) (string
 		skipWithoutWall(t, err)
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // what it wrote says enough
+	_ = cmd.Wait() // its output says enough
 	return out.String(), s, k
 }
 
-// TestGroup: where a group is handed on, it holds memory and processes, and rlimits the rest. A folder plays the file
-// system of cgroups.
+// TestGroup checks that a delegated group holds memory and processes, and rlimits the rest. A folder stands in for the
+// cgroup file system.
 func TestGroup(t *testing.T) {
 	for _, kind := range walls {
 		mount := t.TempDir()
@@ -60,7 +60,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestNoGroup: where none is handed on, rlimits hold what they can, and it is said why.
+// TestNoGroup checks that without a delegated group rlimits hold what they can, and that the state says why.
 func TestNoGroup(t *testing.T) {
 	for _, kind := range walls {
 		out, s, k := limited(t, kind, &cgroups{t.TempDir(), ""}, Limits{Memory: 256 << 20}, "ulimit -d")
@@ -71,8 +71,8 @@ func TestNoGroup(t *testing.T) {
 	}
 }
 
-// TestMember: the program is in its group of the kernel's, which ends with it. Memory and processes are not counted by
-// that one: it needs no controllers.
+// TestMember checks that the program is in its kernel cgroup, which ends with it. This group counts neither memory nor
+// processes, so it needs no controllers.
 func TestMember(t *testing.T) {
 	for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
 		var fs unix.Statfs_t
@@ -93,7 +93,7 @@ func TestMember(t *testing.T) {
 				skipWithoutWall(t, err)
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // what it wrote says enough
+			_ = cmd.Wait() // its output says enough
 			k.Release()
 			if !strings.Contains(out.String(), filepath.Base(g.dir)) {
 				t.Errorf("%s: it is in %q, not in %s", kind, out.String(), g.dir)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in the kernel's seccomp_data. Both architectures that matter store the low half of an argument first.
+// Offsets in the kernel's seccomp_data. All supported architectures store the low half of an argument first.
 const (
 	atNumber = 0
 	atArch   = 4
@@ -18,7 +18,7 @@ const (
 	atFourth = 16 + 24
 )
 
-// ioctls is the number of ioctl by architecture, those that a 64-bit kernel also runs included.
+// ioctls lists the number of ioctl for each architecture, including those that a 64-bit kernel also runs.
 var ioctls = []struct{ arch, number uint32 }{
 	{unix.AUDIT_ARCH_X86_64, 16},
 	{unix.AUDIT_ARCH_X86_64, 0x40000000 + 514}, // x32
@@ -46,7 +46,7 @@ const refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 // noTyping refuses the ioctls that put text into a terminal as if a person had typed it.
 func noTyping() error {
 	var program []unix.SockFilter
-	for _, c := range ioctls { // eight instructions each; what does not fit goes on with the next
+	for _, c := range ioctls { // eight instructions each; what does not match goes on with the next
 		program = append(program,
 			load(atArch), equal(c.arch, 0, 6),
 			load(atNumber), equal(c.number, 0, 4),
@@ -57,7 +57,7 @@ func noTyping() error {
 	return filter(append(program, end(unix.SECCOMP_RET_ALLOW)))
 }
 
-// nativeArch is what the kernel calls the architecture that this program is built for.
+// nativeArch returns the kernel's number for the architecture that this program is built for.
 func nativeArch() (uint32, error) {
 	if arch := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64}[runtime.GOARCH]; arch != 0 {
 		return arch, nil
@@ -65,8 +65,8 @@ func nativeArch() (uint32, error) {
 	return 0, fmt.Errorf("no system call filter is known for %s", runtime.GOARCH)
 }
 
-// fewSockets refuses what Landlock has no rules for: sockets that are neither of TCP nor to ask the kernel about its
-// network, listening ones, and ways around system calls. tcp says that TCP may be used at all.
+// fewSockets refuses what Landlock has no rules for: listening sockets, ways around system calls, and all sockets but
+// those that query the kernel about its network. tcp allows TCP sockets too.
 func fewSockets(tcp bool) error {
 	native, err := nativeArch()
 	if err != nil {
@@ -79,12 +79,12 @@ func fewSockets(tcp bool) error {
 	for _, number := range []uint32{unix.SYS_LISTEN, unix.SYS_IO_URING_SETUP} {
 		program = append(program, load(atNumber), equal(number, 0, 1), end(refuse))
 	}
-	for _, c := range []struct{ number, flags uint32 }{{unix.SYS_SENDTO, atFourth}, {unix.SYS_SENDMSG, atThird}, {unix.SYS_SENDMMSG, atFourth}} { // they can connect, too
+	for _, c := range []struct{ number, flags uint32 }{{unix.SYS_SENDTO, atFourth}, {unix.SYS_SENDMSG, atThird}, {unix.SYS_SENDMMSG, atFourth}} { // they can connect too
 		program = append(program, load(atNumber), equal(c.number, 0, 3),
 			load(c.flags), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MSG_FASTOPEN, Jt: 0, Jf: 1}, end(refuse))
 	}
 	program = append(program, load(atNumber), equal(unix.SYS_SOCKET, 1, 0), end(unix.SECCOMP_RET_ALLOW), load(atFirst))
-	if tcp { // ten instructions; other families go on behind them
+	if tcp { // ten instructions; other families skip them
 		program = append(program, equal(unix.AF_INET, 1, 0), equal(unix.AF_INET6, 0, 8),
 			load(atSecond), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}, equal(unix.SOCK_STREAM, 0, 3),
 			load(atThird), equal(0, 2, 0), equal(unix.IPPROTO_TCP, 1, 0),
@@ -94,7 +94,7 @@ func fewSockets(tcp bool) error {
 	return filter(program)
 }
 
-// filter makes a program of the kernel's judge every system call from here on.
+// filter makes the kernel judge every later system call with a BPF program.
 func filter(program []unix.SockFilter) error {
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&p)), 0, 0); err != nil {

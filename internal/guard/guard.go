@@ -1,26 +1,26 @@
-// Package guard starts programs behind a wall that the kernel keeps.
+// Package guard starts programs behind a wall that the kernel enforces.
 //
-// Behind it they cannot reach callgate's files, memory and processes, nor the sockets through which a program leaves
-// its user's session. Everything else works as before.
+// Behind it, programs cannot reach callgate's files, memory and processes, nor the sockets through which a program can
+// act outside its user's session. Everything else works as before.
 //
-// On Linux a keeper builds the wall: this binary, started again under another name. It starts the program, stays the
-// parent of the program and of everything it leaves behind, and ends all of it when callgate says so or dies. That
-// happens in this package's init, before anything heavier is loaded: a program that imports guard MUST NOT depend on
-// being started with the name "callgate-guard".
+// On Linux, a keeper builds the wall: this binary, started again under another name. It starts the program and becomes
+// the parent of everything that the program leaves behind. It ends all of it when callgate says so or dies. The keeper
+// runs in this package's init, before anything heavier is loaded. A program that imports guard MUST NOT depend on being
+// started with the name "callgate-guard".
 package guard
 
 import "fmt"
 
-// Mode says how much a wall is wanted.
+// Mode says whether a wall is wanted or required.
 type Mode string
 
 const (
 	On      Mode = "on"      // as good as the system allows
-	Require Mode = "require" // a program that cannot be walled in is not started
+	Require Mode = "require" // do not start a program without a wall
 	Off     Mode = "off"
 )
 
-// ParseMode reads a mode; "" is On.
+// ParseMode parses a mode; "" means On.
 func ParseMode(s string) (Mode, error) {
 	switch m := Mode(s); m {
 	case "":
@@ -31,24 +31,24 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("guard is %q: use on, require or off", s)
 }
 
-// Kind is what keeps a wall.
+// Kind names the mechanism that enforces a wall.
 type Kind string
 
 const (
 	None       Kind = "none"
-	Namespaces Kind = "namespaces" // a user and a mount namespace of Linux
-	Landlock   Kind = "landlock"   // of Linux, where there are no namespaces
-	Seatbelt   Kind = "seatbelt"   // of macOS
+	Namespaces Kind = "namespaces" // a user and a mount namespace (Linux)
+	Landlock   Kind = "landlock"   // where there are no namespaces (Linux)
+	Seatbelt   Kind = "seatbelt"   // macOS
 )
 
-// State is the wall that a program runs behind, as the process that put it up has confirmed.
+// State describes the wall that a program runs behind, as confirmed by the process that put it up.
 type State struct {
 	Kind  Kind
-	Why   string // of None
+	Why   string // why there is no wall, if Kind is None
 	Boxed bool   // the program has a box
 
-	Limits string // what keeps the limits of the box: "cgroup", or "rlimits" and why; "" without limits
-	Unseen string // why nobody hears what the box refuses, "" where that is heard
+	Limits string // what enforces the box's limits: "cgroup", or "rlimits" and why; "" without limits
+	Unseen string // why the box's refusals are not reported; "" if they are
 }
 
 func (s State) String() string {
@@ -68,25 +68,25 @@ func (s State) String() string {
 	return text
 }
 
-// Wall is what programs are kept away from. The zero value keeps them away from nothing, and starts them unchanged.
+// Wall keeps programs away from what it lists. The zero value restricts nothing and starts programs unchanged.
 type Wall struct {
 	Mode Mode // "" is Off
 
-	// Hidden are files and folders, absolute, that are not there for programs. A folder has to exist when a program
-	// starts; what does not exist is left out.
+	// Hidden lists files and folders by absolute path that do not exist for programs. Those that are missing when a
+	// program starts are left out.
 	Hidden []string
-	// Fixed are files and folders that programs may read, but not change, replace or remove. Landlock keeps folders and
-	// not files: it would have to close the folder that a file is in.
+	// Fixed lists files and folders that programs may read, but not change, replace or remove. Landlock protects only
+	// the folders: for a file it would have to close the folder that holds it.
 	Fixed []string
-	// Sockets are what programs cannot connect to, and folders of such. Landlock knows no rule for them.
+	// Sockets lists sockets, and folders of sockets, that programs cannot connect to. Landlock has no rule for them.
 	Sockets []string
-	// Apart are folders of which programs have an empty one of their own, made when missing: tmux keeps its sockets in
-	// one. Landlock knows no rule for them either.
+	// Apart lists folders that programs see as empty private ones. Missing ones are made: tmux keeps its sockets in
+	// such a folder. Landlock has no rule for them either.
 	Apart []string
-	// Box is all that programs can reach; nil is everything but the above.
+	// Box lists everything that programs can reach; nil means everything but the above.
 	Box *Box
 
-	// kinds are those that may be used; nil is all. For tests, as is where groups of processes are made.
+	// For tests: kinds lists the kinds of wall that may be used (nil means all), and cgroups says where to make groups.
 	kinds   []Kind
 	cgroups *cgroups
 	group   *cgroup

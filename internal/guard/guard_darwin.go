@@ -2,7 +2,7 @@ package guard
 
 import "os/exec"
 
-// sandboxExec puts up a Seatbelt profile and becomes the program.
+// sandboxExec applies a Seatbelt profile and then runs the program.
 const sandboxExec = "/usr/bin/sandbox-exec"
 
 func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {

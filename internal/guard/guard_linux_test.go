@@ -16,7 +16,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// place is a data directory with a credential beside a workspace, and a wall around the first.
+// place is a data directory with a credential, a workspace beside it, and a wall around the directory.
 type place struct {
 	home, data, config, workspace string
 	wall                          Wall
@@ -40,7 +40,7 @@ func newPlace(t *testing.T, kinds ...Kind) *place {
 	return p
 }
 
-// run runs a program behind the wall. Where this machine keeps no such wall the test is skipped.
+// run runs a program behind the wall. It skips the test if this machine has no such wall.
 func (p *place) run(t *testing.T, args ...string) (output string, s State, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
@@ -67,7 +67,7 @@ func (p *place) run(t *testing.T, args ...string) (output string, s State, err e
 
 var walls = []Kind{Namespaces, Landlock}
 
-// TestHomeAsWorkspace begins in the folder above what is hidden: the covers hold for relative paths too.
+// TestHomeAsWorkspace starts in the folder above the hidden one: the covers hold for relative paths too.
 func TestHomeAsWorkspace(t *testing.T) {
 	for _, kind := range walls {
 		p := newPlace(t, kind)
@@ -79,7 +79,7 @@ func TestHomeAsWorkspace(t *testing.T) {
 	}
 }
 
-// TestTyping: nothing can be typed into a terminal.
+// TestTyping checks that nothing can be typed into a terminal.
 func TestTyping(t *testing.T) {
 	for _, kind := range walls {
 		t.Run(string(kind), func(t *testing.T) {
@@ -102,7 +102,7 @@ except OSError as e:
 	}
 }
 
-// TestOrdinary: what a well-behaved program does is not changed.
+// TestOrdinary checks that a well-behaved program works as before.
 func TestOrdinary(t *testing.T) {
 	for _, kind := range walls {
 		t.Run(string(kind), func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestOrdinary(t *testing.T) {
 	}
 }
 
-// TestProgramMissing: an error of the program is its own, not the wall's.
+// TestProgramMissing checks that a program's error is not taken for the wall's.
 func TestProgramMissing(t *testing.T) {
 	for _, kind := range walls {
 		p := newPlace(t, kind)
@@ -136,7 +136,7 @@ func TestProgramMissing(t *testing.T) {
 	}
 }
 
-// TestNoWall: without one the program starts as it is, or not at all, as the mode wants it, and the state says so.
+// TestNoWall checks that without a wall the mode decides whether the program starts, and that the state says so.
 func TestNoWall(t *testing.T) {
 	p := newPlace(t)
 	p.wall.kinds = []Kind{}
@@ -154,7 +154,7 @@ func TestNoWall(t *testing.T) {
 	}
 }
 
-// TestOrdinaryUser does the same as somebody who is not root.
+// TestOrdinaryUser runs the same tests as a user other than root.
 func TestOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is one already")

@@ -11,7 +11,7 @@ import (
 
 var createRestrictedToken = windows.NewLazySystemDLL("advapi32.dll").NewProc("CreateRestrictedToken")
 
-// start starts cmd with a restricted token. That hides no files, so it is not enough where the guard is required.
+// start starts cmd with a restricted token. A token hides no files, so it does not satisfy Require.
 func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
 	if w.Mode == Require {
 		return State{Kind: None, Why: "a restricted token hides no files from programs of the same user"}, nil
@@ -30,7 +30,7 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 	return State{Kind: Token}, start(cmd)
 }
 
-// token makes one of callgate's own that has what r leaves. The caller closes it.
+// token returns a copy of callgate's own token without what r takes away. The caller closes it.
 func (r restriction) token() (windows.Token, error) {
 	var own windows.Token
 	err := windows.OpenProcessToken(windows.CurrentProcess(), windows.TOKEN_DUPLICATE|windows.TOKEN_ASSIGN_PRIMARY|windows.TOKEN_QUERY|windows.TOKEN_ADJUST_DEFAULT, &own)

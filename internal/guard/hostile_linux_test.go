@@ -20,27 +20,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// world is what a hostile program knows of where it runs: everything. It is told so that no attempt fails for want of
-// knowledge.
+// world tells a hostile program everything about where it runs, so that no attempt fails for want of knowledge.
 type world struct {
 	Attempt string
 
-	Home, Data, Config, ConfigDir, Program string // of callgate and its user
-	Workspace, Other                       string // a folder of the server's, and one that is none of it
-	Secret                                 string // what the files of others hold
-	Shared                                 string // a file of somebody else in the shared temporary folder
+	Home, Data, Config, ConfigDir, Program string // callgate's and its user's
+	Workspace, Other                       string // a folder of the server's, and one outside it
+	Secret                                 string // the contents of other people's files
+	Shared                                 string // somebody else's file in the shared temporary folder
 
-	Callgate, Sibling, Stranger int // processes: the gate, another server, a program of the user
+	Callgate, Sibling, Stranger int // processes: the gate, another server, another program of the user
 	Inherited                   int // a descriptor of the data directory that callgate was started with
 
 	Hub, Docker, Bus, Agent, Tmux, Abstract string // sockets
-	Terminal                                string // of the person, one that nobody has open
+	Terminal                                string // the person's; nobody has it open
 	REST, TCP4, TCP6, UDP                   string // addresses
-	Network                                 string // namespace of the machine
+	Network                                 string // the machine's namespace
 	PidFile                                 string
 }
 
-// hostile is the program: it makes one attempt, and says OUT and what it got when that succeeded.
+// hostile is the program: it makes one attempt, and prints OUT and what it got if that succeeded.
 func hostile(about string) {
 	var w world
 	if err := json.Unmarshal([]byte(about), &w); err != nil {
@@ -61,7 +60,7 @@ func hostile(about string) {
 	fmt.Println("cannot begin: no such attempt")
 }
 
-// Who claims to hold an attempt.
+// What claims to stop an attempt.
 const (
 	byNamespaces = 1 << iota // the guard
 	byLandlock
@@ -77,16 +76,16 @@ const (
 // attempt is one way out.
 type attempt struct {
 	name  string
-	about string // callgate, session or server: whom it is about
+	about string // what it attacks: callgate, session or server
 	held  int
 	try   func(w *world) (got string, err error)
 
-	scoped bool // only newer kernels keep it
+	scoped bool // only newer kernels stop it
 }
 
 var errNothing = errors.New("nothing there")
 
-// holds returns the text when it has the secret in it.
+// holds returns the secret if b contains it.
 func (w *world) holds(b []byte, err error) (string, error) {
 	if err == nil && !bytes.Contains(b, []byte(w.Secret)) {
 		err = errNothing
@@ -119,17 +118,17 @@ func dialling(network string, address func(w *world) string) func(*world) (strin
 			return "", err
 		}
 		defer c.Close()
-		_, _ = c.Write([]byte("hostile")) // who answers may not wait for it
+		_, _ = c.Write([]byte("hostile")) // the other side may not wait for it
 		_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 		_, err = c.Read(make([]byte, 8))
 		return "an answer from " + address(w), err
 	}
 }
 
-// proc is a file of a process.
+// proc returns the path of a process's file.
 func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
 
-// environment looks for a process' variables, of which one has the secret.
+// environment looks for the secret among a process's variables.
 func environment(pid func(w *world) int) func(*world) (string, error) {
 	return func(w *world) (string, error) { return w.holds(os.ReadFile(proc(pid(w), "environ"))) }
 }
@@ -156,7 +155,7 @@ func memory(pid func(w *world) int) func(*world) (string, error) {
 	}
 }
 
-// readv asks the kernel for memory of a process, with an address of this one: the error says whether it may at all.
+// readv asks the kernel for a process's memory at an address of this one: the error says whether it may read at all.
 func readv(pid func(w *world) int) func(*world) (string, error) {
 	return func(w *world) (string, error) {
 		var b [8]byte
@@ -183,7 +182,7 @@ func signalling(pid func(w *world) int) func(*world) (string, error) {
 	return func(w *world) (string, error) { return "a signal", unix.Kill(pid(w), unix.SIGWINCH) }
 }
 
-// shell runs a program of the system; it gets out when it says so.
+// shell runs a shell script, which succeeds if it prints OUT.
 func shell(text string) func(*world) (string, error) {
 	return func(w *world) (string, error) {
 		cmd := exec.Command("sh", "-c", text)
@@ -199,7 +198,7 @@ func shell(text string) func(*world) (string, error) {
 func theGate(w *world) int    { return w.Callgate }
 func theSibling(w *world) int { return w.Sibling }
 
-// attempts are the ways out, the same in every mode.
+// attempts lists the ways out, the same in every mode.
 var attempts = []attempt{
 	{name: "read the credential", about: "callgate", held: byGuard, try: reading((*world).credential)},
 	{name: "read it through a link", about: "callgate", held: byGuard, try: func(w *world) (string, error) {
@@ -329,7 +328,7 @@ var attempts = []attempt{
 	{name: "trace callgate", about: "callgate", held: byGuard, try: tracing(theGate)},
 	{name: "callgate's descriptors", about: "callgate", held: byGuard, try: func(w *world) (string, error) {
 		entries, err := os.ReadDir(proc(w.Callgate, "fd"))
-		for _, e := range entries { // their numbers alone are of no use
+		for _, e := range entries { // descriptor numbers alone are useless
 			to, err := os.Readlink(proc(w.Callgate, "fd/"+e.Name()))
 			if err == nil {
 				return to, nil
@@ -396,7 +395,7 @@ var attempts = []attempt{
 	{name: "read what others keep in /tmp", about: "server", held: bySandbox, try: reading(func(w *world) string { return w.Shared })},
 	{name: "write an autostart file", about: "server", held: bySandbox, try: func(w *world) (string, error) {
 		path := filepath.Join(w.Home, ".bashrc")
-		if _, err := w.holds(os.ReadFile(path)); err != nil { // a home of its own has none
+		if _, err := w.holds(os.ReadFile(path)); err != nil { // a private home has none
 			return "", err
 		}
 		return path, os.WriteFile(path, nil, 0o600)
@@ -444,7 +443,7 @@ var attempts = []attempt{
 			return "", errno
 		}
 		unix.Close(int(fd))
-		return w.sameNetwork() // it can connect without a system call that a filter sees
+		return w.sameNetwork() // io_uring can connect without a system call that a filter sees
 	}},
 	{name: "the network by UDP", about: "server", held: bySandbox, try: dialling("udp4", func(w *world) string { return w.UDP })},
 	{name: "a name by DNS", about: "server", held: bySandbox, try: func(w *world) (string, error) {
@@ -476,7 +475,7 @@ var attempts = []attempt{
 	}},
 }
 
-// sameNetwork is the machine's network, unless the program has one of its own.
+// sameNetwork returns the machine's network, or fails if the program has a private one.
 func (w *world) sameNetwork() (string, error) {
 	network, err := os.Readlink("/proc/self/ns/net")
 	if err == nil && network != w.Network {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the keeper reports, a line each.
+// The keeper's reports, one per line.
 const (
 	reportWall    = 'w' // the wall could not be put up, and why
 	reportProgram = 'p' // the program could not be started: the number of the error
@@ -26,26 +26,26 @@ const (
 	reportLeft    = 'l' // processes that the keeper could not end
 )
 
-// start is what a keeper says of a program that it has started.
+// start is the keeper's report of a program that it has started.
 type start struct {
 	PID    int
-	Unseen string // why nobody hears which files its box refuses; "" when that is heard, or there is no box
-	Apart  string // why the program could not be put into its group of processes; "" when it could, or there is none
+	Unseen string // why nobody hears which files its box refuses; "" if that is heard, or there is no box
+	Apart  string // why the program is not in its cgroup; "" if it is, or there is no cgroup
 }
 
-// heard is what callgate answers to reportRefused.
+// heard is callgate's answer to reportRefused.
 const heard = 'h'
 
-// init is the keeper. Any step that fails ends it, so a program never runs behind half a wall.
+// init runs the keeper. Any step that fails ends it, so a program never runs behind half a wall.
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == keeperName {
-		syscall.Exit(keep()) // it has nothing to write any more, so it waits for nothing
+		syscall.Exit(keep()) // it has nothing left to write
 	}
 }
 
-// keep starts the program and stays until nothing that the program started is left. It returns the program's exit code.
-// The first line that it reads is its order. Anything but heard after that, or the end of the pipe, tells it to end
-// everything: callgate holds the other end, so the pipe also ends when callgate dies.
+// keep starts the program, stays until everything that the program started has ended, and returns the program's exit
+// code. The first line that it reads is its order. After that, anything but heard, or the end of the pipe, tells it to
+// end everything. callgate holds the other end, so the pipe also ends when callgate dies.
 func keep() int {
 	closeInherited()
 	in, out := bufio.NewReader(os.NewFile(3, "orders")), os.NewFile(4, "reports")
@@ -57,7 +57,7 @@ func keep() int {
 	if err == nil {
 		err = o.confine()
 	}
-	if err == nil { // whoever loses its parent below becomes a child of the keeper
+	if err == nil { // orphans below become children of the keeper
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err == nil {
@@ -67,12 +67,12 @@ func keep() int {
 		fmt.Fprintf(out, "%c%v\n", reportWall, err)
 		return 126
 	}
-	// The group that callgate asks to end has the keeper in it. The program does not inherit a handler.
+	// The keeper is in the process group that callgate asks to end. The program does not inherit a handler.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
 
 	running, answers := make(chan struct{}), make(chan struct{})
 	report := func(a Access) {
-		<-running // its first words are that the program has started
+		<-running // the first report is that the program has started
 		if text, err := json.Marshal(a); err == nil {
 			fmt.Fprintf(out, "%c%s\n", reportRefused, text)
 			<-answers
@@ -109,8 +109,8 @@ func keep() int {
 	return reap(about.PID, out)
 }
 
-// closeInherited keeps from the program what callgate was started with beside its streams: a host may have left
-// anything open.
+// closeInherited keeps from the program every descriptor beyond its streams that callgate was started with: a host may
+// have left anything open.
 func closeInherited() {
 	if unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
@@ -127,13 +127,13 @@ func closeInherited() {
 	}
 }
 
-// startError says that the program itself could not be started.
+// startError is a failure to start the program itself.
 type startError struct{ error }
 
 func (e *startError) Unwrap() error { return e.error }
 
-// start starts the program from a thread of its own, which never ends: the kernel kills the program when the thread
-// that forked it does.
+// start starts the program from a dedicated thread that never ends: the kernel kills the program when the thread that
+// forked it ends.
 func (o *order) start(report func(Access)) (about start, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -162,7 +162,7 @@ func (o *order) start(report func(Access)) (about start, err error) {
 	return about, err
 }
 
-// letGo closes the program's streams in the keeper: their readers have to see the end when the program closes them.
+// letGo closes the program's streams in the keeper: their readers must see the end when the program closes them.
 func letGo() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
@@ -174,7 +174,7 @@ func letGo() {
 	}
 }
 
-// reap waits for every child until there is none, and reports the end of the program.
+// reap waits for every child until none is left, and reports the end of the program. It returns the exit code.
 func reap(program int, out *os.File) (code int) {
 	for {
 		var status unix.WaitStatus
@@ -192,15 +192,15 @@ func reap(program int, out *os.File) (code int) {
 	}
 }
 
-// Bounds of ending what is left.
+// Limits for ending what is left.
 const (
-	endingLimit = 5 * time.Second // a process in the kernel's hands cannot be killed
+	endingLimit = 5 * time.Second // a process blocked in the kernel cannot be killed
 	endingPause = 2 * time.Millisecond
 )
 
-// endAll kills every process below this one, and returns those that do not die. It stops all of them first: none of
-// them can start another while the rest is killed. Only reap knows that nothing is left, and then ends the keeper. A
-// list of processes can miss one whose parent ends while the list is read.
+// endAll kills every process below this one, and returns the ids of those that do not die. It stops all of them first,
+// so that none can start another while the rest are killed. Only reap knows that nothing is left, and then ends the
+// keeper: a list of processes can miss one whose parent ends while the list is read.
 func endAll() (left []string) {
 	for deadline := time.Now().Add(endingLimit); ; time.Sleep(endingPause) {
 		stopped := map[int]bool{}
@@ -217,7 +217,7 @@ func endAll() (left []string) {
 			}
 		}
 		for pid := range stopped {
-			_ = unix.Kill(pid, unix.SIGKILL) // what may not be killed is still there at the deadline
+			_ = unix.Kill(pid, unix.SIGKILL) // one that cannot be killed is still there at the deadline
 		}
 		if time.Now().After(deadline) {
 			for pid := range stopped {
@@ -244,7 +244,7 @@ func below(root int) (pids []int) {
 		if err != nil {
 			continue // it has ended
 		}
-		i := strings.LastIndexByte(string(stat), ')') // the name before it may hold anything
+		i := strings.LastIndexByte(string(stat), ')') // the name before it may contain anything
 		fields := strings.Fields(string(stat[i+1:]))
 		if len(fields) < 2 || fields[0] == "Z" || fields[0] == "X" {
 			continue

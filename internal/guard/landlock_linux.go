@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoScopes says that this kernel's Landlock knows no scopes: the wall stands, and signals pass it.
+// errNoScopes reports that this kernel's Landlock has no scopes: the wall stands, but signals pass it.
 var errNoScopes = errors.New("this kernel's Landlock has no scopes")
 
-// Rights that Landlock tells apart, by the version that brought them.
+// Rights that Landlock distinguishes, with the version that added them.
 const (
 	onFiles  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	reads    = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -25,10 +25,10 @@ const (
 	ioctlDev = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // 5
 )
 
-// landlock restricts this thread, and what it becomes: no signal and no abstract socket leads out, and nothing reaches
-// what is hidden, or what is not in the box. Landlock allows and cannot deny, so everything beside what is hidden is
-// allowed as it is now: what is made later directly in a folder above cannot be reached. nil hides nothing. port is
-// where the proxy is.
+// landlock restricts this thread and what it becomes. No signal and no abstract socket leads out. Hidden files, and
+// files outside the box, cannot be reached. Landlock allows and cannot deny, so everything beside a hidden path is
+// allowed as it is now: what is made later, directly in a folder above a hidden path, cannot be reached. If w is nil,
+// nothing is hidden. port, if not 0, is the proxy's port.
 func landlock(w *Wall, port uint64) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -64,7 +64,7 @@ func landlock(w *Wall, port uint64) error {
 	return nil
 }
 
-// handled is what is denied where nothing allows it.
+// handled returns the rights that are denied unless a rule allows them.
 func handled(abi uintptr, w *Wall) (attr unix.LandlockRulesetAttr, err error) {
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
@@ -90,12 +90,12 @@ func handled(abi uintptr, w *Wall) (attr unix.LandlockRulesetAttr, err error) {
 	return attr, nil
 }
 
-// netPort is the kernel's landlock_net_port_attr, and ruleNetPort its type of rule.
+// netPort is the kernel's landlock_net_port_attr, and ruleNetPort its rule type.
 type netPort struct{ access, port uint64 }
 
 const ruleNetPort = 2
 
-// fixedFolders are the folders among what is fixed.
+// fixedFolders returns the folders among the fixed paths.
 func fixedFolders(w *Wall) []string {
 	return slices.DeleteFunc(existing(w.Fixed), func(path string) bool {
 		info, err := os.Stat(path)
@@ -103,14 +103,14 @@ func fixedFolders(w *Wall) []string {
 	})
 }
 
-// ruleset is what landlock allows.
+// ruleset builds the rules of landlock.
 type ruleset struct {
 	set           int
-	all           uint64 // every right that is told apart
+	all           uint64 // every right that is distinguished
 	hidden, fixed []string
 }
 
-// allowFiles allows what is not hidden, or what is in the box.
+// allowFiles allows everything that is not hidden or, if there is a box, what is in it.
 func (r *ruleset) allowFiles(w *Wall) error {
 	if w.Box == nil {
 		return r.allowBelow("/", r.all)
@@ -134,7 +134,7 @@ func (r *ruleset) allowFiles(w *Wall) error {
 	return r.allow("/proc", reads)
 }
 
-// allowBelow gives rights at a path and below, but not at what is hidden there, and only reading at what is fixed.
+// allowBelow gives rights at a path and below, except at hidden paths, and read rights only at fixed ones.
 func (r *ruleset) allowBelow(path string, rights uint64) error {
 	within := func(p string) bool { return strings.HasPrefix(p+"/", strings.TrimSuffix(path, "/")+"/") }
 	around := func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }
@@ -164,7 +164,7 @@ func (r *ruleset) allowBelow(path string, rights uint64) error {
 	return nil
 }
 
-// allow gives rights at a path and below it. What is gone, or may not be opened, needs none.
+// allow gives rights at a path and below it. A path that is gone or cannot be opened needs none.
 func (r *ruleset) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *ruleset) allow(path string, rights uint64) error {
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
-		if strings.HasPrefix(path, "/proc/") || errno == unix.EBADFD { // a file system of the kernel's own
+		if strings.HasPrefix(path, "/proc/") || errno == unix.EBADFD { // one of the kernel's own file systems
 			return nil
 		}
 		return fmt.Errorf("allow %s: %w", path, errno)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine puts up the part of the wall that holds for a whole process, the keeper included.
+// confine puts up the part of the wall that applies to the whole process, including the keeper.
 func (o *order) confine() error {
 	switch o.Kind {
 	case None, Landlock:
@@ -47,14 +47,14 @@ func (o *order) confine() error {
 	if err := o.Wall.Box.enter(); err != nil {
 		return err
 	}
-	if err := reenter(dir); err != nil && !errors.Is(err, unix.ENOENT) { // it begins in the root where the folder is not in the box
+	if err := reenter(dir); err != nil && !errors.Is(err, unix.ENOENT) { // if the box does not hold the folder, the program begins in the root
 		return err
 	}
 	return nil
 }
 
-// restrict puts up the rest of the wall. It holds for this thread and for what the thread starts: the keeper's other
-// threads stay outside, so the program cannot signal or trace the keeper.
+// restrict puts up the rest of the wall, for this thread and what it starts. The keeper's other threads stay outside,
+// so the program cannot signal or trace the keeper.
 func (o *order) restrict() error {
 	if o.Kind == None {
 		return nil
@@ -62,7 +62,7 @@ func (o *order) restrict() error {
 	if err := renounce(); err != nil {
 		return err
 	}
-	var w *Wall // of Namespaces: covered already, so Landlock only keeps signals in
+	var w *Wall // with Namespaces, files are covered already, so Landlock only keeps signals in
 	if o.Kind == Landlock {
 		w = &o.Wall
 	}
@@ -77,7 +77,7 @@ func (o *order) restrict() error {
 	return noTyping()
 }
 
-// existing resolves paths, and leaves out those that are not there or lie in another one.
+// existing resolves paths, and leaves out those that are missing or lie inside another.
 func existing(paths []string) []string {
 	var list []string
 	for _, p := range paths {
@@ -95,7 +95,7 @@ func existing(paths []string) []string {
 	return out
 }
 
-// mapSelf maps the user and the group to themselves, which is all that who is not root may do.
+// mapSelf maps the user and the group to themselves, the only mapping that a user other than root may write.
 func (o *order) mapSelf() error {
 	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", fmt.Sprintf("%d %d 1", o.UID, o.UID)}, {"gid_map", fmt.Sprintf("%d %d 1", o.GID, o.GID)}} {
 		if err := os.WriteFile("/proc/self/"+f[0], []byte(f[1]), 0); err != nil {
@@ -105,15 +105,15 @@ func (o *order) mapSelf() error {
 	return nil
 }
 
-// cover lays something empty over what is hidden and makes what is fixed read-only. The folders above are pinned: a
-// program that could rename one of them could put its own in place of callgate's. Folders above sockets are not pinned,
-// because no rule depends on what is in their place.
+// cover lays something empty over hidden paths and makes fixed paths read-only. It pins the folders above them: a
+// program that could rename one could put its own in place of callgate's. Folders above sockets are not pinned, because
+// no rule depends on what is in their place.
 func cover(w *Wall) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keep mounts to itself: %w", err)
 	}
 	for _, path := range w.Apart {
-		_ = os.Mkdir(path, 0o700) // what cannot be made, the program cannot make either
+		_ = os.Mkdir(path, 0o700) // if callgate cannot make it, the program cannot either
 	}
 	hidden, fixed := existing(w.Hidden), existing(w.Fixed)
 	if err := pin(slices.Concat(hidden, fixed)); err != nil {
@@ -141,7 +141,7 @@ func cover(w *Wall) error {
 	return nil
 }
 
-// hide lays something empty over a file or a folder.
+// hide covers a file or a folder with an empty one.
 func hide(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -153,8 +153,8 @@ func hide(path string) error {
 	return unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
 }
 
-// pin makes folders above paths mount points, which nobody can rename. Those that the user could not rename anyway stay
-// as they are: what is moved from one mount to another has to be copied.
+// pin makes folders above paths mount points, which nobody can rename. Folders that the user could not rename anyway
+// stay as they are: files moved between mounts have to be copied.
 func pin(paths []string) error {
 	above := map[string]bool{}
 	for _, path := range paths {
@@ -162,7 +162,7 @@ func pin(paths []string) error {
 			above[dir] = true
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(above)) { // a folder before what is in it
+	for _, dir := range slices.Sorted(maps.Keys(above)) { // a folder before its contents
 		if !changeable(filepath.Dir(dir)) {
 			continue
 		}
@@ -173,7 +173,8 @@ func pin(paths []string) error {
 	return nil
 }
 
-// changeable reports whether this user can change what a folder holds, or make it so.
+// changeable reports whether this user can change a folder's contents, or can get the right to. It says true if it
+// cannot tell.
 func changeable(dir string) bool {
 	var stat unix.Stat_t
 	if unix.Stat(dir, &stat) != nil {
@@ -182,8 +183,8 @@ func changeable(dir string) bool {
 	return int(stat.Uid) == os.Geteuid() || unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil
 }
 
-// ownTerminals gives the program pseudo-terminals of its own, so that it cannot open those of people: it would read
-// what they type and write what they see.
+// ownTerminals gives the program private pseudo-terminals, so that it cannot open people's: it could read what they
+// type and write what they see.
 func ownTerminals() error {
 	if _, err := os.Stat("/dev/pts/ptmx"); err != nil {
 		return nil // this system has none
@@ -196,7 +197,7 @@ func ownTerminals() error {
 			return fmt.Errorf("make terminals of its own: %w", err)
 		}
 	}
-	consoles, _ := filepath.Glob("/dev/tty[0-9]*") // the pattern is a good one
+	consoles, _ := filepath.Glob("/dev/tty[0-9]*") // the pattern is valid
 	for _, path := range append(consoles, "/dev/console") {
 		if unix.Access(path, unix.R_OK) != nil && unix.Access(path, unix.W_OK) != nil {
 			continue
@@ -208,7 +209,8 @@ func ownTerminals() error {
 	return nil
 }
 
-// reenter opens the working folder anew: as it was opened it lies below the covers, and with it all that is beside it.
+// reenter enters the working folder again. As it was opened, it lies below the covers, and so does all that is beside
+// it.
 func reenter(dir string) error {
 	if dir == "" {
 		return nil
@@ -219,8 +221,8 @@ func reenter(dir string) error {
 	return nil
 }
 
-// renounce gives up, for the program too, what could take a cover off again or look into callgate. A namespace that the
-// program makes for itself cannot either: there the kernel locks the mounts of this one.
+// renounce gives up, for the program too, all rights to remove a cover or look into callgate. The program cannot regain
+// them in a namespace that it makes: there the kernel locks the mounts of this one.
 func renounce() error {
 	for _, c := range []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_BOOT, unix.CAP_BPF, unix.CAP_PERFMON} {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) && !(errors.Is(err, unix.EPERM) && os.Geteuid() != 0) {

@@ -2,7 +2,7 @@ package guard
 
 import "strings"
 
-// Profile is a Seatbelt profile of macOS that hides and fixes these paths and allows everything else.
+// Profile returns a Seatbelt profile for macOS that hides and fixes these paths and allows everything else.
 func Profile(hidden, fixed []string) string {
 	var b strings.Builder
 	b.WriteString("(version 1)\n(allow default)\n")
@@ -12,7 +12,7 @@ func Profile(hidden, fixed []string) string {
 	for _, path := range fixed {
 		b.WriteString("(deny file-write* (subpath " + quoted(path) + "))\n")
 	}
-	// Renaming a folder above would move what is hidden out of the profile's sight.
+	// Renaming a folder above would move hidden files out of the profile's sight.
 	for _, path := range append(append([]string{}, hidden...), fixed...) {
 		for at := path; ; {
 			i := strings.LastIndexByte(at, '/')
@@ -27,7 +27,7 @@ func Profile(hidden, fixed []string) string {
 	return b.String()
 }
 
-// quoted is a string of the profile's language.
+// quoted returns s as a string literal of the profile language.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

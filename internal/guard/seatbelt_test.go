@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestProfile holds the text of a profile, which no test runs: hidden is hidden, fixed folders are fixed with what is
-// in them, and no name ends a string of the language.
+// TestProfile checks the text of a profile, since no test runs it: paths are hidden, fixed folders include their
+// contents, and no name can end a string literal.
 func TestProfile(t *testing.T) {
 	text := Profile([]string{`/Users/a/Library/call "gate"`}, []string{`/Users/a/.config/callgate`})
 	for _, want := range []string{

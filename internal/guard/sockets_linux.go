@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// session is where the sockets of a user's session are.
+// session describes where the sockets of a user's session are.
 type session struct {
 	runtime, home, user string
 	getenv              func(string) string
 }
 
-// unixOf is the socket that a variable names, "" for none: unix:///run/docker.sock, unix:path=/run/bus,guid=….
+// unixOf returns the socket that a variable names, like unix:///run/docker.sock or unix:path=/run/bus,guid=…; "" if it
+// names none.
 func (s *session) unixOf(variable string) string {
 	path, ok := strings.CutPrefix(s.getenv(variable), "unix:")
 	if !ok {
@@ -25,16 +26,16 @@ func (s *session) unixOf(variable string) string {
 	return path
 }
 
-// found are the files that match.
+// found returns the files that match.
 func found(patterns ...string) (paths []string) {
 	for _, pattern := range patterns {
-		matches, _ := filepath.Glob(pattern) // a home with brackets in its name has none that is found
+		matches, _ := filepath.Glob(pattern) // a pattern is invalid if the home has brackets in its name: nothing is found
 		paths = append(paths, matches...)
 	}
 	return paths
 }
 
-// grants are the sockets that a server can be given back, by name.
+// grants holds the sockets that can be granted to a server, by name.
 var grants = map[string]func(s *session) []string{
 	"docker": func(s *session) []string {
 		return append(found(s.home+"/.docker/run/*.sock", s.home+"/.docker/desktop/*.sock", s.home+"/.colima/*/*.sock", s.home+"/.rd/*.sock", s.home+"/.lima/*/sock/*.sock"),
@@ -51,23 +52,23 @@ var grants = map[string]func(s *session) []string{
 	"gpg-agent": func(s *session) []string {
 		return append(found(s.home+"/.gnupg/S.*"), s.runtime+"/gnupg")
 	},
-	// Programs that type into terminals or run what they are told: an approver may sit at one.
+	// Programs that type into terminals or run what they are told: an approver may be using one.
 	"terminal": func(s *session) []string {
 		return append(found(s.runtime+"/nvim.*", s.runtime+"/kitty*", s.runtime+"/wezterm", s.runtime+"/zellij", s.runtime+"/emacs"),
 			"/run/screen/S-"+s.user, s.home+"/.screen", s.getenv("SCREENDIR"))
 	},
 }
 
-// Grants are the names of what CloseSockets leaves out when a server is granted it.
+// Grants returns the names of the grants: CloseSockets leaves their sockets open for a server that has them.
 func Grants() []string { return []string{"dbus", "docker", "gpg-agent", "ssh-agent", "terminal"} }
 
-// CloseSockets adds to the wall the sockets through which a program acts with the rights of its user outside of every
-// wall: the message bus, the service manager, container runtimes, key agents, terminals. What is granted is left out,
-// and so is what the program is.
+// CloseSockets adds to the wall the sockets through which a program acts with its user's rights outside every wall: the
+// message bus, the service manager, container runtimes, key agents, terminals. It leaves out granted sockets, and those
+// that command itself is a client of.
 func (w *Wall) CloseSockets(granted []string, command string) {
 	s := session{runtime: os.Getenv("XDG_RUNTIME_DIR"), user: filepath.Base(os.Getenv("USER")), getenv: os.Getenv}
 	s.runtime = cmp.Or(s.runtime, "/run/user/"+strconv.Itoa(os.Getuid()))
-	s.home, _ = os.UserHomeDir() // without one there is no agent of it
+	s.home, _ = os.UserHomeDir() // without a home there are no sockets in it
 	program := filepath.Base(command)
 	for _, name := range Grants() {
 		runs := name == "docker" && slices.Contains([]string{"docker", "podman", "nerdctl"}, program)

@@ -19,30 +19,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeperName is what the process is called that puts up a wall and starts the program.
+// keeperName is the name of the process that puts up a wall and starts the program.
 const keeperName = "callgate-guard"
 
-// order is what the keeper is told, through a pipe.
+// order is the first message to the keeper, sent through a pipe.
 type order struct {
 	Path string
 	Args []string
 	Kind Kind
 	Wall Wall
-	Maps bool // the user namespace has no mapping yet: UID and GID are to be mapped
+	Maps bool // the user namespace has no mapping yet: the keeper maps UID and GID
 	UID  int
 	GID  int
 
-	Proxy int    // in Namespaces: the descriptor that the proxy's listener goes to; -1 for none
-	Port  uint64 // in Landlock: where the proxy is
-	Group int    // the descriptor that puts a process into its group; -1 for none
+	Proxy int    // with Namespaces: the descriptor through which to send the proxy's listener; -1 for none
+	Port  uint64 // with Landlock: the proxy's port
+	Group int    // the descriptor that puts a process into its cgroup; -1 for none
 
-	far *os.File // what the descriptor Proxy is made of
+	far *os.File // the file that becomes descriptor Proxy
 }
 
-// answerTime bounds how long a keeper may take to start a program: it waits for nothing but the file system.
+// answerTime bounds how long a keeper may take to start a program: it only waits for the file system.
 const answerTime = 20 * time.Second
 
-// broken remembers which kinds this system refuses, and why.
+// broken holds the kinds that this system refuses, and why.
 var broken sync.Map // attempted → string
 
 type attempted struct {
@@ -50,12 +50,12 @@ type attempted struct {
 	net  Net // "" without a box
 }
 
-// Keeper is the process between callgate and a program. It is the ancestor of everything that the program starts, also
+// Keeper is the process between callgate and a program. It is the ancestor of everything that the program starts, even
 // after setsid or a double fork, and outlives all of it.
 type Keeper struct {
-	// PID is the program's process id. With namespaces and a box it is the keeper's, the only one that callgate can see.
+	// PID is the program's process id. With namespaces and a box it is the keeper's, the only id that callgate can see.
 	PID int
-	// Proxy is what the program connects to instead of the network; nil unless its box says ProxyNet. Release closes it.
+	// Proxy accepts what the program sends to the network; nil unless its box has ProxyNet. Release closes it.
 	Proxy net.Listener
 
 	orders  *os.File
@@ -70,13 +70,13 @@ type Keeper struct {
 	group   *cgroup // nil for none
 	left    string
 	over    chan struct{} // closed when the keeper has nothing more to report
-	temp    string        // folder of the program's own, removed with it
+	temp    string        // the program's private temporary folder; Release removes it
 }
 
-// Start starts cmd behind the wall, with a keeper. cmd.Process is the keeper's: cmd.Wait returns when nothing that the
-// program started is left, with the program's exit code. It leads a session and a group of its own. cmd has to have no
-// ExtraFiles. Start returns when the program runs or could not be started. The caller MUST call Release once it has
-// waited.
+// Start starts cmd behind the wall, with a keeper. It returns when the program runs or could not be started.
+// cmd.Process is the keeper's: cmd.Wait returns when everything that the program started has ended, with the program's
+// exit code. The keeper leads a new session and group. cmd MUST have no ExtraFiles. The caller MUST call Release after
+// cmd.Wait.
 func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 	if w == nil || w.Box == nil && (w.Mode == Off || w.Mode == "") {
 		k, err := (&Wall{}).startAs(None, cmd)
@@ -121,10 +121,10 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 	return k, s, unrefused(err)
 }
 
-// kinds are those of this system, the better one first.
+// kinds lists the kinds of wall of this system, the better one first.
 var kinds = []Kind{Namespaces, Landlock}
 
-// Probe puts up the wall around nothing, and says which kind works here.
+// Probe puts up the wall around nothing, and returns which kind works here.
 func (w *Wall) Probe() State {
 	cmd := &exec.Cmd{Env: []string{}}
 	k, s, err := w.Start(cmd)
@@ -134,12 +134,12 @@ func (w *Wall) Probe() State {
 	case err != nil:
 		return s
 	}
-	_ = cmd.Wait() // it has said what it had to say
+	_ = cmd.Wait() // it has already reported
 	k.Release()
 	return s
 }
 
-// unrefused is err where there is no other kind to try.
+// unrefused returns the error inside a refusal, for callers that have no other kind to try.
 func unrefused(err error) error {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.error
@@ -147,13 +147,13 @@ func unrefused(err error) error {
 	return err
 }
 
-// refusal is an error of the wall and not of the program: another kind may work.
+// refusal is an error of the wall, not of the program: another kind may work.
 type refusal struct {
 	error
-	always bool // and will be the same for the next program
+	always bool // it will be the same for the next program
 }
 
-// again makes cmd one that Start can be called on once more.
+// again resets cmd so that Start can be called on it once more.
 func again(cmd *exec.Cmd) {
 	cmd.Process, cmd.ProcessState, cmd.Err = nil, nil, nil
 }
@@ -175,7 +175,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	files, env := []*os.File{orderR, reportW}, cmd.Env
 	defer func() {
 		for _, f := range files {
-			f.Close() // the keeper's; it may be closed
+			f.Close() // the keeper has its own copies; these may be closed already
 		}
 	}()
 	var listener *os.File
@@ -203,7 +203,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	return k, nil
 }
 
-// bound makes a group of processes for limits that a group can hold, if this system lets it.
+// bound makes a cgroup for the limits that it can hold, if this system allows it.
 func (k *Keeper) bound(w *Wall) {
 	l := w.Box.Limits
 	k.group = w.group
@@ -225,8 +225,8 @@ func (k *Keeper) bound(w *Wall) {
 	}
 }
 
-// prepare makes what a box has of its own: a temporary folder and a proxy's listener. listener is where the one of
-// Namespaces comes from.
+// prepare makes what a box needs: a temporary folder and the proxy's listener. With Namespaces, the listener arrives
+// later, through the socket that prepare returns.
 func (k *Keeper) prepare(o *order, cmd *exec.Cmd) (listener *os.File, err error) {
 	box := *o.Wall.Box
 	o.Wall.Box = &box
@@ -262,14 +262,14 @@ func (k *Keeper) prepare(o *order, cmd *exec.Cmd) (listener *os.File, err error)
 	return listener, nil
 }
 
-// launch starts the keeper's process with its files, gives it its order and hears how that went.
+// launch starts the keeper's process with its files, sends its order and waits for the first report.
 func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.File) error {
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
 	wanted := attr
-	attr.Setpgid, attr.Setsid = false, true // a session of its own has no controlling terminal, and is a group too
+	attr.Setpgid, attr.Setsid = false, true // a new session has no controlling terminal, and is a group too
 	if o.Kind == Namespaces {
 		o.Maps = namespaces(&attr, o.Wall.Box)
 	}
@@ -280,7 +280,7 @@ func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.
 	if err != nil {
 		k.Release()
 		again(cmd)
-		if o.Kind == Namespaces { // where they are switched off, the clone itself fails
+		if o.Kind == Namespaces { // if they are switched off, the clone itself fails
 			return &refusal{err, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)}
 		}
 		return err
@@ -325,7 +325,7 @@ func (k *Keeper) instruct(o *order) (string, error) {
 	if err := json.NewEncoder(k.orders).Encode(o); err != nil && !errors.Is(err, unix.EPIPE) {
 		return "", fmt.Errorf("tell the guard: %w", err)
 	}
-	_ = k.reports.SetReadDeadline(time.Now().Add(answerTime)) // a pipe takes deadlines
+	_ = k.reports.SetReadDeadline(time.Now().Add(answerTime)) // pipes support deadlines
 	report, err := k.lines.ReadString('\n')
 	if err != nil {
 		return "", fmt.Errorf("the guard does not answer: %w", err)
@@ -334,7 +334,7 @@ func (k *Keeper) instruct(o *order) (string, error) {
 	return report, nil
 }
 
-// listen takes the keeper's reports until it has ended.
+// listen handles the keeper's reports until it has ended.
 func (k *Keeper) listen() {
 	defer close(k.over)
 	for {
@@ -358,21 +358,23 @@ func (k *Keeper) listen() {
 			if json.Unmarshal([]byte(text), &a) == nil && k.refused != nil {
 				k.refused(a)
 			}
-			_, _ = k.orders.Write([]byte{heard}) // it is closed when everything is to end
+			_, _ = k.orders.Write([]byte{heard}) // closed if everything is to end
 		}
 	}
 }
 
-// Ended is closed when the program itself has ended. What it started may still run.
+// Ended returns a channel that is closed when the program itself has ended. What it started may still run.
 func (k *Keeper) Ended() <-chan struct{} { return k.ended }
 
-// Status is how the program ended. It MUST be asked for after Ended. ok is false when the keeper was ended first.
+// Status returns how the program ended, once Ended is closed. It MUST NOT be called before that. ok is false if the
+// keeper ended first.
 func (k *Keeper) Status() (status unix.WaitStatus, ok bool) { return k.status, k.known }
 
-// EndAll makes the keeper kill the program and everything that it started. It does not wait for that.
+// EndAll makes the keeper kill the program and everything that it started. It does not wait for them to end.
 func (k *Keeper) EndAll() { k.orders.Close() }
 
-// Release returns the ids of processes that could not be ended, "" for none. cmd MUST have been waited for.
+// Release frees what the keeper holds, and returns the ids of processes that could not be ended; "" if there are none.
+// The caller MUST have waited for cmd.
 func (k *Keeper) Release() (left string) {
 	k.orders.Close()
 	if k.PID != 0 {
@@ -380,24 +382,24 @@ func (k *Keeper) Release() (left string) {
 	}
 	k.reports.Close()
 	if k.Proxy != nil {
-		k.Proxy.Close() // it may be closed
+		k.Proxy.Close() // it may be closed already
 	}
 	k.group.remove()
 	if k.temp != "" {
-		_ = os.RemoveAll(k.temp) // what is left of it is the system's to clean
+		_ = os.RemoveAll(k.temp) // the system cleans up the rest
 	}
 	return k.left
 }
 
-// fail reaps a keeper that did not start the program.
+// fail kills and reaps a keeper that did not start the program, and returns err.
 func (k *Keeper) fail(cmd *exec.Cmd, err error) error {
-	_ = cmd.Process.Kill() // it may have ended
-	_ = cmd.Wait()         // its error is that it ended
+	_ = cmd.Process.Kill() // it may have ended already
+	_ = cmd.Wait()         // the error only says that it ended
 	k.Release()
 	return err
 }
 
-// errnoOf is the error that the keeper had when it tried to start the program.
+// errnoOf returns the error that the keeper met when it tried to start the program.
 func errnoOf(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -406,9 +408,9 @@ func errnoOf(text string) error {
 	return syscall.Errno(n)
 }
 
-// namespaces makes the child begin in a user and a mount namespace of its own, with a box in more. maps says that the
-// child has to write its own mapping: a process that nobody may look into, as callgate is, cannot write that of its
-// child.
+// namespaces makes the child begin in new user and mount namespaces, and in more of them with a box. maps tells the
+// child to write its own mapping: callgate does not let others look into it, and such a process cannot write its
+// child's.
 func namespaces(attr *syscall.SysProcAttr, box *Box) (maps bool) {
 	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS
 	if box != nil {
@@ -421,13 +423,13 @@ func namespaces(attr *syscall.SysProcAttr, box *Box) (maps bool) {
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETFCAP, unix.CAP_NET_ADMIN}
 		return true
 	}
-	// For root every user keeps its number, so that files still belong to whom they belonged.
+	// For root, every user keeps its number, so that files keep their owners.
 	attr.UidMappings, attr.GidMappings = extents("/proc/self/uid_map"), extents("/proc/self/gid_map")
 	attr.GidMappingsEnableSetgroups = true
 	return false
 }
 
-// extents are the users that callgate's own namespace has, each mapped to itself.
+// extents returns the users or groups of callgate's own namespace, each mapped to itself.
 func extents(path string) []syscall.SysProcIDMap {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -448,8 +450,8 @@ func extents(path string) []syscall.SysProcIDMap {
 	return list
 }
 
-// Harden keeps other processes of the same user from looking into this one: no ptrace, no reading of its memory,
-// environment and descriptors, no core dump.
+// Harden keeps other processes of the same user out of this one: no ptrace, no reading of its memory, environment and
+// descriptors, no core dump.
 func Harden() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close this process to others: %w", err)

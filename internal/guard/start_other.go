@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// Start starts cmd with the function start behind the wall. cmd has to have no ExtraFiles. It returns when the program
-// runs or could not be started.
+// Start calls start to start cmd behind the wall. cmd MUST have no ExtraFiles. Start returns when the program runs or
+// could not be started.
 func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
 	if w != nil && w.Box != nil {
 		return State{Kind: None}, fmt.Errorf("sandbox: callgate has none for %s", runtime.GOOS)
@@ -24,7 +24,7 @@ func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 	return s, err
 }
 
-// Probe says what keeps the wall here.
+// Probe returns which kind of wall works here.
 func (w *Wall) Probe() State {
 	s, err := w.Start(&exec.Cmd{}, func(*exec.Cmd) error { return nil })
 	if err != nil && s.Why == "" {
@@ -33,17 +33,17 @@ func (w *Wall) Probe() State {
 	return s
 }
 
-// Harden does nothing: macOS lets nobody but root and debuggers with an entitlement look into a process, and of the
-// other systems nothing is known.
+// Harden does nothing. On macOS only root and debuggers with an entitlement can look into a process; for other systems
+// callgate knows no way.
 func Harden() error { return nil }
 
-// Grants are the names of what CloseSockets leaves out when a server is granted it.
+// Grants returns the names of the grants: none here.
 func Grants() []string { return nil }
 
-// CloseSockets adds to the wall the sockets through which a program acts outside of every wall; here none is known.
+// CloseSockets does nothing: callgate knows no sockets to close here.
 func (w *Wall) CloseSockets([]string, string) {}
 
-// cgroups and cgroup are of Linux.
+// cgroups and cgroup exist only on Linux.
 type (
 	cgroups struct{}
 	cgroup  struct{}

@@ -1,23 +1,23 @@
 package guard
 
-// Token is what Windows takes away from programs: rights, but not files, which belong to their user.
+// Token takes rights away from programs on Windows. It hides no files, which belong to the programs' user.
 const Token Kind = "restricted token"
 
-// restriction is what a program's token lacks of callgate's own.
+// restriction is what a program's token lacks compared with callgate's own.
 type restriction struct {
 	flags  uint32
-	groups []string // whose rights the program has not, and whose denials it has; identifiers of Windows
+	groups []string // SIDs whose rights the program loses, and whose denials still apply to it
 }
 
 // Flags of CreateRestrictedToken.
 const (
-	disableMaxPrivilege = 0x1 // every privilege but that of passing through folders
+	disableMaxPrivilege = 0x1 // remove every privilege but SeChangeNotify, which passes through folders
 	sandboxInert        = 0x2
-	luaToken            = 0x4 // as a user who is no administrator has it
+	luaToken            = 0x4 // as for a user who is not an administrator
 )
 
-// restricted is what every program gets: with it none debugs, impersonates, loads drivers, takes files over or acts as
-// an administrator, and what it starts cannot either.
+// restricted returns the restriction of every program. Neither the program nor what it starts can debug, impersonate,
+// load drivers, take ownership of files or act as an administrator.
 func restricted() restriction {
 	return restriction{
 		flags: disableMaxPrivilege | luaToken,

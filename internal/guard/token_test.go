@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRestricted holds what a token lacks, which no test runs: privileges and the rights of administrators. A token
-// that is inert would lift the rules that an administrator made for programs.
+// TestRestricted checks what a token lacks, since no test runs it: privileges and administrators' rights. An inert
+// token would lift the rules that an administrator made for programs.
 func TestRestricted(t *testing.T) {
 	r := restricted()
 	if r.flags&disableMaxPrivilege == 0 || r.flags&luaToken == 0 || r.flags&sandboxInert != 0 {

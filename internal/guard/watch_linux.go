@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileCall is a system call about a file, and which of its arguments say what: the folder that a path is relative to,
-// -1 for the working folder; the path; the flags of opening, -1 for a call that changes something anyway.
+// fileCall is a system call about a file. Its numbers are the indexes of arguments: dir is the folder that path is
+// relative to, -1 for the working folder; flags are the open flags, -1 for a call that always changes something.
 type fileCall struct {
 	number            uint32
 	dir, path, flags  int
-	flagsBehindMemory bool // the argument points to them
+	flagsBehindMemory bool // the argument points to the flags
 }
 
-// fileCalls are the calls that every architecture has; legacyCalls has the others.
+// fileCalls lists the calls that every architecture has; legacyCalls adds the others.
 var fileCalls = append([]fileCall{
 	{number: unix.SYS_OPENAT, dir: 0, path: 1, flags: 2},
 	{number: unix.SYS_OPENAT2, dir: 0, path: 1, flags: 2, flagsBehindMemory: true},
@@ -32,11 +32,11 @@ var fileCalls = append([]fileCall{
 	{number: unix.SYS_RENAMEAT2, dir: 2, path: 3, flags: -1},
 }, legacyCalls...)
 
-// maxReported bounds the paths that one keeper reports.
+// maxReported bounds how many accesses one keeper reports.
 const maxReported = 1024
 
 // watcher hears of files that a program is about to open, and reports those that the box will refuse. It does not
-// decide: every call goes on to the kernel, which enforces the wall. A program that changes a path after the look is
+// decide: every call goes on to the kernel, which enforces the wall. A program that swaps the path after the look is
 // still refused.
 type watcher struct {
 	listener int
@@ -45,7 +45,8 @@ type watcher struct {
 	reported map[Access]bool
 }
 
-// watch makes the kernel tell of the files that this thread, and what it starts, opens. The error says why it cannot.
+// watch makes the kernel notify the listener of the files that this thread, and what it starts, open. The error says
+// why it cannot.
 func (o *order) watch() (listener int, err error) {
 	native, err := nativeArch()
 	if err != nil {
@@ -57,8 +58,8 @@ func (o *order) watch() (listener int, err error) {
 	}
 	program = append(program, end(unix.SECCOMP_RET_ALLOW))
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	// Signals wait until a call has been looked at, else one that comes often begins it again and again; before Linux 5.19
-	// they do not.
+	// Signals wait until a call has been looked at: a frequent signal would restart the call again and again. Before
+	// Linux 5.19 they do not wait.
 	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER} {
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&p)))
 		if errno == 0 {
@@ -88,7 +89,7 @@ type response struct {
 	flags uint32
 }
 
-// run looks at calls until the keeper ends.
+// run handles notifications until the keeper ends.
 func (w *watcher) run() {
 	w.reported = map[Access]bool{}
 	for {
@@ -96,10 +97,10 @@ func (w *watcher) run() {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
 		switch errno {
 		case 0:
-		case unix.EINTR, unix.ENOENT, unix.EAGAIN: // who called has ended meanwhile
+		case unix.EINTR, unix.ENOENT, unix.EAGAIN: // the caller has ended meanwhile
 			continue
 		default:
-			unix.Close(w.listener) // calls go on without being told of: they fail where the kernel knows no better
+			unix.Close(w.listener) // calls go on unreported; they fail only in old kernels
 			return
 		}
 		if a, ok := w.read(&n); ok && len(w.reported) < maxReported && w.order.refuses(&a) && !w.reported[a] {
@@ -107,11 +108,11 @@ func (w *watcher) run() {
 			w.report(a)
 		}
 		r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r))) // who called may have ended
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r))) // the caller may have ended
 	}
 }
 
-// read finds out what a call is about. ok is false when that cannot be told.
+// read returns the access that a call asks for. ok is false if it cannot tell.
 func (w *watcher) read(n *notification) (a Access, ok bool) {
 	for _, c := range fileCalls {
 		if c.number != uint32(n.number) {
@@ -150,7 +151,7 @@ func (w *watcher) read(n *notification) (a Access, ok bool) {
 	return a, false
 }
 
-// peek reads a process's memory.
+// peek reads a process's memory into b. It returns the number of bytes read, 0 on an error.
 func peek(pid int, at uint64, b []byte) int {
 	local := []unix.Iovec{{Base: &b[0]}}
 	local[0].SetLen(len(b))
@@ -161,8 +162,8 @@ func peek(pid int, at uint64, b []byte) int {
 	return n
 }
 
-// stringAt reads a text of a process, which ends with a zero. Its pages are read one by one: what is behind it may not
-// be there.
+// stringAt reads a zero-terminated string of a process. It reads page by page, because the page after the string may
+// not be mapped.
 func stringAt(pid int, at uint64) (string, error) {
 	var text []byte
 	var page [4096]byte
@@ -181,7 +182,7 @@ func stringAt(pid int, at uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// refuses reports whether the box keeps an access from the program, as far as names tell, or has it go aside.
+// refuses reports whether the box refuses an access, as far as names tell, or diverts it, which sets a.Aside.
 func (o *order) refuses(a *Access) bool {
 	under := func(dir string) bool {
 		return a.Path == dir || strings.HasPrefix(a.Path, strings.TrimSuffix(dir, "/")+"/")
@@ -194,24 +195,24 @@ func (o *order) refuses(a *Access) bool {
 	case o.holds(*a):
 		return false
 	}
-	if o.Kind == Namespaces { // the keeper sees what the program sees
+	if o.Kind == Namespaces { // the keeper sees the same files as the program
 		err := unix.Access(a.Path, unix.F_OK)
 		if a.Write && err == nil {
 			return unix.Access(a.Path, unix.W_OK) != nil
 		}
 		dir := filepath.Dir(a.Path)
 		a.Aside = a.Write && unix.Access(dir, unix.W_OK) == nil
-		return err != nil && !(a.Aside && (dir == "/tmp" || dir == "/var/tmp")) // which are meant to be its own
+		return err != nil && !(a.Aside && (dir == "/tmp" || dir == "/var/tmp")) // the box gives it private ones on purpose
 	}
 	real, err := filepath.EvalSymlinks(a.Path)
 	return err != nil || !o.holds(Access{Path: real, Write: a.Write})
 }
 
-// holds reports whether the box has a path, or a folder that it is in. The narrowest entry says whether it may be
-// changed; with Landlock any does.
+// holds reports whether the box opens a path, for writing if a.Write. The narrowest entry decides; with Landlock any
+// entry is enough.
 func (o *order) holds(a Access) bool {
 	is := false
-	for _, p := range o.Wall.Box.paths() { // a folder before what is in it
+	for _, p := range o.Wall.Box.paths() { // a folder before its contents
 		if a.Path != p.path && !strings.HasPrefix(a.Path, strings.TrimSuffix(p.path, "/")+"/") {
 			continue
 		}

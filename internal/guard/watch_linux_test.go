@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// BenchmarkWatch is what it costs a program in a box to open a file, beside what that costs without one.
+// BenchmarkWatch compares opening a file inside and outside a box.
 func BenchmarkWatch(b *testing.B) {
 	self, err := os.Executable()
 	if err != nil {
@@ -38,7 +38,7 @@ func BenchmarkWatch(b *testing.B) {
 	}
 }
 
-// TestRefusedFiles: callgate hears of what a box keeps from a program, and of nothing else.
+// TestRefusedFiles checks that callgate hears what a box keeps from a program, and nothing else.
 func TestRefusedFiles(t *testing.T) {
 	for _, kind := range walls {
 		dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -54,7 +54,7 @@ func TestRefusedFiles(t *testing.T) {
 		var heard []string
 		box := &Box{Read: append([]string{dir + "/read"}, system...), Write: []string{dir + "/write"}, Refused: func(a Access) {
 			if _, err := os.Lstat(a.Path); err != nil && !a.Write {
-				return // programs look for much that is not there
+				return // programs look for many missing files
 			}
 			heard = append(heard, map[bool]string{false: "r ", true: "w "}[a.Write]+strings.TrimPrefix(a.Path, dir))
 		}}
@@ -68,7 +68,7 @@ cat b ../read/a; cat ../home/.ssh/config; cat ../home/.ssh/config; echo n >n; rm
 			skipWithoutWall(t, err)
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // what it wrote says enough
+		_ = cmd.Wait() // its output says enough
 		k.Release()
 		if s.Unseen != "" {
 			t.Skipf("%s: %s", kind, s)

@@ -24,14 +24,14 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// Variables that make this test's program another one.
+// Variables that turn this test binary into another program.
 const (
 	hostileVariable = "GUARD_TEST_HOSTILE" // the world, as JSON
-	sleepVariable   = "GUARD_TEST_SLEEP"   // a file for a sign of life
+	sleepVariable   = "GUARD_TEST_SLEEP"   // a file that the sleeper keeps writing to
 	opensVariable   = "GUARD_TEST_OPENS"   // how often to open a file
 )
 
-// atOnce keeps a program built with -race from resting for a second before it ends.
+// atOnce keeps a program built with -race from sleeping for a second before it exits.
 const atOnce = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if n, _ := strconv.Atoi(os.Getenv(opensVariable)); n > 0 { // no number is no order
+	if n, _ := strconv.Atoi(os.Getenv(opensVariable)); n > 0 { // not a number: not wanted
 		for range n {
 			if f, err := os.Open("/etc/hostname"); err == nil {
 				f.Close()
@@ -57,10 +57,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newWorld makes everything that a hostile program may want, all of it canaries in a folder of the test's.
+// newWorld makes everything that a hostile program may want, all of it canaries in a test folder.
 func newWorld(t *testing.T) (*world, Wall) {
 	t.Helper()
-	home, err := os.MkdirTemp("/tmp", "guard-") // a socket's path is short
+	home, err := os.MkdirTemp("/tmp", "guard-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func newWorld(t *testing.T) (*world, Wall) {
 	return w, wall
 }
 
-// sockets listens where a user's session does. Each answers.
+// sockets listens where the sockets of a user's session are. Each one answers.
 func (w *world) sockets(t *testing.T) {
 	runtime, err := os.MkdirTemp("/tmp", "guard-run-")
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *world) sockets(t *testing.T) {
 	}
 }
 
-// answer answers whatever is said at an address, which it returns.
+// answer answers whatever arrives at an address, and returns the address.
 func answer(t *testing.T, network, address string) string {
 	if network == "udp4" {
 		c, err := net.ListenPacket(network, address) //nolint:noctx // at once
@@ -138,7 +138,7 @@ func answer(t *testing.T, network, address string) string {
 				if err != nil {
 					return
 				}
-				_, _ = c.WriteTo([]byte("answer"), from) // who asked sees it
+				_, _ = c.WriteTo([]byte("answer"), from) // the caller sees it
 			}
 		}()
 		return c.LocalAddr().String()
@@ -146,7 +146,7 @@ func answer(t *testing.T, network, address string) string {
 	l, err := net.Listen(network, address) //nolint:noctx // at once
 	if err != nil {
 		if network == "tcp6" {
-			return "[::1]:9" // this machine has none
+			return "[::1]:9" // this machine has no IPv6
 		}
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func answer(t *testing.T, network, address string) string {
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte("answer")) // likewise
+			_, _ = c.Write([]byte("answer")) // the caller sees it
 			c.Close()
 		}
 	}()
@@ -175,7 +175,7 @@ func (w *world) network(t *testing.T) {
 	w.REST = rest.URL
 }
 
-// terminal opens one, as that of a person.
+// terminal opens a terminal, as if it were a person's.
 func (w *world) terminal(t *testing.T) {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -194,8 +194,8 @@ func (w *world) terminal(t *testing.T) {
 	w.Terminal = fmt.Sprintf("/dev/pts/%d", n)
 }
 
-// others starts another server, behind a wall of the same kind, and a program of the user's that is behind none. Both
-// have the secret in their environment.
+// others starts another server behind a wall of the same kind, and a program of the user's without a wall. Both have
+// the secret in their environment.
 func (w *world) others(t *testing.T, wall *Wall) {
 	t.Helper()
 	start := func(wall *Wall) int {
@@ -208,7 +208,7 @@ func (w *world) others(t *testing.T, wall *Wall) {
 		}
 		t.Cleanup(func() {
 			k.EndAll()
-			_ = cmd.Wait() // it was ended
+			_ = cmd.Wait() // it was killed
 			k.Release()
 		})
 		return k.PID
@@ -223,7 +223,7 @@ func (w *world) others(t *testing.T, wall *Wall) {
 	w.Stranger = stranger.Process.Pid
 }
 
-// skipWithoutWall skips where this machine keeps no such wall.
+// skipWithoutWall skips the test if this machine has no such wall.
 func skipWithoutWall(t *testing.T, err error) {
 	t.Helper()
 	for _, reason := range []string{"operation not permitted", "permission denied", "no space left", "not implemented", "invalid argument", "has no Landlock", "has no rules", "no scopes"} {
@@ -233,7 +233,7 @@ func skipWithoutWall(t *testing.T, err error) {
 	}
 }
 
-// try lets a hostile program make one attempt behind a wall, and returns what it said.
+// try lets a hostile program make one attempt behind a wall, and returns its output.
 func (w *world) try(t *testing.T, attempt string, wall *Wall) (output string, s State) {
 	t.Helper()
 	w.Attempt = attempt
@@ -256,7 +256,7 @@ func (w *world) try(t *testing.T, attempt string, wall *Wall) (output string, s 
 	}
 	<-k.Ended()
 	k.EndAll()
-	_ = cmd.Wait() // how it ended is its own business
+	_ = cmd.Wait() // how it ended does not matter
 	if left := k.Release(); left != "" {
 		t.Errorf("processes are left: %s", left)
 	}
@@ -278,7 +278,7 @@ func (w *world) harmed() error {
 	return nil
 }
 
-// TestHostile lets a hostile program try every way out, in every mode. What a mode claims to hold, it holds.
+// TestHostile lets a hostile program try every way out, in every mode. Each mode must hold what it claims to.
 func TestHostile(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return
@@ -329,7 +329,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// box has the system and the workspace in it, and a network that leads nowhere.
+// box opens the system and the workspace, and a network that leads nowhere.
 func (w *world) box() *Box {
 	self, err := os.Executable()
 	if err != nil {
@@ -338,7 +338,7 @@ func (w *world) box() *Box {
 	return &Box{Read: append([]string{filepath.Dir(self)}, system...), Write: []string{w.Workspace}, Net: ProxyNet}
 }
 
-// system is what programs need to run at all.
+// system lists what programs need to run at all.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc"}
 
 // scopes reports whether this kernel's Landlock keeps signals and abstract sockets in.
@@ -361,13 +361,13 @@ func (w *world) survives(attempt string) bool {
 	return err != nil || !bytes.Equal(before, after)
 }
 
-// TestHostileWithoutWall is the control: without a wall the attempts succeed, so it is the wall that they fail at.
-// Those that need more than the user has are the kernel's business.
+// TestHostileWithoutWall is the control: without a wall the attempts succeed, so it is the wall that stops them. It
+// leaves out attempts that need more rights than the user has: the kernel stops those.
 func TestHostileWithoutWall(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return
 	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil { // Harden was its own line of defence
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil { // Harden was a separate line of defence
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -395,14 +395,14 @@ func TestHostileWithoutWall(t *testing.T) {
 
 var update = flag.Bool("update", false, "write testdata/attempts.md")
 
-// TestPage holds testdata/attempts.md against what the attempts are tried for.
+// TestPage checks testdata/attempts.md against the attempts.
 func TestPage(t *testing.T) {
 	const page = "testdata/attempts.md"
 	var table strings.Builder
 	table.WriteString("# What each wall holds\n\nMade by go test ./internal/guard -run TestPage -update. A hostile program tries each attempt behind each wall: ✓ is\n" +
 		"held, – is not claimed.\n\n")
 	table.WriteString("| guard: namespaces | guard: landlock | sandbox: namespaces | sandbox: landlock | attempts |\n|---|---|---|---|---|\n")
-	var rows []int // what is held, in the order in which attempts first have it
+	var rows []int // the walls that hold, in the order in which attempts first have them
 	names := map[int][]string{}
 	for _, about := range []string{"callgate", "session", "server"} {
 		for _, a := range attempts {

@@ -16,8 +16,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// record is what one connect changed in a file. It is enough to restore the old content, whatever the host has changed
-// since.
+// record describes what one connect changed in a file. It is enough to restore the old content, whatever the host has
+// changed since.
 type record struct {
 	Host    string    `json:"host"`
 	Scope   string    `json:"scope"`
@@ -106,7 +106,7 @@ func (c *Change) target() (string, fs.FileMode, error) {
 	return c.Path, c.mode, os.MkdirAll(filepath.Dir(c.Path), 0o755)
 }
 
-// target returns the file behind links, and its mode. It is an error if the content has changed.
+// target returns the file behind links, and its mode. It returns an error if the content is no longer want.
 func target(path string, want []byte) (string, fs.FileMode, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func target(path string, want []byte) (string, fs.FileMode, error) {
 	return real, info.Mode().Perm(), nil
 }
 
-// Undone is what a disconnect changes in a file.
+// Undone describes what a disconnect changes in a file.
 type Undone struct {
 	Host      string   `json:"host"`
 	Path      string   `json:"path"`
@@ -139,7 +139,7 @@ type Undone struct {
 	record record
 }
 
-// Undo plans a disconnect of hosts (all if none are named) and scopes. The newest change of a file comes first.
+// Undo plans a disconnect of hosts (all if none are named) and scopes. The newest changes come first.
 func Undo(records string, hosts, scopes []string) ([]Undone, error) {
 	list, err := readRecords(records)
 	if err != nil {
@@ -174,7 +174,7 @@ func Undo(records string, hosts, scopes []string) ([]Undone, error) {
 	return out, nil
 }
 
-// take computes the file without callgate.
+// take computes the file without callgate's changes.
 func (u *Undone) take(now []byte) {
 	r := &u.record
 	switch {
@@ -267,7 +267,7 @@ func (u *Undone) Write() error {
 // Removes reports whether the file goes, because connect made it.
 func (u *Undone) Removes() bool { return u.Before != nil && u.After == nil && u.record.Created }
 
-// Kept is where the old file stays after conflicts.
+// Kept returns where the old file stays after conflicts.
 func (u *Undone) Kept() string { return strings.TrimSuffix(u.record.file, ".json") + ".conflict" }
 
 // readRecords returns all records, oldest first.

@@ -15,7 +15,7 @@ type entry struct {
 	raw   string         // the exact text
 	flow  bool           // the text was between brackets, with others
 	stays string         // why the text cannot be moved
-	own   []member       // of callgate's own entry, in order; raw is "" then
+	own   []member       // the members of callgate's own entry, in order; then raw is ""
 }
 
 // member is one member of callgate's own entry: a string, a list of strings, a number, a bool.
@@ -31,11 +31,11 @@ type document interface {
 	entries(place []string) ([]entry, error)
 	// remove removes an entry.
 	remove(place []string, name string) error
-	// insert puts an entry at a place, before the entry called next, or at the end if there is none. It uses raw if that
-	// fits: it writes entries from brackets anew on lines of their own, and the other way round. A taken name is an error.
+	// insert puts an entry at a place, before the entry called next, or at the end if there is none. It uses raw if
+	// that fits. It rewrites an entry that moves between brackets and lines of its own. A taken name is an error.
 	insert(place []string, e entry, next string) error
 	bytes() []byte
-	// value is the whole content.
+	// value returns the whole content.
 	value() (any, error)
 }
 
@@ -52,7 +52,7 @@ func open(f *File, text []byte) (document, error) {
 	return nil, fmt.Errorf("unknown format %q", f.Format)
 }
 
-// members are the members to write if an entry's text does not fit.
+// members returns the members to write if an entry's text does not fit.
 func (e *entry) members() []member {
 	if e.own != nil {
 		return e.own
@@ -79,10 +79,10 @@ func fitting(text *string, e *entry, put, parse func() error) error {
 	return put()
 }
 
-// taken is the error if an insert would hide an entry.
+// taken returns the error for an insert that would hide an entry.
 func taken(name string) error { return fmt.Errorf("there is already an entry %q", name) }
 
-// missing is the error if a remove finds nothing.
+// missing returns the error for a remove that finds nothing.
 func missing(name string) error { return fmt.Errorf("there is no entry %q", name) }
 
 // unharmed checks that edits changed only the entries that they name. The layout of a file can hide where an entry
@@ -121,7 +121,7 @@ func unharmed(f *File, before, after []byte, edits []edit) error {
 	return nil
 }
 
-// without removes a place from a value, and what becomes empty by that; nil if nothing is left.
+// without removes a place from a value, and everything that this leaves empty; nil if nothing is left.
 func without(value any, place []string) any {
 	if len(place) == 0 {
 		return nil

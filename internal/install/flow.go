@@ -9,11 +9,11 @@ import (
 // flow is the text between two brackets: a JSON object, YAML's flow style, or an inline table of TOML. A chunk is the
 // text of a member, between the bracket or comma before it and the one after it.
 type flow struct {
-	open, close int // of the brackets
+	open, close int // their positions
 	chunks      []string
 	comma       bool   // a comma follows the last member
 	tail        string // after the last member
-	mark        string // begins a comment that ends with the line
+	mark        string // starts a comment that ends with the line
 }
 
 // lexis steps over the token at an index: a whole string or comment, otherwise one byte. prev is the last byte before
@@ -97,7 +97,7 @@ func (f *flow) in(text string) string {
 	return text[:f.open+1] + body + f.tail + text[f.close:]
 }
 
-// lead is the space before a new member: that before its next neighbour, or before the last member.
+// lead returns the space before a new member: as before its next neighbour, or before the last member.
 func (f *flow) lead(i int) string {
 	if len(f.chunks) == 0 {
 		return ""
@@ -107,7 +107,7 @@ func (f *flow) lead(i int) string {
 	return space[max(strings.LastIndexByte(space, '\n'), 0):]
 }
 
-// quoted returns the index after the string that begins at i. The byte escape escapes the next one.
+// quoted returns the index after the string that starts at i. The byte escape escapes the next one; 0 means none.
 func quoted(text string, i int, quote string, escape byte) int {
 	for k := i + len(quote); k < len(text); k++ {
 		switch {

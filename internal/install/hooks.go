@@ -39,10 +39,10 @@ type hooked struct {
 	At      []string `json:"at"` // the list
 	Command string   `json:"command"`
 	Like    string   `json:"like,omitempty"`
-	Made    int      `json:"made,omitempty"` // how many of the last members of At connect made
+	Made    int      `json:"made,omitempty"` // how many trailing members of At connect made
 }
 
-// hook plans callgate's hooks in a host's files. earlier are the earlier changes, which may be of the same files.
+// hook plans callgate's hooks in a host's files. earlier lists the changes planned so far, perhaps to the same files.
 func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
 	defer func() {
 		for i := range list {
@@ -84,7 +84,7 @@ func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
 	return list
 }
 
-// own plans the change of a file that is callgate's alone. A file that somebody else wrote stays.
+// own plans the change of a file that belongs to callgate alone. It leaves a file that somebody else wrote.
 func (c Change) own() Change {
 	before, err := readFile(c.Path)
 	switch {
@@ -179,7 +179,7 @@ func holds(command string) func(hujson.Value) bool {
 	}
 }
 
-// shared reports whether a list's element also has other hooks, so that it belongs to the person.
+// shared reports whether a list's element also has other hooks, and so belongs to the person.
 func shared(v hujson.Value) bool {
 	n := 0
 	for x := range v.All() {
@@ -217,7 +217,7 @@ func isOlder(v *hujson.Value, like string) bool {
 	return ok && l.Kind() == '"' && like != "" && strings.Contains(l.String()+" ", like) && strings.Contains(l.String(), "--data-dir=")
 }
 
-// HookDataDirs returns the data directories that callgate's hooks in a host's file name.
+// HookDataDirs returns the data directories that are named by callgate's hooks in a host's file.
 func HookDataDirs(path, host string) (dirs []string) {
 	text, err := readFile(path)
 	if err != nil {
@@ -231,10 +231,11 @@ func HookDataDirs(path, host string) (dirs []string) {
 	return dirs
 }
 
-// hookDataDir finds host and data directory in a command line, whose words may be strings of a list.
+// hookDataDir matches a host and a data directory in a command line, whose words may be strings of a list.
 var hookDataDir = lazyregexp.New(`hook[", ]+([a-z-]+)"?[, ]+(?:[A-Za-z]+ )?(?:'--data-dir=([^']*)'|"--data-dir=([^"]*)"|--data-dir=([^\s"'\\]+))`)
 
-// Switch returns a setting in a JSON file. Dots separate the names of nested members.
+// Switch returns a boolean setting of a JSON file. Dots separate the names of nested members. said reports whether the
+// file has the setting.
 func Switch(path, name string) (value, said bool) {
 	text, err := readFile(path)
 	if err != nil {
@@ -252,7 +253,7 @@ func Switch(path, name string) (value, said bool) {
 	return ok && l.Kind() == 't', ok && (l.Kind() == 't' || l.Kind() == 'f')
 }
 
-// arrayIn finds the list at a place, and makes missing members on the way; made says how many.
+// arrayIn finds the list at a place, and makes missing members on the way; made is their number.
 func arrayIn(v *hujson.Value, at []string) (made int, array *hujson.Array, err error) {
 	for i, name := range at {
 		obj, ok := v.Value.(*hujson.Object)
@@ -288,7 +289,7 @@ func arrayIn(v *hujson.Value, at []string) (made int, array *hujson.Array, err e
 	return made, array, nil
 }
 
-// removeHooks removes callgate's hooks, and the lists that were made for them, from a file that has changed since.
+// removeHooks removes callgate's hooks, and the lists made for them, from a file that has changed since.
 func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 	bom := bytes.HasPrefix(text, byteOrderMark)
 	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
@@ -333,7 +334,7 @@ func removeFrom(array *hujson.Array, h hooked) {
 	}
 }
 
-// isEmpty reports whether a file that was made for hooks has only a version left.
+// isEmpty reports whether a file made for hooks has at most a version left.
 func isEmpty(text []byte) bool {
 	v, err := hujson.Parse(text)
 	if err != nil {
@@ -343,7 +344,7 @@ func isEmpty(text []byte) bool {
 	return ok && !slices.ContainsFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) != "version" })
 }
 
-// dropEmpty removes the last member of a place if it is empty.
+// dropEmpty removes the member at a place if it is empty, and reports whether it did.
 func dropEmpty(v *hujson.Value, at []string) bool {
 	for _, name := range at[:len(at)-1] {
 		obj, ok := v.Value.(*hujson.Object)
@@ -389,8 +390,8 @@ type Entry struct {
 	Env     []string
 }
 
-// Location returns the options of the entry that choose a data directory, a configuration and a worker, by name. The
-// entry leaves out what is default.
+// Location returns, by name, the entry's options for the data directory, the configuration and the worker. Entries
+// leave out defaults.
 func (e *Entry) Location() map[string]string {
 	options := map[string]string{}
 	for i, word := range e.Command {
@@ -429,7 +430,7 @@ func (l *located) entries() (list []entry, err error) {
 	return list, err
 }
 
-// Entries returns the entries of callgate in a host's files, also those whose program no longer exists.
+// Entries returns callgate's entries in a host's files, including those whose program no longer exists.
 func Entries(m Machine, h *Host) (list []Entry) {
 	files := m.files(h)
 	for i := range files {
@@ -450,8 +451,9 @@ func Entries(m Machine, h *Host) (list []Entry) {
 	return list
 }
 
-// OwnEntries names the entries in a host's servers that start program, which is callgate. A name counts only if every
-// entry of that name is callgate, and no tool of another server could be mistaken for one of it.
+// OwnEntries returns the names of the entries that start program, which is callgate, among a host's servers. A name
+// counts only if every entry with that name is callgate, and no other server's tool could be mistaken for one of its
+// tools.
 func OwnEntries(m Machine, h *Host, program string) (names []string) {
 	mine, others := map[string]bool{}, map[string]bool{}
 	files := m.files(h)

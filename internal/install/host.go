@@ -23,13 +23,13 @@ type Host struct {
 	ID       string         `yaml:"id"`
 	Name     string         `yaml:"name"`
 	Program  string         `yaml:"program"` // the command that starts it, or ""
-	Homes    []Relocation   `yaml:"homes"`   // the first one that fits a path counts
+	Homes    []Relocation   `yaml:"homes"`   // the first match counts
 	Files    []File         `yaml:"files"`
 	Plugins  *Plugins       `yaml:"plugins"`
 	Settings []Settings     `yaml:"settings"`
 	Shape    string         `yaml:"shape"`  // how an entry names its command: "" command and args, opencode, goose
 	Entry    map[string]any `yaml:"entry"`  // further members of callgate's entry
-	SSE      string         `yaml:"sse"`    // the member for an HTTP+SSE address, if the host has another one for Streamable HTTP
+	SSE      string         `yaml:"sse"`    // the member for an HTTP+SSE address, if Streamable HTTP has a different one
 	Dollar   bool           `yaml:"dollar"` // $NAME is a variable, without braces
 	Own      string         `yaml:"own"`    // about built-in tools that no hook sees
 	Prompt   string         `yaml:"prompt"`
@@ -52,18 +52,18 @@ type File struct {
 	Bare    bool     `yaml:"bare"`    // without the first member of servers, the file itself is the object of entries
 }
 
-// Settings describes a file in which a host names servers and tools, whose names change behind callgate. In places, *
+// Settings describes a file in which a host names servers and tools. Their names change behind callgate. In places, *
 // stands for each member or file.
 type Settings struct {
 	Scope    string     `yaml:"scope"`    // "" is user
 	Path     string     `yaml:"path"`     // the last part may have a *
-	Format   string     `yaml:"format"`   // "" is JSON; front: words of the lines between --- at the start of a text
+	Format   string     `yaml:"format"`   // "" is JSON; front: words between the --- lines at the start of a text
 	Tools    []string   `yaml:"tools"`    // the form of a tool's name, such as "mcp__%s__%s" for server and tool
-	Wide     bool       `yaml:"wide"`     // there are no patterns, so the name of a server stands for everything that callgate offers
+	Wide     bool       `yaml:"wide"`     // there are no patterns, so a server's name stands for everything that callgate offers
 	Lists    [][]string `yaml:"lists"`    // lists of such names
 	Keys     [][]string `yaml:"keys"`     // objects with such names as members
 	Matchers []string   `yaml:"matchers"` // members below which each "matcher" holds such names
-	Allow    []string   `yaml:"allow"`    // the list that stops the host's own question
+	Allow    []string   `yaml:"allow"`    // the list of tools about which the host does not ask
 	Servers  [][]string `yaml:"servers"`  // lists of servers that it starts without asking
 	Only     [][]string `yaml:"only"`     // lists of the only servers that it starts
 	Off      [][]string `yaml:"off"`      // lists of servers that it does not start
@@ -108,7 +108,7 @@ func IDs() []string {
 	return ids
 }
 
-// Machine says where to look for hosts.
+// Machine describes where to look for hosts.
 type Machine struct {
 	Home    string              // the person's home folder
 	Project string              // the folder with project files, or ""
@@ -116,7 +116,7 @@ type Machine struct {
 	Getenv  func(string) string // the environment
 }
 
-// ThisMachine looks in the person's home and in the project folder.
+// ThisMachine returns this machine, with the person's home and this project folder.
 func ThisMachine(project string) (Machine, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -161,7 +161,7 @@ func (m *Machine) matching(h *Host, p string) (list []string) {
 		return nil // there are none
 	}
 	for _, e := range entries {
-		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // the pattern is the host's, which a test reads
+		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // the pattern is the host's, which a test checks
 			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
 		}
 	}
@@ -200,7 +200,7 @@ func (m *Machine) Installed(h *Host) bool {
 	})
 }
 
-// Reads reports whether the host has servers in a file.
+// Reads reports whether the host reads servers from this file.
 func (m *Machine) Reads(h *Host, path string) bool {
 	return slices.ContainsFunc(m.files(h), func(l located) bool { return l.path == path })
 }

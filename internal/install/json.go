@@ -187,7 +187,7 @@ func (d *jsonDocument) insert(place []string, e entry, next string) error {
 	return nil
 }
 
-// spacing returns the text before a member of the object, and one step of indentation, as the file has them.
+// spacing returns the file's text before a member of the object, and its step of indentation.
 func (d *jsonDocument) spacing(o *jsonObject) (lead, unit string) {
 	unit = "  "
 	if i := bytes.IndexByte(d.text, '\n'); i < 0 {

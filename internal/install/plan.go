@@ -19,26 +19,26 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Options say what to connect.
+// Options describes what to connect.
 type Options struct {
 	Machine  Machine
 	Hosts    []Host   // from Find
 	Scopes   []string // user, local, project, plugin
-	Servers  []string // only these; none means all
+	Servers  []string // only these; empty means all
 	Callgate string   // the program that hosts start
-	Location []string // the options with which it finds its data directory, configuration and worker; nil for the defaults
+	Location []string // options that set its data directory, configuration and worker; nil for the defaults
 	Folder   string   // where callgate keeps its own files of servers
-	Records  string   // where it remembers what it changed
+	Records  string   // where it keeps its records
 	Sanitize func(string) string
 	// OnlyHooks leaves servers where they are.
 	OnlyHooks bool
-	// Hooks returns the files with which a host asks callgate about its built-in tools; nil leaves them alone.
+	// Hooks, if not nil, returns the files in which a host is told to ask callgate about its built-in tools.
 	Hooks func(host string) []HookFile
-	// Check checks a set of server names by callgate's rules for names.
+	// Check returns an error if these server names together break callgate's rules for names.
 	Check func(names []string) error
 }
 
-// Plan is what a connect would change. Making it changes nothing.
+// Plan is what a connect would change. Making a plan changes nothing.
 type Plan struct {
 	Hosts []HostPlan `json:"hosts"`
 
@@ -71,13 +71,13 @@ type HostPlan struct {
 	Note    string   `json:"note,omitempty"` // what the person has to do in the host
 }
 
-// Change is a file before and after.
+// Change is the content of a file before and after.
 type Change struct {
 	Path    string   `json:"path"`
 	Scope   string   `json:"scope"`
 	Servers []Found  `json:"servers,omitempty"`
 	Renames []rename `json:"renames,omitempty"`
-	// Error says why this file cannot be changed. Other files can.
+	// Error, if not "", is why this file cannot be changed. Other files still can.
 	Error string `json:"error,omitempty"`
 
 	Before []byte `json:"-"`
@@ -122,11 +122,11 @@ type edit struct {
 	Value map[string]any `json:"value,omitempty"` // its content
 }
 
-// moving is a server that moves behind callgate, with the names that the host knows.
+// moving is a server that may move behind callgate, with the names that the host knows.
 type moving struct {
-	called string // the server
-	entry  string // callgate's entry; "" if the server stays and its tools keep their names
-	alias  string // the server's name behind it
+	called string // the server's name in the host
+	entry  string // the name of callgate's entry; "" if the server stays and its tools keep their names
+	alias  string // the server's name behind callgate
 }
 
 func moves(m moving) bool { return m.entry != "" }
@@ -151,7 +151,7 @@ func Make(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// prompt is what the person has to do in the host after servers have moved; "" if none has, or the changes do it.
+// prompt returns what the person has to do in the host after servers have moved; "" if nothing.
 func (h *Host) prompt(moved map[string][]moving, changes []Change) string {
 	var names []string
 	for _, scope := range slices.Sorted(maps.Keys(moved)) {
@@ -174,7 +174,7 @@ func (h *Host) prompt(moved map[string][]moving, changes []Change) string {
 	})
 }
 
-// allowed reports whether the changes leave the entry in a list that stops the host's own question.
+// allowed reports whether the changes leave the entry in a list of tools about which the host does not ask.
 func (h *Host) allowed(entry string, changes []Change) bool {
 	for i := range h.Settings {
 		s := &h.Settings[i]
@@ -189,10 +189,10 @@ func (h *Host) allowed(entry string, changes []Change) bool {
 	return false
 }
 
-// entryWord finds what a prompt says of each entry of callgate.
+// entryWord matches the part of a prompt to repeat for each of callgate's entries.
 var entryWord = lazyregexp.New(`"[^" ]*ENTRY[^" ]*"|ENTRY`)
 
-// moveServers plans the changes of a host's server files. moved has the moving servers by scope.
+// moveServers plans the changes of a host's server files. moved holds the moving servers by scope.
 func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 	o := p.options
 	byPath := map[string]int{}
@@ -236,14 +236,14 @@ func (p *Plan) Leave(other *Plan) {
 	}
 }
 
-// plans reports whether the plan already has a file, because another host reads it too.
+// plans reports whether the plan already has this file, because another host reads it too.
 func (p *Plan) plans(path string) bool {
 	return slices.ContainsFunc(p.Hosts, func(h HostPlan) bool {
 		return slices.ContainsFunc(h.Changes, func(c Change) bool { return c.Path == path })
 	})
 }
 
-// maxFile limits the size of a host's file. One host keeps its whole history in such a file.
+// maxFile bounds a host's file. One host keeps its whole history in such a file.
 const maxFile = 64 << 20
 
 // readFile reads a regular file, through links.
@@ -263,8 +263,7 @@ func readFile(path string) ([]byte, error) {
 // Changes reports whether the file would change.
 func (c *Change) Changes() bool { return !bytes.Equal(c.Before, c.After) }
 
-// OfMachine reports whether the change would write paths of this machine into a file of the project, which others may
-// share.
+// OfMachine reports whether the change would write this machine's paths into a project file, which may be shared.
 func (c *Change) OfMachine() bool {
 	return c.Scope == "project" && slices.ContainsFunc(c.edits, func(e edit) bool { return e.Own })
 }
@@ -276,7 +275,7 @@ func (p *Plan) Changes() bool {
 	})
 }
 
-// move replaces the servers of a file by callgate's entry. It returns the moved servers.
+// move replaces the servers of a file by callgate's entry, and returns the moved ones.
 func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
 	if err := p.renew(h, l, c); err != nil {
 		return nil, err
@@ -371,7 +370,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 			moved = append(moved, moving{called: l.called(e.name)})
 			continue
 		}
-		if !own { // where the first one stood
+		if !own { // where the first moved server was
 			if err := doc.insert(place, entry{name: l.entry, own: p.ownEntry(h, path)}, e.name); err != nil {
 				return nil, err
 			}
@@ -395,12 +394,12 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 	return moved, nil
 }
 
-// ownArgs are the arguments with which a host starts callgate.
+// ownArgs returns the arguments with which a host starts callgate.
 func (p *Plan) ownArgs(path string) []string {
 	return append([]string{"run", "--mcp-config", path}, p.options.Location...)
 }
 
-// ownEntry is callgate's entry in a host's file.
+// ownEntry returns callgate's entry in a host's file.
 func (p *Plan) ownEntry(h *Host, path string) []member {
 	args := p.ownArgs(path)
 	var list []member
@@ -418,12 +417,12 @@ func (p *Plan) ownEntry(h *Host, path string) []member {
 	return list
 }
 
-// servingPath is the path of callgate's own file for a place of a host.
+// servingPath returns the path of callgate's own file for a place in a host's file.
 func (p *Plan) servingPath(h *Host, path string, place []string) string {
 	return filepath.Join(p.options.Folder, h.ID+"-"+short(path+"\x00"+strings.Join(place, "\x00"))+".mcp.json")
 }
 
-// alias finds a name that callgate accepts beside the existing ones.
+// alias returns a name for the server that callgate accepts next to the existing ones.
 func (p *Plan) alias(name string, kept []named) (string, error) {
 	clean := p.options.Sanitize(name)
 	if strings.Trim(clean, "_-") == "" { // a name in another script
@@ -449,8 +448,8 @@ func (p *Plan) alias(name string, kept []named) (string, error) {
 	return "", fmt.Errorf("callgate cannot name it: %w", err)
 }
 
-// rename plans the new names of moved servers and tools in settings files. earlier are the earlier changes, which may
-// be of the same files.
+// rename plans the new names of moved servers and tools in settings files. earlier lists the changes planned so far,
+// perhaps to the same files.
 func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier []Change) (list []Change) {
 	scope := cmp.Or(s.Scope, "user")
 	var all []moving
@@ -518,7 +517,7 @@ func (p *Plan) off(h *Host, scope, name string) bool {
 	return false
 }
 
-// readServing reads callgate's own file of servers, which a person may have changed since; nil if it does not exist.
+// readServing reads callgate's own file of servers, which a person may have edited; nil if it does not exist.
 func readServing(path string) ([]named, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

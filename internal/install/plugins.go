@@ -28,14 +28,14 @@ type located struct {
 	path    string
 	entry   string // callgate's entry in it
 	plugin  string // the plugin it belongs to, or ""
-	folder  string // of the plugin
+	folder  string // the plugin's
 	plugins *Plugins
 }
 
-// entryNames are the names of callgate's entries by scope. They differ, because hosts merge scopes by name.
+// entryNames holds the names of callgate's entries by scope. They differ because hosts merge scopes by name.
 var entryNames = map[string]string{"user": "callgate", "local": "callgate-local", "project": "callgate-project"}
 
-// called is the host's name for a server of the file.
+// called returns the host's name for a server of the file.
 func (l *located) called(server string) string {
 	if l.plugins == nil || l.plugins.Called == "" {
 		return server
@@ -43,14 +43,14 @@ func (l *located) called(server string) string {
 	return strings.Replace(strings.Replace(l.plugins.Called, "%s", l.plugin, 1), "%s", server, 1)
 }
 
-// files lists the possible files of servers of the host.
+// files lists the files in which the host may have servers.
 func (m *Machine) files(h *Host) []located {
 	var list []located
 	for i := range h.Files {
 		f := &h.Files[i]
 		for _, path := range m.matching(h, f.Path) {
 			if f.Scope == "project" && slices.ContainsFunc(list, func(l located) bool { return l.path == path }) {
-				continue // the project is the home folder, and the file the user's own
+				continue // the project is the home folder, and this file is the user's own
 			}
 			entry := cmp.Or(f.Entry, entryNames[f.Scope])
 			if name := filepath.Base(path); name != filepath.Base(f.Path) {
@@ -128,7 +128,7 @@ func (m *Machine) plugins(h *Host) (list []plugin) {
 	return list
 }
 
-// offered is a plugin's folder inside a marketplace on this machine; "" if it is elsewhere.
+// offered returns a plugin's folder inside a marketplace on this machine; "" if it is elsewhere.
 func offered(market, name string) string {
 	var list struct {
 		Plugins []struct {
@@ -150,7 +150,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readInto reads a JSON file of a host.
+// readInto parses a JSON file of a host, and reports whether it could.
 func readInto(path string, v any) bool {
 	text, err := readFile(path)
 	if err == nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// renew makes the entries that an earlier connect wrote start this program, where they start one at another place. It
-// changes the name of the program and nothing else.
+// renew updates entries from an earlier connect that start callgate at another path. It changes only the path of the
+// program.
 func (p *Plan) renew(h *Host, l *located, c *Change) error {
 	doc, err := open(l.File, c.After)
 	if err != nil {
@@ -43,8 +43,8 @@ func (p *Plan) renew(h *Host, l *located, c *Change) error {
 	return nil
 }
 
-// restarting returns the text with an entry that starts another command, which differs in the program; "" if the program
-// cannot be found in the text or replaced there.
+// restarting returns text with the entry's program replaced by that of command; "" if the program cannot be found or
+// replaced in the text.
 func restarting(f *File, text string, place []string, e *entry, command []string) string {
 	if e.raw == "" || strings.Count(text, e.raw) != 1 {
 		return ""
@@ -64,7 +64,7 @@ func restarting(f *File, text string, place []string, e *entry, command []string
 			if err != nil {
 				continue
 			}
-			entries, _ := doc.entries(place) // none that is wanted if it cannot be read
+			entries, _ := doc.entries(place) // empty if the text cannot be read
 			if slices.ContainsFunc(entries, func(x entry) bool { return x.name == e.name && slices.Equal(commandOf(x.value), command) }) {
 				return changed
 			}

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Server is a host's entry in callgate's own file, with the members of "mcpServers".
+// Server is an entry of callgate's own file, with the members of "mcpServers".
 type Server struct {
 	Type       string            `json:"type,omitempty"`
 	Command    string            `json:"command,omitempty"`
@@ -36,16 +36,17 @@ var (
 	cwdMembers     = []string{"cwd", "workingDirectory"}
 )
 
-// onlyHostMembers are members for what only the host can give: variables from a file, headers from a program, an
+// onlyHostMembers lists members for what only the host can provide: variables from a file, headers from a program, an
 // identity.
 var onlyHostMembers = []string{"envFile", "headersHelper", "authProviderType", "targetAudience"}
 
-// types are hosts' names for transports; "" means that callgate finds it out.
+// types maps hosts' names for transports to callgate's; "" means that callgate detects it.
 var types = map[string]string{
 	"": "", "stdio": "stdio", "local": "stdio", "custom": "stdio", "remote": "", "http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "sse": "sse",
 }
 
-// variables that a package's server needs from the host's environment. callgate passes none on by default.
+// variables lists the variables that well-known servers need from the host's environment. callgate passes none on by
+// default.
 var variables = []struct {
 	word  string // in the command or its arguments
 	names []string
@@ -72,19 +73,19 @@ var variables = []struct {
 	{"docker", []string{"DOCKER_HOST"}},
 }
 
-// Reasons why an entry stays although no server bypasses the gate.
+// Reasons why an entry stays although nothing bypasses the gate.
 const (
 	itself   = "it is callgate"
 	disabled = "it is disabled"
 	partOf   = "it is a part of " // the host: a built-in tool
 )
 
-// Ungated reports whether the server stays, and the host starts it all the same.
+// Ungated reports whether the server stays and the host still starts it.
 func (f *Found) Ungated() bool {
 	return f.Stays != "" && f.Stays != disabled && !strings.HasPrefix(f.Stays, partOf)
 }
 
-// read turns a host's entry into a Server. why says why the entry must stay; "" if it can move.
+// read turns a host's entry into a Server. why is the reason why the entry must stay; "" if it can move.
 func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	v := e.value
 	if why := h.keeps(v); why != "" {
@@ -127,7 +128,7 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	return s, ""
 }
 
-// keeps says why only the host can use an entry; "" if callgate can too.
+// keeps returns why only the host can use an entry; "" if callgate can too.
 func (h *Host) keeps(v map[string]any) string {
 	off, _ := v["disabled"].(bool)
 	on, set := v["enabled"].(bool)
@@ -147,12 +148,12 @@ func (h *Host) keeps(v map[string]any) string {
 	return ""
 }
 
-// meansSSE reports whether the name of the address's member stands for HTTP+SSE.
+// meansSSE reports whether the address is in the host's member for HTTP+SSE.
 func (h *Host) meansSSE(entry map[string]any, address string) bool {
 	return h.SSE != "" && text(entry[h.SSE]) == address && entry["httpUrl"] == nil
 }
 
-// unfit says why a server cannot be moved; "" if it can.
+// unfit returns why a server cannot be moved; "" if it can.
 func (s *Server) unfit() string {
 	switch {
 	case s.Command == "" && s.URL == "":
@@ -196,7 +197,7 @@ func (s *Server) readAddress(r reader) {
 	}
 }
 
-// set adds a variable unless it exists.
+// set adds a variable unless it is already there.
 func (s *Server) set(name, value string) {
 	if s.Env == nil {
 		s.Env = map[string]string{}
@@ -213,7 +214,7 @@ func (s *Server) header(name, value string) {
 	s.Headers[name] = value
 }
 
-// pass refers to the variables that the server got from the host's environment. It never copies a value.
+// pass adds references to the variables that the server got from the host's environment. It never copies a value.
 func (p *Plan) pass(s *Server) {
 	words := strings.Join(append([]string{s.Command}, s.Args...), " ")
 	for _, v := range variables {
@@ -269,7 +270,7 @@ func (p *Plan) expand(s *Server, h *Host, l *located) (why string) {
 	return why
 }
 
-// reader finds members by hosts' names.
+// reader looks up members by hosts' names.
 type reader map[string]any
 
 func (r reader) member(names []string) any {

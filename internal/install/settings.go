@@ -56,7 +56,7 @@ func applyRenames(format string, text []byte, renames []rename) ([]byte, []renam
 	return v.Pack(), left, nil
 }
 
-// inverse returns the renames that undo others, last first.
+// inverse returns the renames that undo renames, last first.
 func inverse(renames []rename) []rename {
 	var out []rename
 	for _, r := range slices.Backward(renames) {
@@ -120,7 +120,7 @@ func is(name string) func(hujson.Value) bool {
 	}
 }
 
-// names finds tool names in a host's settings.
+// names calls add for each tool name in a host's settings.
 func (s *Settings) names(v *hujson.Value, add func(name string)) {
 	for _, list := range s.Lists {
 		if array := arrayAt(v, list); array != nil {
@@ -151,7 +151,7 @@ func (s *Settings) names(v *hujson.Value, add func(name string)) {
 	}
 }
 
-// matchers finds the texts of an object's members called "matcher".
+// matchers calls add for the text of each "matcher" member of an object.
 func matchers(obj *hujson.Object, add func(text string)) {
 	for _, m := range obj.Members {
 		if l, ok := m.Value.Value.(hujson.Literal); ok && nameOf(m) == "matcher" && l.Kind() == '"' {
@@ -224,12 +224,12 @@ func objectsAt(v *hujson.Value, place []string) (list []*hujson.Object) {
 	return list
 }
 
-// renamed is the new name of a moved server's tool: mcp__files__read becomes mcp__callgate__files_read.
+// renamed returns the new name of a moved server's tool: mcp__files__read becomes mcp__callgate__files_read.
 func renamed(s *Settings, name string, moved []moving) string {
 	for _, form := range s.Tools {
 		head, rest, _ := strings.Cut(form, "%s")
 		between, _, _ := strings.Cut(rest, "%s")
-		if head == "" { // not a regular expression: it begins with the server, or names another tool
+		if head == "" { // not a regular expression: name starts with the server, or is another tool's
 			for i := range moved {
 				m := &moved[i]
 				tool, begins := strings.CutPrefix(name, m.called+between)
@@ -271,13 +271,13 @@ func renamed(s *Settings, name string, moved []moving) string {
 	return name
 }
 
-// wholeServer is the form for all tools of a server: "mcp__%s__%s" gives "mcp__files".
+// wholeServer returns the form for all tools of a server: "mcp__%s__%s" gives "mcp__files".
 func wholeServer(form, server string) string {
 	head, _, _ := strings.Cut(form, "%s")
 	return head + server
 }
 
-// frontMatter is the format of texts that begin with settings between two lines with ---.
+// frontMatter is the format of texts that start with settings between two lines with ---.
 const frontMatter = "front"
 
 // word matches a tool's name in front matter.

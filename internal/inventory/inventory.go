@@ -29,25 +29,25 @@ import (
 type Tool struct {
 	Tool     string            `json:"tool"`
 	Server   string            `json:"server"`
-	Name     string            `json:"name"` // the upstream's own
+	Name     string            `json:"name"` // the upstream's own name for it
 	Kind     string            `json:"kind,omitzero"`
 	Bound    bool              `json:"bound"`
 	Why      string            `json:"why,omitzero"`
-	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
-	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool that the catalogue knows
+	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for each argument that is judged
+	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool in the catalogue
 	Verdict  string            `json:"verdict"`
 	Rule     string            `json:"rule"`
-	Patterns int               `json:"patterns"` // rules for this tool that look at values
+	Patterns int               `json:"patterns"` // number of rules for this tool that depend on values
 }
 
-// Found is what the configured servers offer.
+// Found holds what the configured servers offer.
 type Found struct {
 	Tools []Tool            `json:"tools"`
-	Guard map[string]string `json:"guard"` // by server: what keeps its process from callgate
-	Down  map[string]string `json:"down"`  // by server that does not answer: why
+	Guard map[string]string `json:"guard"` // by server: what keeps its process away from callgate
+	Down  map[string]string `json:"down"`  // by server: why it does not answer
 }
 
-// Accept pins the named tools' definitions, all of them when none is named, and prints what was new.
+// Accept pins the definitions of the named tools, or of all if none is named, and prints the new ones.
 func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) (err error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
@@ -106,7 +106,7 @@ func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) 
 	return err
 }
 
-// List asks every server, all at once.
+// List asks all servers at the same time.
 func List(ctx context.Context, c *config.Config, slow Slow) (_ *Found, err error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
@@ -137,17 +137,17 @@ func List(ctx context.Context, c *config.Config, slow Slow) (_ *Found, err error
 	return found, nil
 }
 
-// Slow is told once which servers have not answered after a few seconds. It may be nil.
+// Slow, if not nil, is called once with the servers that have not answered after a few seconds.
 type Slow func(servers []string)
 
-// patience is how long nothing needs to be said.
+// patience is how long to wait before saying which servers are slow.
 const patience = 3 * time.Second
 
-// survey asks the servers, all at once.
+// survey asks all servers at the same time.
 func survey(ctx context.Context, c *config.Config, servers []proxy.Server, slow Slow) (*Found, []proxy.Offered) {
 	catalogues := make([][]proxy.Offered, len(servers))
 	found := &Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
-	var mu sync.Mutex // of the maps
+	var mu sync.Mutex // guards asked and found's maps
 	asked := map[string]bool{}
 	for _, s := range servers {
 		asked[s.Tools.Name] = true
@@ -179,7 +179,7 @@ func survey(ctx context.Context, c *config.Config, servers []proxy.Server, slow 
 	return found, slices.Concat(catalogues...)
 }
 
-// Down starts every configured server and says, by name, why it does not answer.
+// Down starts every configured server, and returns why a server does not answer, by name.
 func Down(ctx context.Context, c *config.Config, slow Slow) (map[string]string, error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
@@ -191,7 +191,7 @@ func Down(ctx context.Context, c *config.Config, slow Slow) (map[string]string, 
 	return found.Down, nil
 }
 
-// whyDown says why a server did not answer, and what helps.
+// whyDown returns why a server did not answer, and what helps.
 func whyDown(ctx context.Context, err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = context.Cause(ctx)
@@ -202,7 +202,7 @@ func whyDown(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// rowOf says what the rules make of a tool that is called with values that no pattern is about.
+// rowOf returns a tool's row. Its verdict is for a call whose values match no pattern.
 func rowOf(ch *rulebook.Checker, t *tools.Tool) Tool {
 	row := Tool{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: backend.Judged(t)}
 	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
@@ -239,11 +239,11 @@ func Of(ctx context.Context, c *config.Config, name string) ([]*tools.Tool, erro
 	return nil, fmt.Errorf("no server is called %q: use one of %s", name, strings.Join(names, ", "))
 }
 
-// liveWait is how long a server may take to start.
+// liveWait is how long servers may take to start.
 const liveWait = time.Minute
 
-// allTools lists the tools of all servers. Each of them has to answer: a rule for a server that is down would
-// look like one for no tool at all.
+// allTools lists the tools of all servers. Every server must answer: a rule for a server that is down would look like a
+// rule for no tool.
 func allTools(ctx context.Context, c *config.Config) ([]Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveWait)
 	defer cancel()
@@ -258,7 +258,7 @@ func allTools(ctx context.Context, c *config.Config) ([]Tool, error) {
 	return found.Tools, errors.Join(down...)
 }
 
-// LintTools lists the tools of all servers as lint knows them, and callgate's own.
+// LintTools lists the tools of all servers, and callgate's own, for lint.
 func LintTools(ctx context.Context, c *config.Config) ([]lint.Tool, error) {
 	rows, err := allTools(ctx, c)
 	if err != nil {
@@ -268,13 +268,13 @@ func LintTools(ctx context.Context, c *config.Config) ([]lint.Tool, error) {
 	for _, r := range rows {
 		list = append(list, lint.Tool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound})
 	}
-	for _, name := range tools.Own() { // rules for them are in every new file
+	for _, name := range tools.Own() { // every new file has rules for them
 		list = append(list, lint.Tool{Name: proxy.OwnName + "_" + name})
 	}
 	return list, nil
 }
 
-// Leaks says which tools are the three parts of an exfiltration with these servers and rules.
+// Leaks finds the tools that together make up an exfiltration with these servers and rules.
 func Leaks(ctx context.Context, c *config.Config) (*rulebook.Leaks, error) {
 	rows, err := allTools(ctx, c)
 	if err != nil {

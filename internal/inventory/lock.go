@@ -18,20 +18,21 @@ import (
 	"callgate/proxy"
 )
 
-// Drift is what of a server is not as callgate.lock says.
+// Drift lists how a server differs from callgate.lock.
 type Drift struct {
 	Server  string   `json:"server"`
-	Changes []string `json:"changes"` // none when it is as locked
+	Changes []string `json:"changes"` // none if it is as locked
 }
 
-// lockedServer is a configured server beside its entry.
+// lockedServer is a configured server with its lock entry.
 type lockedServer struct {
 	proxy.Server
 	it     *supply.Server
-	locked *supply.Entry // nil when there is none
+	locked *supply.Entry // nil if there is none
 }
 
-// lockable are the enabled servers, those that are named when any is, and the lock: an empty one when there is none.
+// lockable returns the enabled servers (only the named ones, if any are named) and the lock. Without a lock file, there
+// is false and lock empty.
 func lockable(c *config.Config, names []string) (servers []lockedServer, lock *supply.Lock, there bool, err error) {
 	configured, err := c.ServerConfigs()
 	if err != nil {
@@ -72,8 +73,8 @@ func lockable(c *config.Config, names []string) (servers []lockedServer, lock *s
 	return servers, lock, there, nil
 }
 
-// Verify holds servers against the lock, those that are named or all. It starts the ones that are as locked, for their
-// tools.
+// Verify compares servers with the lock: the named ones, or all if none is named. It starts those that are as locked,
+// to compare their tools.
 func Verify(ctx context.Context, c *config.Config, names []string) ([]Drift, error) {
 	servers, _, there, err := lockable(c, names)
 	if err != nil {
@@ -99,7 +100,7 @@ func Verify(ctx context.Context, c *config.Config, names []string) ([]Drift, err
 	return found, nil
 }
 
-// drift lists what of the server is not as locked.
+// drift lists how the server differs from its lock.
 func (s *lockedServer) drift(ctx context.Context, c *config.Config, x *supply.Examiner) ([]supply.Change, error) {
 	if s.locked == nil {
 		return []supply.Change{{What: "not in the lock"}}, nil
@@ -119,12 +120,12 @@ func (s *lockedServer) drift(ctx context.Context, c *config.Config, x *supply.Ex
 	return changes, nil
 }
 
-// definitions starts the server and returns the digests of its tools' definitions. held are those that read like an
-// attack, with the reason; they are left out.
+// definitions starts the server and returns the digests of its tools' definitions. It leaves out definitions that read
+// like an attack, and returns them in held, with the reason.
 func (s *lockedServer) definitions(ctx context.Context, c *config.Config) (digests, held map[string]string, err error) {
 	server := s.Server
 	terms := upstream.TermsOf(&server.Upstream)
-	terms.Check, terms.Checked = nil, nil // it was looked at
+	terms.Check, terms.Checked = nil, nil // the caller has already checked it
 	offered, _, err := proxy.Survey(ctx, server, c.Files().Cache(), app.Version)
 	if err != nil {
 		return nil, nil, errors.New(whyDown(ctx, err))
@@ -140,14 +141,14 @@ func (s *lockedServer) definitions(ctx context.Context, c *config.Config) (diges
 	return digests, held, nil
 }
 
-// LockOptions say what Relock may accept.
+// LockOptions limits what Relock may accept.
 type LockOptions struct {
-	Update   bool          // accept what changed; else only what is not in the lock yet
-	Cooldown time.Duration // versions that are younger are not accepted
+	Update   bool          // accept changes too, not only servers that the lock does not have yet
+	Cooldown time.Duration // do not accept versions younger than this
 }
 
-// Relock writes servers into the lock, those that are named or all, and tells w what it accepted. Servers that it does
-// not accept are an error in the end; the others are locked all the same.
+// Relock writes servers into the lock (the named ones, or all if none is named), and tells w what it accepted. It
+// returns an error for the servers that it does not accept, but locks the others all the same.
 func Relock(ctx context.Context, w io.Writer, c *config.Config, names []string, o LockOptions) error {
 	servers, lock, _, err := lockable(c, names)
 	if err != nil {
@@ -184,7 +185,7 @@ func Relock(ctx context.Context, w io.Writer, c *config.Config, names []string, 
 	return errors.Join(failed, lock.Save(c.Files().Lock()))
 }
 
-// accept returns the entry that the server is to have, and what is new about it; nil when it stays as it is.
+// accept returns the server's new entry, and what is new in it; nil if the old one stays.
 func (s *lockedServer) accept(ctx context.Context, w io.Writer, c *config.Config, x *supply.Examiner, o LockOptions) (*supply.Entry, []supply.Change, error) {
 	now, err := x.Examine(ctx, s.it)
 	if err != nil {
@@ -216,7 +217,7 @@ func (s *lockedServer) accept(ctx context.Context, w io.Writer, c *config.Config
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		fmt.Fprintf(w, "%s: tool %s waits for callgate tools accept: %s\n", s.it.Name, visible.Text(name), held[name])
 	}
-	// Starting it has installed what was not there: that has to be what was looked at.
+	// Starting the server has installed missing packages. They must be the ones that were examined.
 	installed, err := x.Examine(ctx, s.it)
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +232,7 @@ func (s *lockedServer) accept(ctx context.Context, w io.Writer, c *config.Config
 		if len(whole) == 0 {
 			return nil, nil, nil
 		}
-		changes = append(changes, whole[len(changes):]...) // those of tools come last
+		changes = append(changes, whole[len(changes):]...) // changes of tools come last
 	}
 	return installed, changes, nil
 }

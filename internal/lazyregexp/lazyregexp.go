@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// Regexp is a regular expression that is compiled when it is first used. Its methods are those of regexp.Regexp.
+// Regexp is a regular expression that is compiled on first use. Its methods are those of regexp.Regexp.
 type Regexp struct {
 	text     string
 	compiled func() *regexp.Regexp
 }
 
-// inTest is whether this is a test: then a wrong expression fails at once.
+// inTest reports whether this is a test. In a test, an invalid expression fails at once.
 var inTest = len(os.Args) > 0 && strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test")
 
-// New returns the regular expression. It MUST be one that compiles.
+// New returns the regular expression. It MUST be valid: an invalid one panics on first use.
 func New(text string) *Regexp {
 	r := &Regexp{text: text}
 	r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.text) })

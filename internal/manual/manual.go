@@ -1,4 +1,4 @@
-// Package manual writes the help of a command line as manual pages, word for word.
+// Package manual writes a command line's help as manual pages, word for word.
 package manual
 
 import (
@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Write writes a page for a command and for each below it that help shows, into a folder that is made when it is
-// missing.
+// Write writes a page for cmd and for each subcommand that help shows, into folder, which it makes if needed.
 func Write(folder string, cmd *cobra.Command, version string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -32,7 +31,7 @@ func Write(folder string, cmd *cobra.Command, version string) error {
 
 func name(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// page is one page in the macros of man(7). It has no date, so that the same program makes the same page.
+// page returns a page in the macros of man(7). It has no date, so that the same program makes the same page.
 func page(cmd *cobra.Command, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" %s %s\n", quoted(strings.ToUpper(name(cmd))), quoted("callgate "+version), quoted("callgate manual"))
@@ -98,7 +97,7 @@ func options(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// paragraphs keeps what is indented as it is and lets the rest flow.
+// paragraphs keeps indented paragraphs as they are and lets the rest flow.
 func paragraphs(long string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimSpace(long), "\n\n") {
@@ -113,7 +112,7 @@ func paragraphs(long string) string {
 
 func verbatim(s string) string { return ".PP\n.nf\n" + text(strings.Trim(s, "\n")) + "\n.fi\n" }
 
-// text writes what is not a macro, whatever it begins with.
+// text escapes plain text, so that no line is taken for a macro.
 func text(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")

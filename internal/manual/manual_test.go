@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Pages say what help says, and a formatter finds nothing to complain about.
+// Pages say what help says, and a formatter finds no fault with them.
 func TestPagesSayWhatHelpSays(t *testing.T) {
 	root := &cobra.Command{Use: "prog", Short: "Does it", RunE: func(*cobra.Command, []string) error { return nil }}
 	long := "It reads\n.dotted and 'quoted' lines, back\\slashes and \"words\" …\n\n  kept   as\n  it     is\n\n'begins with a quote"

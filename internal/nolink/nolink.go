@@ -1,4 +1,4 @@
-// Package nolink opens files and folders without following a link, whatever is swapped for one meanwhile.
+// Package nolink opens files and folders without following a link, even one that is swapped in meanwhile.
 package nolink
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// ErrLink is why a path is not opened: a part of it became a link, or was swapped for one.
+// ErrLink is returned when a part of the path is a link, or was swapped for one.
 var ErrLink = errors.New("a folder of the path is a link")
 
-// ErrNoFolder is why a path is not opened: a part of it is a file or the like.
+// ErrNoFolder is returned when a part of the path is not a folder.
 var ErrNoFolder = errors.New("a part of the path is not a folder")
 
-// FolderOf opens the folder below root that holds the path rel, and returns the last part of rel in it. No part of the
-// way may be a link. On an error, at is the part of rel that it is about.
+// FolderOf opens the folder below root that holds the path rel, and returns it with the last part of rel. No folder on
+// the way may be a link. On an error, at is the part of rel that caused it; "" for root. The caller closes dir.
 func FolderOf(root *os.Root, rel string) (dir *os.Root, name, at string, err error) {
 	way, name := filepath.Split(rel)
 	if dir, err = root.OpenRoot("."); err != nil {
@@ -34,7 +34,8 @@ func FolderOf(root *os.Root, rel string) (dir *os.Root, name, at string, err err
 	return dir, name, "", nil
 }
 
-// Folder opens the folder name in dir. What is a link, or was swapped for one meanwhile, is ErrLink.
+// Folder opens the folder name in dir. It returns ErrLink for a link, or a folder that was swapped meanwhile. The
+// caller closes the result.
 func Folder(dir *os.Root, name string) (*os.Root, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {
@@ -57,10 +58,10 @@ func Folder(dir *os.Root, name string) (*os.Root, error) {
 	return inner, nil
 }
 
-// ErrReplaced is why a file is not opened: it is another than the one that was looked at.
+// ErrReplaced is returned when the opened file is not the one that was looked at.
 var ErrReplaced = errors.New("it was replaced while it was opened")
 
-// File opens the regular file name in dir that info, of Lstat, describes. It never waits, as a pipe would make it.
+// File opens the regular file name in dir that info, from Lstat, describes. It never waits, even for a pipe.
 func File(dir *os.Root, name string, info fs.FileInfo) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {

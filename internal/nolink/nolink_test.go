@@ -24,7 +24,7 @@ func TestFolderOf(t *testing.T) {
 		err error
 		at  string
 	}{
-		"a/b/file": {}, "none": {}, "a/b/none": {}, "link": {}, // the last part is not looked at
+		"a/b/file": {}, "none": {}, "a/b/none": {}, "link": {}, // the last part is not checked
 		"link/b/file": {ErrLink, "link"}, "a/inner/file": {ErrLink, "a/inner"}, "a/b/file/x/y": {ErrNoFolder, "a/b/file"},
 		"none/b/file": {fs.ErrNotExist, "none"}, "a/none/file": {fs.ErrNotExist, "a/none"},
 	} {

@@ -4,5 +4,5 @@ package nolink
 
 import "syscall"
 
-// noWait keeps the opening of a pipe from waiting for somebody who writes to it.
+// noWait keeps the opening of a pipe from waiting for a writer.
 const noWait = syscall.O_NONBLOCK

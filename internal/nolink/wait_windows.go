@@ -1,4 +1,4 @@
 package nolink
 
-// noWait is not needed: files of folders are never pipes.
+// noWait is not needed: pipes are never in folders.
 const noWait = 0

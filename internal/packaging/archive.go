@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// entry is a file in an archive: its bytes, or those of a file on the disk.
+// entry is a file in an archive: text, or the contents of the file at path.
 type entry struct {
 	name string
 	text []byte
 	path string
 	mode fs.FileMode
-	user int // who owns it; 0 is root
+	user int // the owner; 0 is root
 }
 
 func (e entry) open() (io.ReadCloser, int64, error) {
@@ -36,7 +36,7 @@ func (e entry) open() (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// writeTar writes entries, all of one time. Folders have names that end in a slash.
+// writeTar writes entries, all with the same time. A folder's name ends in a slash.
 func writeTar(w io.Writer, at time.Time, entries []entry) error {
 	out := tar.NewWriter(w)
 	for _, e := range entries {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// boms writes a bill of materials (CycloneDX 1.6) for each binary: the modules that are in it, as it says itself.
+// boms writes a bill of materials (CycloneDX 1.6) for each binary: the modules that its build information lists.
 func boms(r *release) error {
 	for _, b := range r.builds {
 		info, err := buildinfo.ReadFile(b.path)
@@ -23,7 +23,7 @@ func boms(r *release) error {
 		}
 		add("std", strings.TrimPrefix(info.GoVersion, "go"))
 		for _, m := range info.Deps {
-			if m.Path == "callgate" { // a build with OPA is of a module beside it
+			if m.Path == "callgate" { // a build with OPA has callgate as a dependency
 				continue
 			}
 			if m.Replace != nil {

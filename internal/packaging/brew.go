@@ -10,7 +10,7 @@ import (
 //go:embed formula.rb
 var formulaText string
 
-// formula writes Homebrew's recipe.
+// formula writes the Homebrew formula.
 func formula(r *release) error {
 	t, err := template.New("formula").Option("missingkey=error").Funcs(template.FuncMap{
 		"archive": func(os, arch string) (string, error) {

@@ -21,7 +21,7 @@ import (
 
 const deploy = "../../deploy"
 
-// chartFuncs are those of Helm's functions that the chart uses.
+// chartFuncs stands in for the Helm functions that the chart uses.
 var chartFuncs = template.FuncMap{
 	"quote": func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
 	"int":   func(v any) int { n, _ := strconv.Atoi(fmt.Sprint(v)); return n },
@@ -38,7 +38,7 @@ var chartFuncs = template.FuncMap{
 	},
 }
 
-// render renders the chart with its values and those given.
+// render renders the chart with its default values, overridden by more.
 func render(t *testing.T, more map[string]any) string {
 	t.Helper()
 	values := map[string]any{}
@@ -74,7 +74,7 @@ func readFile(t *testing.T, path string) []byte {
 	return text
 }
 
-// objects decodes what was rendered.
+// objects decodes the rendered objects.
 func objects(t *testing.T, text string) (list []map[string]any) {
 	t.Helper()
 	in := yaml.NewDecoder(strings.NewReader(text))
@@ -111,7 +111,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// loads reads a configuration as callgate does.
+// loads loads a configuration as callgate does.
 func loads(t *testing.T, text string) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,8 +130,8 @@ func loads(t *testing.T, text string) *config.Config {
 	return c
 }
 
-// TestChart renders the chart, loads its configuration, and holds the manifests against it. The environment variable
-// CALLGATE_UPDATE=1 writes them.
+// TestChart renders the chart, loads its configuration, and checks the manifests against it. The environment variable
+// CALLGATE_UPDATE=1 rewrites them.
 func TestChart(t *testing.T) {
 	t.Setenv("CALLGATE_CLUSTER_NAME", "callgate-1")
 	for name, more := range map[string]map[string]any{"three": nil, "one": {"replicas": 1}, "a NATS of yours": {"nats": "tls://nats.example.com:4222"}} {
@@ -193,7 +193,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestCompose loads the configuration of the compose file as its replicas do.
+// TestCompose loads the compose file's configuration as its replicas do.
 func TestCompose(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
@@ -246,7 +246,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestSystemService loads the configuration as the system service does.
+// TestSystemService loads the system service's configuration as the service does.
 func TestSystemService(t *testing.T) {
 	unit := deploy + "/systemd/callgate.service"
 	secrets := t.TempDir()

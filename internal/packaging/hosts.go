@@ -7,8 +7,8 @@ import (
 	"callgate/internal/hosthooks"
 )
 
-// hostFolders writes a Claude Code plugin and a Gemini CLI extension: the hooks that "callgate connect" would install,
-// for people who manage their hosts by such folders. They need callgate on the PATH.
+// hostFolders writes a Claude Code plugin and a Gemini CLI extension with the hooks that "callgate connect" would
+// install, for people who manage their hosts with such folders. The hooks need callgate on the PATH.
 func hostFolders(r *release) error {
 	manifest := map[string]any{"name": "callgate", "version": r.version, "description": about}
 	with := map[string]any{"author": map[string]string{"name": "callgate"}, "homepage": "https://" + address, "license": "Apache-2.0"}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// blob is a part of an image, known by its digest.
+// blob is a part of an image, addressed by its digest.
 type blob struct {
 	text []byte
 	kind string
@@ -26,8 +26,8 @@ func (b blob) descriptor() map[string]any {
 	return map[string]any{"mediaType": b.kind, "digest": b.digest(), "size": len(b.text)}
 }
 
-// image writes a container image for both kinds of Linux machines as an OCI layout: callgate, certificates, and nothing
-// to run but it.
+// image writes a container image for both Linux architectures as an OCI layout: callgate, certificates, and no other
+// program.
 func image(r *release) error {
 	const oci = "application/vnd.oci.image."
 	var blobs []blob
@@ -82,13 +82,14 @@ func image(r *release) error {
 	return r.add("callgate-"+r.version+"-image.tar", func(w io.Writer) error { return writeTar(w, r.time, entries) })
 }
 
-// nobody is whom callgate runs as in an image.
+// nobody is the user that callgate runs as in an image.
 const nobody = 65532
 
-// roots are the certificates that an image trusts. Without the file it trusts none, and reaches no server over HTTPS.
+// roots names the file of certificates that an image trusts. Without it the image trusts none, and reaches no server
+// over HTTPS.
 var roots = "/etc/ssl/certs/ca-certificates.crt"
 
-// layer is the one layer of an image, and the digest of what it is before it is packed.
+// layer returns an image's only layer, and the digest of the layer before compression.
 func (r *release) layer(b build) (packed blob, plain string, err error) {
 	entries := []entry{
 		{name: "callgate", path: b.path, mode: 0o755}, {name: "home/", mode: 0o700, user: nobody}, {name: "data/", mode: 0o700, user: nobody}, {name: "tmp/", mode: 0o1777},

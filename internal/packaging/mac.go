@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// mac joins the binaries of both kinds of Macs into one that runs on either, always in the same order.
+// mac joins the binaries of both Mac architectures into a universal one, always in the same order.
 func (r *release) mac() ([]byte, error) {
-	const bits = 14 // both kinds load programs from pages of 16 KiB
+	const bits = 14 // both architectures load programs in pages of 16 KiB
 	header := []uint32{macho.MagicFat, 0}
 	var programs []byte
 	for _, b := range r.builds {

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// The one place that says where callgate is published: host/owner/name.
+// Where callgate is published: host/owner/name. This file is the only place that says so.
 //
 //go:embed address
 var addressFile string
@@ -32,11 +32,11 @@ var address = strings.TrimSpace(addressFile)
 
 const about = "Gates every tool call: your rules answer first, you decide the rest, everything is on record."
 
-// release is what goreleaser built, and where the rest goes.
+// release holds what goreleaser built, and where to write the rest.
 type release struct {
 	version string
 	tag     string
-	time    time.Time         // of the commit: packages carry no other
+	time    time.Time         // the commit's; packages contain no other time
 	builds  []build           // the binaries
 	files   []string          // paths of archives and system packages
 	sums    map[string]string // of the files in out, by name
@@ -46,7 +46,7 @@ type release struct {
 // build is the binary of one system.
 type build struct{ os, arch, path string }
 
-// name is as npm and others spell it.
+// name returns the system and architecture as npm spells them.
 func (b build) name() string {
 	os := cmp.Or(map[string]string{"windows": "win32"}[b.os], b.os)
 	arch := cmp.Or(map[string]string{"amd64": "x64"}[b.arch], b.arch)
@@ -55,10 +55,10 @@ func (b build) name() string {
 
 func (b build) program() string { return filepath.Base(b.path) }
 
-// owner is whose account it is.
+// owner returns the account that publishes callgate.
 func owner() string { return strings.Split(address, "/")[1] }
 
-// url is where a file of the release can be downloaded.
+// url returns where a file of the release can be downloaded.
 func (r *release) url(name string) string {
 	return "https://" + address + "/releases/download/" + r.tag + "/" + name
 }
@@ -101,7 +101,7 @@ func run(dist, out string) error {
 	return nil
 }
 
-// read reads what goreleaser says it built.
+// read reads what goreleaser reports that it built.
 func read(dist, out string) (*release, error) {
 	r := &release{out: out, sums: map[string]string{}}
 	var metadata struct{ Version, Tag string }
@@ -147,7 +147,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// copy takes a file of goreleaser's over.
+// copy copies a file of goreleaser's into the release.
 func (r *release) copy(path string) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -155,13 +155,13 @@ func (r *release) copy(path string) error {
 	}
 	defer in.Close()
 	name := filepath.Base(path)
-	if name == "callgate.json" { // Scoop's: it says nothing about what it is for
+	if name == "callgate.json" { // Scoop's: the name does not say what it is for
 		name = "callgate.scoop.json"
 	}
 	return r.add(name, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 }
 
-// add writes a file of the release.
+// add writes a file of the release and records its checksum. The file MUST NOT exist.
 func (r *release) add(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(filepath.Join(r.out, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *release) add(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// addJSON writes a file of JSON.
+// addJSON writes a JSON file.
 func (r *release) addJSON(name string, v any) error {
 	text, err := toJSON(v)
 	if err != nil {

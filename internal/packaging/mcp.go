@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// registryName is callgate's name in the MCP registry, which knows accounts by their host.
+// registryName returns callgate's name in the MCP registry, which names accounts by their reversed host.
 func registryName() string {
 	host, _, _ := strings.Cut(address, "/")
 	parts := strings.Split(host, ".")

@@ -10,7 +10,7 @@ import (
 //go:embed callgate.js
 var launcher []byte
 
-// npm writes a package for each system with its binary, and the one that people install, which takes the one that fits.
+// npm writes a package with the binary for each system, and the one that people install, which picks the right one.
 func npm(r *release) error {
 	optional := map[string]string{}
 	for _, b := range r.builds {

@@ -30,7 +30,7 @@ import (
 
 type artifact struct{ Name, Path, Goos, Goarch, Type string }
 
-// list writes goreleaser's list of what it built.
+// list writes goreleaser's list of artifacts.
 func list(t *testing.T, dist string, artifacts []artifact) {
 	t.Helper()
 	text, err := json.Marshal(artifacts)
@@ -42,7 +42,7 @@ func list(t *testing.T, dist string, artifacts []artifact) {
 	}
 }
 
-// dist is what goreleaser leaves behind, with a small program in place of callgate.
+// dist makes what goreleaser leaves behind, with a small program in place of callgate.
 func dist(t *testing.T) (string, []artifact) {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,8 +94,8 @@ func dist(t *testing.T) (string, []artifact) {
 	return dir, artifacts
 }
 
-// Two runs make the same bytes, and what they make holds together: every checksum, every digest of the image, every
-// version and every name that one file says of another.
+// Two runs write the same bytes, and their files agree: every checksum, every digest of the image, every version and
+// every name that one file gives for another.
 func TestPackagesAreTheSameTwiceAndHoldTogether(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1790000000")
 	from, artifacts := dist(t)
@@ -127,7 +127,7 @@ func TestPackagesAreTheSameTwiceAndHoldTogether(t *testing.T) {
 	}
 }
 
-// hold looks at the files of a release.
+// hold checks the files of a release.
 func hold(t *testing.T, out string) {
 	t.Helper()
 	read := func(name string) []byte {
@@ -225,7 +225,7 @@ func hold(t *testing.T, out string) {
 	}
 }
 
-// both looks at the program for both kinds of Macs.
+// both checks the universal program for Macs.
 func both(t *testing.T, text []byte) {
 	t.Helper()
 	program, err := macho.NewFatFile(bytes.NewReader(text))
@@ -244,7 +244,7 @@ func both(t *testing.T, text []byte) {
 	}
 }
 
-// bom looks at a bill of materials.
+// bom checks a bill of materials.
 func bom(t *testing.T, name string, text []byte) {
 	t.Helper()
 	var b struct {
@@ -265,7 +265,7 @@ func bom(t *testing.T, name string, text []byte) {
 	}
 }
 
-// blobs are the files of an image.
+// blobs returns the files of an image.
 func blobs(t *testing.T, text []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -317,14 +317,14 @@ func layout(t *testing.T, text []byte) {
 		}
 	}
 	follow(files["index.json"])
-	if len(used) != 5 { // one list, and for each of two machines a manifest and a layer; test programs have the same layer
+	if len(used) != 5 { // one list, and for each of two architectures a config, a manifest and a layer; test programs share the layer
 		if len(used) != 4 {
 			t.Errorf("the image has %v", slices.Sorted(maps.Keys(used)))
 		}
 	}
 }
 
-// What starts callgate is well formed, and starts commands that there are.
+// The units are well formed, and start commands that exist.
 func TestUnitsAreWellFormed(t *testing.T) {
 	units, err := filepath.Glob("units/*")
 	if err != nil || len(units) != 4 {
@@ -349,7 +349,7 @@ func TestUnitsAreWellFormed(t *testing.T) {
 	}
 }
 
-// verifyUnit has systemd look at a unit, where there is systemd.
+// verifyUnit has systemd check a unit, if systemd is installed.
 func verifyUnit(t *testing.T, path, scope string) {
 	t.Helper()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -364,7 +364,7 @@ func verifyUnit(t *testing.T, path, scope string) {
 	}
 }
 
-// filesBelow are the regular files below a folder.
+// filesBelow returns the regular files below a folder.
 func filesBelow(t *testing.T, folder string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
@@ -379,7 +379,7 @@ func filesBelow(t *testing.T, folder string) (list []string) {
 	return list
 }
 
-// unpack makes the folder from which a runtime runs an image on this machine's processor: with its user, in its folder.
+// unpack makes the bundle from which a runtime runs an image for this processor, with its user and working folder.
 func unpack(bundle string, files map[string][]byte, args ...string) error {
 	type descriptor struct {
 		Digest   string
@@ -442,7 +442,7 @@ func unpack(bundle string, files map[string][]byte, args ...string) error {
 	return os.WriteFile(filepath.Join(bundle, "config.json"), text, 0o600)
 }
 
-// A release that was built (make release) can be installed here, runs, and leaves nothing behind when it is removed.
+// A built release (make release) can be installed here, runs, and leaves nothing behind when it is removed.
 func TestReleaseInstalls(t *testing.T) {
 	out := os.Getenv("CALLGATE_RELEASE")
 	if out == "" || runtime.GOOS != "linux" {
@@ -547,7 +547,7 @@ func TestReleaseInstalls(t *testing.T) {
 			t.Errorf("it left %v", left)
 		}
 	})
-	// Debian has no apk: a package is what apk unpacks, and what it removes is what the package lists.
+	// Debian has no apk. So tar unpacks the package as apk would, and removing it means removing the files in its list.
 	t.Run("apk", func(t *testing.T) {
 		root := t.TempDir()
 		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
@@ -585,7 +585,7 @@ func TestReleaseInstalls(t *testing.T) {
 			t.Errorf("its exit code is lost: %v", err)
 		}
 	})
-	// The official tools and schemas, which are fetched.
+	// The official tools and schemas, which are downloaded.
 	t.Run("bundles", func(t *testing.T) {
 		for _, platform := range []string{"darwin", "linux", "win32"} {
 			dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// winget writes the three manifests by which Windows' package manager knows a release.
+// winget writes the three manifests of a release for Windows' package manager.
 func winget(r *release) error {
 	const id, schema = "callgate.callgate", "1.12.0"
 	var installers []any

@@ -25,7 +25,7 @@ func Every(ctx context.Context, period time.Duration) iter.Seq[time.Time] {
 	}
 }
 
-// Sleep waits for that long. It is false if ctx ends before.
+// Sleep waits for that long. It returns false if ctx ends first.
 func Sleep(ctx context.Context, long time.Duration) bool {
 	select {
 	case <-time.After(long):

@@ -1,5 +1,5 @@
-// Package sandbox says what a server in a sandbox can reach: files, according to the rules and the server's command,
-// and the network, through a proxy that has every host judged. internal/guard has the kernel's part.
+// Package sandbox decides what a server in a sandbox can reach: files, by the rules and the server's command line, and
+// the network, through a proxy that has every host judged. internal/guard has the kernel's part.
 package sandbox
 
 import (
@@ -15,19 +15,19 @@ import (
 	"callgate/permissions"
 )
 
-// Level says how much of the system a sandbox has.
+// Level says how much of the system a sandbox opens.
 type Level string
 
 const (
 	Off Level = "off"
-	// Workspace has the workspace, folders that the server's command line names and caches of the program that starts it,
-	// all to change; and the proxy.
+	// Workspace opens for change the workspace, the folders that the server's command line names and the caches of its
+	// package runner; and it opens the proxy.
 	Workspace Level = "workspace"
-	// Strict has what the rules allow, and no network.
+	// Strict opens what the rules allow for reading and writing, and no network.
 	Strict Level = "strict"
 )
 
-// ParseLevel reads a level; "" is Off.
+// ParseLevel parses a level; "" means Off.
 func ParseLevel(s string) (Level, error) {
 	switch l := Level(s); l {
 	case "":
@@ -38,38 +38,38 @@ func ParseLevel(s string) (Level, error) {
 	return "", fmt.Errorf("sandbox is %q: use off, workspace or strict", s)
 }
 
-// Options are what a sandbox is made from.
+// Options describes the sandbox of one server.
 type Options struct {
 	Level  Level
 	Server string              // its name in the configuration
-	Rules  []permissions.Rule  // of the worker's file
-	Grants []permissions.Grant // likewise
+	Rules  []permissions.Rule  // from the worker's file
+	Grants []permissions.Grant // from the worker's file
 	Home   string
-	Dir    string // the workspace, where the server runs; absolute
+	Dir    string // the workspace, in which the server runs; absolute
 	Args   []string
 	Read   []string // added by the user; absolute
-	Write  []string // likewise
+	Write  []string // added by the user; absolute
 	Net    guard.Net
 	Limits guard.Limits
 }
 
-// system are the places that programs need to run at all.
+// system lists the places that programs need to run at all.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap", "/gnu", "/etc", "/sys",
 	"/var/lib/ca-certificates", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system",
 }
 
-// secrets of the system are in none of its folders for a sandbox. They matter where callgate runs as root.
+// secrets lists system files that every sandbox hides. They matter where callgate runs as root.
 var secrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard", "/etc/NetworkManager/system-connections"}
 
-// caches are folders below the home that package runners write to.
+// caches lists the folders below the home that package runners write to.
 var caches = map[string][]string{
 	"npx": {".npm", ".npmrc"}, "npm": {".npm", ".npmrc"}, "pnpm": {".local/share/pnpm", ".cache/pnpm", ".npmrc"}, "yarn": {".yarn", ".cache/yarn"},
 	"bunx": {".bun"}, "bun": {".bun"}, "deno": {".deno", ".cache/deno"},
 	"uvx": {".cache/uv", ".local/share/uv"}, "uv": {".cache/uv", ".local/share/uv"}, "pipx": {".local/share/pipx", ".local/pipx", ".cache/pip"},
 }
 
-// Wall puts into w a box for the program at path.
+// Wall returns a copy of w with a box for the program at path.
 func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	box := &guard.Box{Net: o.Net, Limits: o.Limits, Env: Env, Read: append(slices.Clone(system), o.Read...), Write: slices.Clone(o.Write)}
 	for i := range o.Rules {
@@ -105,7 +105,7 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	return &w
 }
 
-// open puts into the box what a rule is about.
+// open adds to the box the path that a rule names.
 func (o *Options) open(box *guard.Box, rule *permissions.Rule) {
 	dir, writes := opened(rule, o)
 	switch {
@@ -117,7 +117,7 @@ func (o *Options) open(box *guard.Box, rule *permissions.Rule) {
 	}
 }
 
-// holds reports whether a grant is for this server and this folder, and still is.
+// holds reports whether a grant applies to this server and this folder, and has not expired.
 func (o *Options) holds(g *permissions.Grant) bool {
 	switch {
 	case g.Server != "" && g.Server != o.Server, g.Workspace != "" && !within(o.Dir, g.Workspace):
@@ -128,32 +128,32 @@ func (o *Options) holds(g *permissions.Grant) bool {
 	return g.Expires.IsZero() || !time.Now().After(g.Expires)
 }
 
-// hostKeys are the private keys that this machine proves itself with.
+// hostKeys returns the private SSH host keys of this machine.
 func hostKeys() []string {
-	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key") // the pattern is a good one
+	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key") // the pattern is valid
 	return keys
 }
 
 // wide reports whether a folder is too wide for a sandbox unless the user names it: the root, the home, or a folder
-// above it.
+// above the home.
 func (o *Options) wide(dir string) bool {
 	dir = filepath.Clean(dir)
 	return !filepath.IsAbs(dir) || dir == "/" || within(o.Home, dir)
 }
 
-// within reports whether a path is a folder, or lies in it.
+// within reports whether path is dir or lies in it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// reading and writing are the kinds of rules that files are opened for.
+// reading and writing list the kinds in rules that open files.
 var (
 	reading = []string{"read_file", "grep", "glob", "resource_read", "sandbox_read"}
 	writing = []string{"write_file", "edit_file", "delete_file", "move_file", "sandbox_write"}
 )
 
-// opened is the folder, or the file, that a rule is about; "" for one that names none. A pattern that begins with a
-// wildcard names none, and neither does one for a whole home.
+// opened returns the folder or file that a rule names; "" if it names none. A pattern that begins with a wildcard names
+// none, and neither does one for a whole home. writes reports whether the rule allows changes.
 func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
 	tool := rule.Tool
 	if own, ok := strings.CutPrefix(tool, o.Server+"_"); ok && strings.HasPrefix(own, "sandbox_") {
@@ -187,7 +187,7 @@ func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
 	return path, writes
 }
 
-// literal is the text that a pattern matches alone; ok is false for one that matches others too.
+// literal returns the only text that a pattern matches; ok is false if it matches others too.
 func literal(pattern string) (text string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -204,7 +204,7 @@ func literal(pattern string) (text string, ok bool) {
 	return b.String(), true
 }
 
-// named are the files and folders that a word of the command line names: folders only, if wanted.
+// named returns the files and folders that a word of the command line names; only folders, if folders is set.
 func named(arg string, o *Options, folders bool) []string {
 	if i := strings.IndexByte(arg, '='); strings.HasPrefix(arg, "-") && i > 0 {
 		arg = arg[i+1:]
@@ -227,8 +227,8 @@ func named(arg string, o *Options, folders bool) []string {
 	return append(installation(path, o.Home), path)
 }
 
-// installation are the folders that a program needs of its own: what is around its bin, or the packages that it is one
-// of, and what interprets it. Those of the system are there anyway.
+// installation returns the folders that a program's own files are in: the folder around its bin, or its package tree,
+// and the same for its interpreter. System folders are open anyway.
 func installation(path, home string) (dirs []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -243,7 +243,7 @@ func installation(path, home string) (dirs []string) {
 	return dirs
 }
 
-// around are the folders that belong to a program: the one above its bin, unless that holds the files of others too.
+// around returns the folders that belong to a program: the one above its bin, unless other files are in it too.
 func around(p, home string) []string {
 	dir := filepath.Dir(p)
 	if i := strings.Index(p, "/node_modules/"); i > 0 {
@@ -260,7 +260,7 @@ func around(p, home string) []string {
 	return []string{dir}
 }
 
-// interpreter is the program in a script's first line, or "" if the program is not a script.
+// interpreter returns the program in a script's first line; "" if path is not a script.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -268,7 +268,7 @@ func interpreter(path string) string {
 	}
 	defer f.Close()
 	var head [256]byte
-	n, _ := f.Read(head[:]) // what cannot be read names nothing
+	n, _ := f.Read(head[:]) // an unreadable file names none
 	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	line, ok := strings.CutPrefix(line, "#!")
 	words := strings.Fields(line)

@@ -10,7 +10,7 @@ import (
 	"callgate/permissions"
 )
 
-// made makes files below a folder of the test's.
+// made makes files below a test folder.
 func made(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

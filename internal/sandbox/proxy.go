@@ -21,15 +21,15 @@ import (
 	"callgate/internal/loopback"
 )
 
-// Peer is what a program wants to connect to.
+// Peer is the target of a program's connection.
 type Peer struct {
 	Host string // a name or an address, in its normal form
 	Port uint16
-	// Private is what the name leads to, when that is this machine or a private network; else the zero value.
+	// Private is the address behind Host if it is on this machine or in a private network; else the zero value.
 	Private netip.Addr
 }
 
-// String is HOST:PORT; the port of https goes without saying.
+// String returns HOST:PORT, without the port of https.
 func (p Peer) String() string {
 	if p.Port == 443 {
 		return p.Host
@@ -37,19 +37,20 @@ func (p Peer) String() string {
 	return p.Host + ":" + strconv.Itoa(int(p.Port))
 }
 
-// Proxy is the only way from a sandbox to the network: HTTP with CONNECT, and SOCKS5. It looks names up itself.
+// Proxy is a sandbox's only way to the network: HTTP with CONNECT, and SOCKS5. It resolves names itself.
 type Proxy struct {
-	// Judge says whether a connection may be made; nil is yes. It may wait for a person.
+	// Judge returns nil if a connection may be made. It may wait for a person. If Judge is nil, nothing may be
+	// connected to.
 	Judge  func(ctx context.Context, to Peer) error
 	Logger *slog.Logger
 
-	// Swaps are secrets that are put into requests. Over TLS that needs an Authority; Roots are whom it trusts, nil is the
-	// system's.
+	// Swaps lists secrets to put into requests. Over TLS this needs an Authority. Roots lists the certificates to trust
+	// on the way out; nil means the system's.
 	Swaps     []Swap
 	Authority *Authority
 	Roots     *x509.CertPool
 
-	// Resolve and Dial are those of the system when they are nil.
+	// Resolve and Dial are the system's if nil.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 
@@ -62,24 +63,24 @@ type Proxy struct {
 	answers map[Peer]*answer
 }
 
-// answer is what Judge said of a peer.
+// answer is Judge's answer about a peer.
 type answer struct {
 	done  chan struct{}
 	err   error
 	until time.Time // set when done is closed
 }
 
-// Bounds of a proxy.
+// Limits of a proxy.
 const (
 	maxConnections = 256
 	maxAnswers     = 1024
-	yesHolds       = 5 * time.Minute  // a program opens many connections to one host: people are asked once
-	noHolds        = time.Minute      // and a program that tries again and again asks nobody
-	helloTime      = 30 * time.Second // for a program to say what it wants
+	yesHolds       = 5 * time.Minute  // a program opens many connections to one host: ask people once
+	noHolds        = time.Minute      // a program that tries again and again bothers nobody
+	helloTime      = 30 * time.Second // how long a program may take to send its request
 	dialTime       = 20 * time.Second
 )
 
-// Env are the variables that lead programs to a proxy at that address.
+// Env returns the variables that point programs to the proxy at that address.
 func Env(proxy string) []string {
 	env := []string{"NODE_USE_ENV_PROXY=1"}
 	for name, value := range map[string]string{
@@ -96,7 +97,7 @@ func (p *Proxy) Start(l net.Listener) {
 	p.places, p.answers = make(chan struct{}, maxConnections), map[Peer]*answer{}
 	p.wg.Go(func() {
 		<-p.ctx.Done()
-		l.Close() // it may be closed
+		l.Close() // it may be closed already
 	})
 	p.wg.Go(func() {
 		defer p.cancel()
@@ -119,19 +120,19 @@ func (p *Proxy) Start(l net.Listener) {
 	})
 }
 
-// Close ends everything and waits for it.
+// Close ends all connections and waits for them.
 func (p *Proxy) Close() {
 	p.cancel()
 	p.wg.Wait()
 }
 
-// serve carries one connection.
+// serve serves one connection.
 func (p *Proxy) serve(c net.Conn) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
-	_ = c.SetReadDeadline(time.Now().Add(helloTime)) // a connection takes deadlines
+	_ = c.SetReadDeadline(time.Now().Add(helloTime)) // connections support deadlines
 	in := bufio.NewReader(c)
 	first, err := in.Peek(1)
 	if err == nil {
@@ -146,7 +147,7 @@ func (p *Proxy) serve(c net.Conn) {
 	}
 }
 
-// http serves CONNECT, and one plain request with a full address.
+// http serves CONNECT, or one plain request with a full URL.
 func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	request, err := http.ReadRequest(in)
 	if err != nil {
@@ -182,7 +183,7 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 		return p.tunnel(ctx, c, in, out, host, target)
 	}
 	swap(request.Header, p.swapsOf(host))
-	request.Close = true // one request: the next may go elsewhere
+	request.Close = true // only one request: the next may go elsewhere
 	request.Header.Del("Proxy-Connection")
 	request.Header.Del("Proxy-Authorization")
 	if err := request.Write(out); err != nil {
@@ -192,13 +193,13 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	return err
 }
 
-// say answers a request that goes nowhere.
+// say answers a request that is not forwarded.
 func say(c net.Conn, code int, text string) error {
 	_, err := fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", code, http.StatusText(code), len(text)+1, text)
 	return err
 }
 
-// Of SOCKS5 (RFC 1928).
+// Codes of SOCKS5 (RFC 1928).
 const (
 	socksVersion     = 5
 	socksConnect     = 1
@@ -211,7 +212,7 @@ const (
 	socksUnknown     = 7
 )
 
-// socks serves CONNECT of SOCKS5 without authentication.
+// socks serves SOCKS5 CONNECT without authentication.
 func (p *Proxy) socks(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	var head [2]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -258,7 +259,7 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	return p.tunnel(ctx, c, in, out, host, target)
 }
 
-// tunnel carries a connection until it ends. TLS to a host that a secret is for ends here, if the server trusts that.
+// tunnel carries a connection until it ends. It intercepts TLS to a host that has a swap, if there is an Authority.
 func (p *Proxy) tunnel(ctx context.Context, c net.Conn, in *bufio.Reader, out net.Conn, host, target string) error {
 	if swaps := p.swapsOf(host); p.Authority != nil && len(swaps) > 0 {
 		if first, err := in.Peek(1); err == nil && first[0] == tlsHandshake {
@@ -268,10 +269,10 @@ func (p *Proxy) tunnel(ctx context.Context, c net.Conn, in *bufio.Reader, out ne
 	return splice(c, in, out)
 }
 
-// tlsHandshake is how TLS begins.
+// tlsHandshake is the first byte of TLS.
 const tlsHandshake = 22
 
-// read is a connection of which something has been read ahead.
+// read is a connection whose first bytes have been buffered.
 type read struct {
 	net.Conn
 	in *bufio.Reader
@@ -279,7 +280,7 @@ type read struct {
 
 func (r *read) Read(b []byte) (int, error) { return r.in.Read(b) }
 
-// socksTarget reads where a request of SOCKS5 leads: HOST:PORT.
+// socksTarget reads the target of a SOCKS5 request and returns it as HOST:PORT.
 func socksTarget(kind byte, in *bufio.Reader) (string, error) {
 	size := map[byte]int{socksIPv4: 4, socksIPv6: 16}[kind]
 	if kind == socksName {
@@ -298,18 +299,18 @@ func socksTarget(kind byte, in *bufio.Reader) (string, error) {
 	}
 	host := string(b[:size])
 	if kind != socksName {
-		ip, _ := netip.AddrFromSlice(b[:size]) // four or sixteen
+		ip, _ := netip.AddrFromSlice(b[:size]) // four or sixteen bytes
 		host = ip.String()
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(b[size:])))), nil
 }
 
-// splice carries both directions until both have ended.
+// splice copies both directions until both have ended.
 func splice(c net.Conn, in io.Reader, out net.Conn) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.Copy(out, in) // the other direction says how it ended
+		_, _ = io.Copy(out, in) // the other direction returns the error
 		if half, ok := out.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
@@ -322,12 +323,12 @@ func splice(c net.Conn, in io.Reader, out net.Conn) error {
 	return err
 }
 
-// refusal is why a connection may not be made.
+// refusal is the reason why a connection may not be made.
 type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
 
-// hostOf is the host of HOST:PORT in its normal form.
+// hostOf returns the host of HOST:PORT in its normal form.
 func hostOf(target string) (string, error) {
 	host, _, err := net.SplitHostPort(target)
 	if err != nil {
@@ -343,19 +344,19 @@ func hostOf(target string) (string, error) {
 	return normal, nil
 }
 
-// connect connects to HOST:PORT if that is allowed. It looks up the name once, so it dials the address that was judged.
+// connect connects to HOST:PORT if that is allowed. It resolves the name once, so it dials the address that was judged.
 func (p *Proxy) connect(ctx context.Context, target string) (net.Conn, error) {
 	normal, err := hostOf(target)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(target) // hostOf has done it
+	_, port, _ := net.SplitHostPort(target) // hostOf has checked it
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
 		return nil, &refusal{"no port: " + strconv.Quote(port)}
 	}
 	to := Peer{Host: normal, Port: uint16(n)}
-	if err := p.judge(ctx, to); err != nil { // before the name is looked up: a name can carry what a program knows
+	if err := p.judge(ctx, to); err != nil { // before the name is resolved: a name can carry out what a program knows
 		return nil, err
 	}
 	addresses, err := p.lookUp(ctx, normal)
@@ -366,7 +367,7 @@ func (p *Proxy) connect(ctx context.Context, target string) (net.Conn, error) {
 		if !loopback.Public(a) {
 			addresses = []netip.Addr{a}
 			if to.Private = a; a.String() == strings.Trim(normal, "[]") {
-				break // was judged as it is
+				break // it was already judged in this form
 			}
 			if err := p.judge(ctx, to); err != nil {
 				return nil, err
@@ -415,7 +416,7 @@ func (p *Proxy) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// judge asks once about a peer, however many connections to it wait.
+// judge has a peer judged once, however many connections to it wait.
 func (p *Proxy) judge(ctx context.Context, to Peer) error {
 	p.mu.Lock()
 	a := p.answers[to]
@@ -443,7 +444,7 @@ func (p *Proxy) judge(ctx context.Context, to Peer) error {
 	}
 }
 
-// ask has a peer judged. It goes on even if the first asker has gone, because the answer is for the next one.
+// ask has a peer judged. It goes on even if the first caller has gone, because the answer is kept for the next.
 func (p *Proxy) ask(to Peer, a *answer) {
 	err := errors.New("no session is connected in which to ask about it")
 	if p.Judge != nil {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// started is a proxy on the loopback that dials one server, whatever it is asked for.
+// started starts a proxy on the loopback that dials one server, whatever the request asks for.
 func started(t *testing.T, server net.Addr, judge func(Peer) error) (at string, judged func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -143,7 +143,7 @@ func TestSOCKS(t *testing.T) {
 	}
 }
 
-// What is refused is refused in words, and a program that tries again asks nobody.
+// A refusal is answered in words, and a program that tries again bothers nobody.
 func TestRefused(t *testing.T) {
 	s, c := hello(t, false)
 	at, judged := started(t, s.Listener.Addr(), func(Peer) error { return errors.New("nobody wants that") })
@@ -166,7 +166,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A name is judged before it is looked up, and again when it leads into a private network.
+// A name is judged before it is resolved, and again if it leads into a private network.
 func TestPrivate(t *testing.T) {
 	s, c := hello(t, false)
 	at, judged := started(t, s.Listener.Addr(), func(to Peer) error {
@@ -183,7 +183,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// Addresses are judged in one spelling, and what has none goes nowhere.
+// Addresses are judged in one spelling, and malformed ones go nowhere.
 func TestSpellings(t *testing.T) {
 	s, c := hello(t, false)
 	at, judged := started(t, s.Listener.Addr(), func(Peer) error { return nil })

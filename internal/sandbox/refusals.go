@@ -10,8 +10,8 @@ import (
 	"callgate/internal/guard"
 )
 
-// Refusals are the files that a server in a sandbox was refused, and what people said of them. They outlive its
-// process, so that the next one can reach what was allowed.
+// Refusals holds the files that a sandboxed server was refused, and people's answers. It outlives the server's process,
+// so that the next process can reach what was allowed.
 type Refusals struct {
 	home  string
 	tell  func(guard.Access)
@@ -23,34 +23,34 @@ type Refusals struct {
 
 	mu      sync.Mutex
 	asked   map[guard.Access]bool
-	waiting int // of the questions
+	waiting int // questions that wait for an answer
 	open    []guard.Access
-	opened  chan struct{} // closed and made anew when open grows
+	opened  chan struct{} // closed and replaced when open grows
 }
 
-// People are asked maxAsked times about one server, and maxWaiting questions wait at a time. Files that are not asked
-// about for that reason are asked about at their next refusal.
+// People are asked at most maxAsked times about one server, and at most maxWaiting questions wait at a time. A file
+// that is skipped for that reason is asked about at its next refusal.
 const (
 	maxAsked   = 32
 	maxWaiting = 4
 )
 
-// NewRefusals returns those of one server, which Close ends. tell hears of each at once and judge, unless it is nil,
-// says once whether the next process may have it; it may wait for a person.
+// NewRefusals returns the refusals of one server. tell is called at each refusal. judge, if not nil, is called once for
+// each file and returns nil if the next process may have it; it may wait for a person. The caller MUST call Close.
 func NewRefusals(tell func(guard.Access), judge func(context.Context, guard.Access) error) *Refusals {
 	r := &Refusals{tell: tell, judge: judge, asked: map[guard.Access]bool{}, opened: make(chan struct{})}
-	r.home, _ = os.UserHomeDir() // without one there is none to keep
+	r.home, _ = os.UserHomeDir() // no home: none to protect
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
-// Close takes back what is still asked, and waits for that.
+// Close withdraws open questions, and waits for them.
 func (r *Refusals) Close() {
 	r.cancel()
 	r.wg.Wait()
 }
 
-// Widen puts into a box what was allowed, and makes it tell of what it refuses. widened is closed when there is more.
+// Widen adds to a box what was allowed, and makes the box report its refusals. widened is closed when more is allowed.
 func (r *Refusals) Widen(box *guard.Box) (widened <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *Refusals) Widen(box *guard.Box) (widened <-chan struct{}) {
 	return r.opened
 }
 
-// place is what has to be open for a change: what is not there yet is made in its folder.
+// place returns the path that must be open for an access: a missing file is made in its folder.
 func place(a guard.Access) string {
 	if _, err := os.Lstat(a.Path); a.Write && err != nil {
 		return filepath.Dir(a.Path)
@@ -73,7 +73,7 @@ func place(a guard.Access) string {
 	return a.Path
 }
 
-// refused hears what a box refuses. It ignores missing files, because programs look for many.
+// refused handles a box's refusal. It ignores missing files, because programs look for many.
 func (r *Refusals) refused(a guard.Access) {
 	if !r.concerns(a) {
 		return
@@ -101,8 +101,8 @@ func (r *Refusals) refused(a guard.Access) {
 	})
 }
 
-// concerns reports whether a person could say something about it: a file or a folder that is there, or that was to be
-// made there, and not everything that the user has.
+// concerns reports whether a person could usefully be asked about a: it is a file or a folder that exists, or was to be
+// made in an existing folder, and is not as wide as the home.
 func (r *Refusals) concerns(a guard.Access) bool {
 	info, err := os.Stat(a.Path)
 	if err != nil && a.Write && !a.Aside {

@@ -16,7 +16,7 @@ import (
 	"callgate/permissions"
 )
 
-// TestRefusals: what is there is told and asked about once, and a yes is in the next box.
+// TestRefusals checks that existing files are told of and asked about once, and that the next box has what was allowed.
 func TestRefusals(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRemovedFileOpensNoFolder: what was allowed as a file stays that, though the file is gone when the next box is
+// TestRemovedFileOpensNoFolder checks that a file that was allowed opens no folder if it is gone when the next box is
 // made.
 func TestRemovedFileOpensNoFolder(t *testing.T) {
 	home := t.TempDir()
@@ -85,7 +85,7 @@ func TestRemovedFileOpensNoFolder(t *testing.T) {
 	}
 }
 
-// TestGrantedFiles: a grant for the sandbox opens what it says, and no more.
+// TestGrantedFiles checks that a grant for the sandbox opens what it says, and no more.
 func TestGrantedFiles(t *testing.T) {
 	now := time.Now()
 	o := Options{Level: Strict, Server: "s", Home: "/home/u", Dir: "/home/u/app", Grants: []permissions.Grant{
@@ -110,7 +110,7 @@ func TestGrantedFiles(t *testing.T) {
 	}
 }
 
-// TestFewQuestionsWait: a server that looks through a folder asks about few of its files at a time.
+// TestFewQuestionsWait checks that a server that walks a folder causes few questions at a time.
 func TestFewQuestionsWait(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -26,11 +26,11 @@ import (
 	"callgate/internal/forward"
 )
 
-// Swap is a secret that a server does not get: it has the placeholder, and the proxy puts the secret into the headers
-// of requests to the host. Requests to other hosts keep the placeholder.
+// Swap is a secret that a server does not get. The server has the placeholder, and the proxy puts the secret into the
+// headers of requests to Host. Requests to other hosts keep the placeholder.
 type Swap struct{ Placeholder, Secret, Host string }
 
-// swapsOf are those for a host, in its normal form.
+// swapsOf returns the swaps for a host in its normal form.
 func (p *Proxy) swapsOf(host string) (swaps []Swap) {
 	for _, s := range p.Swaps {
 		if s.Host == host {
@@ -40,7 +40,7 @@ func (p *Proxy) swapsOf(host string) (swaps []Swap) {
 	return swaps
 }
 
-// swap puts secrets in the place of placeholders.
+// swap replaces placeholders by secrets.
 func swap(header http.Header, swaps []Swap) {
 	for name, values := range header {
 		for i, value := range values {
@@ -52,31 +52,31 @@ func swap(header http.Header, swaps []Swap) {
 	}
 }
 
-// hostHeader is the host of a request in its normal form, "" for none.
+// hostHeader returns the host of a Host header in its normal form; "" if there is none.
 func hostHeader(authority string) string {
 	if host, err := hostOf(authority); err == nil {
 		return host
 	}
-	host, _ := address.Host(authority) // without a port
+	host, _ := address.Host(authority) // no port
 	return host
 }
 
-// Authority signs certificates that one server alone trusts, so that the proxy can put secrets into what it sends over
-// TLS. Its key is in memory.
+// Authority signs certificates that only one server trusts, so that the proxy can put secrets into the server's TLS
+// requests. Its key is only in memory.
 type Authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
-	// PEM is the certificate that the server has to trust.
+	// PEM is the certificate that the server must trust.
 	PEM []byte
 
 	mu     sync.Mutex
 	issued map[string]*tls.Certificate // by host
 }
 
-// authorityLife is how long certificates hold: longer than any server runs.
+// authorityLife is how long certificates are valid: longer than any server runs.
 const authorityLife = 365 * 24 * time.Hour
 
-// NewAuthority makes one for the server of that name.
+// NewAuthority makes an authority for the named server.
 func NewAuthority(server string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -101,7 +101,7 @@ func certificate(name string) *x509.Certificate {
 	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(authorityLife)}
 }
 
-// of returns the certificate for a host.
+// of returns the certificate for a host, and issues it at first use.
 func (a *Authority) of(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +119,7 @@ func (a *Authority) of(host string) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// intercept answers TLS on c in the name of the host and carries requests on over TLS, with the secrets that they name.
+// intercept answers TLS on c in the host's name and forwards the requests over TLS, with their placeholders replaced.
 // out is the first connection to the target.
 func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, target string, swaps []Swap) error {
 	cert, err := p.Authority.of(host)
@@ -144,7 +144,7 @@ func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, t
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "https", target, r.In.Host
 				r.Out.Body = forward.Body(r.Out.Body)
-				if hostHeader(r.In.Host) == host { // behind one address there can be hosts of others, which this name picks
+				if hostHeader(r.In.Host) == host { // one address may serve other people's hosts too, and this header picks one
 					swap(r.Out.Header, swaps)
 				}
 			},
@@ -171,7 +171,7 @@ func logTo(l *slog.Logger) *log.Logger {
 	return slog.NewLogLogger(l.Handler(), slog.LevelDebug)
 }
 
-// oneConn is a listener of one connection. Accept fails when that has ended.
+// oneConn is a listener with one connection. Its second Accept fails once that connection has ended.
 type oneConn struct {
 	mu    sync.Mutex
 	conn  net.Conn

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// A secret reaches the host that it is for and no other, over plain HTTP and, where the server trusts the authority,
-// over TLS. What the server has is a placeholder.
+// A secret reaches its host and no other, over plain HTTP and, if the server trusts the authority, over TLS. The server
+// has only a placeholder.
 func TestSwap(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -36,7 +36,7 @@ func TestSwap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		roots := x509.NewCertPool() // the test server is example.com, by its own certificate
+		roots := x509.NewCertPool() // the test server is example.com in its own certificate
 		if secured {
 			roots.AddCert(server.Certificate())
 		}
@@ -65,14 +65,14 @@ func TestSwap(t *testing.T) {
 		}
 		for _, by := range []string{"http", "socks5"} {
 			if by == "socks5" && !secured {
-				continue // what a tunnel carries is left alone unless it is TLS
+				continue // a tunnel passes everything but TLS unchanged
 			}
 			client := &http.Client{Transport: &http.Transport{
 				Proxy:           http.ProxyURL(&url.URL{Scheme: by, Host: l.Addr().String()}),
 				TLSClientConfig: &tls.Config{RootCAs: trusted},
 			}}
 			for host, want := range map[string]string{"example.com": "token the-secret", "www.example.com": "token callgate-x"} {
-				for range 2 { // the second request of a connection too
+				for range 2 { // the second uses the same connection
 					request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scheme+"://"+host+"/", strings.NewReader("callgate-x"))
 					if err != nil {
 						t.Fatal(err)
@@ -81,7 +81,7 @@ func TestSwap(t *testing.T) {
 					answer, err := client.Do(request)
 					if err != nil {
 						if host != "example.com" && secured && strings.Contains(err.Error(), "certificate") {
-							break // the test server has no certificate for it: the connection passed as it is
+							break // the test server has no certificate for it: the connection passed unchanged
 						}
 						t.Fatalf("%s %s by %s: %v", scheme, host, by, err)
 					}
@@ -92,7 +92,7 @@ func TestSwap(t *testing.T) {
 					}
 				}
 			}
-			if secured { // a host of somebody else's behind the same address
+			if secured { // somebody else's host behind the same address
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com/", nil)
 				if err != nil {
 					t.Fatal(err)

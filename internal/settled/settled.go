@@ -1,25 +1,25 @@
-// Package settled is a mutex for those who ask only when all is known that was announced.
+// Package settled provides a mutex whose readers wait until all announced changes have ended.
 package settled
 
 import "sync"
 
-// Mutex is a sync.Mutex that can be locked for a change, with Lock, or for an answer, with LockSettled. Its zero value
-// is ready.
+// Mutex is a sync.Mutex that is locked with Lock for a change, and with LockSettled for an answer. The zero value is
+// ready to use.
 type Mutex struct {
 	sync.Mutex
-	announced int       // changes
-	settled   sync.Cond // none is
+	announced int       // how many changes
+	settled   sync.Cond // signals that announced is 0
 }
 
-// Begin announces a change. LockSettled waits until End is called, which the caller MUST do, once, without holding the
-// mutex.
+// Begin announces a change. LockSettled waits until the caller calls End. The caller MUST call End once, without
+// holding the mutex.
 func (m *Mutex) Begin() {
 	m.Lock()
 	defer m.Unlock()
 	m.announced++
 }
 
-// End ends what Begin began.
+// End ends a change that Begin announced.
 func (m *Mutex) End() {
 	m.Lock()
 	defer m.Unlock()
@@ -28,7 +28,7 @@ func (m *Mutex) End() {
 	}
 }
 
-// LockSettled locks when no change is announced.
+// LockSettled locks m once no change is announced.
 func (m *Mutex) LockSettled() {
 	m.Lock()
 	for m.announced > 0 {

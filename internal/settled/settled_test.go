@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// Who locks for an answer waits until all that is announced has ended. Who locks for a change does not.
+// LockSettled waits until all announced changes have ended. Lock does not.
 func TestMutex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Mutex

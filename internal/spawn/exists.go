@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Exists reports whether there is a process with that id, whoever it belongs to.
+// Exists reports whether a process with that id exists, whoever owns it.
 func Exists(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {

@@ -14,41 +14,41 @@ import (
 	"callgate/internal/guard"
 )
 
-// Command is a program that runs to its end without anybody who talks to it.
+// Command is a program that runs to its end without further input.
 type Command struct {
-	Path   string   // of the program; absolute
+	Path   string   // absolute
 	Args   []string // without the program itself
-	Env    []string // all of it
-	Dir    string   // "" is callgate's own
+	Env    []string // the whole environment
+	Dir    string   // "" means callgate's own
 	Stdin  []byte
-	Output int         // bytes that are kept of each stream, the first ones; 0 keeps none
-	Wall   *guard.Wall // what it runs behind; nil is none
+	Output int         // how many bytes of each stream to keep, from its start; 0 keeps none
+	Wall   *guard.Wall // the wall that it runs behind; nil means none
 	Logger *slog.Logger
 }
 
-// Result is what became of a command.
+// Result is the outcome of a command.
 type Result struct {
 	Stdout, Stderr []byte
-	Cut            bool // there was more output than is kept
+	Cut            bool // there was more output than Output keeps
 	Code           int  // exit code, -1 after a signal
 	Took           time.Duration
 }
 
-// flood is how much a program may write in all before it is ended: what is dropped costs time too.
+// flood is how many bytes a program may write to a stream before it is ended: dropped output costs time too.
 const flood = 64 << 20
 
 var errFlood = fmt.Errorf("it wrote more than %d MiB", flood>>20)
 
-// lingering is how long output is read that children of an ended program hold open.
+// lingering is how long to read output that children of an ended program hold open.
 const lingering = 250 * time.Millisecond
 
-// Run starts the command and waits for its end. When ctx ends, or the command floods its output, it is killed with
-// everything that it started, and the error says why. An exit code is no error. What the command leaves behind is
-// killed too.
+// Run starts the command and waits for its end. When ctx ends, or the command floods its output, Run kills it with
+// everything that it started, and the error says why. A non-zero exit code is not an error. Whatever the command leaves
+// behind is killed too.
 func Run(ctx context.Context, c Command) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if ctx.Err() != nil { // it is over before the program can start
+	if ctx.Err() != nil { // it is too late to start the program
 		return Result{}, context.Cause(ctx)
 	}
 	tree, err := Plant(c.Logger, c.Wall)
@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	return r, nil
 }
 
-// Fault is why a program cannot be found or started, without what the system calls are named.
+// Fault returns why a program cannot be found or started, without the name of the system call.
 func Fault(err error) error {
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return file.Err
@@ -96,7 +96,7 @@ func Fault(err error) error {
 	return err
 }
 
-// head keeps the beginning of a stream and reads the rest for nothing.
+// head keeps the start of a stream and discards the rest.
 type head struct {
 	kept     bytes.Buffer
 	keep     int

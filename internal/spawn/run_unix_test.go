@@ -67,7 +67,7 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 	gone(t, file)
 }
 
-// What a program leaves behind holds neither its caller nor, once it is gone, anything else.
+// What a program leaves behind does not hold up its caller, and ends.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	began := time.Now()
@@ -85,7 +85,7 @@ func TestRunEndsAFlood(t *testing.T) {
 	}
 }
 
-// gone waits until the process has ended whose id is in the file.
+// gone waits until the process whose id is in the file has ended.
 func gone(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -98,7 +98,7 @@ func gone(t *testing.T, file string) {
 	}
 	for deadline := time.Now().Add(waits.Limit); unix.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && strings.Contains(string(stat), ") Z ") {
-			return // nobody reaps it here
+			return // nobody reaps zombies here
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d still runs", pid)
@@ -106,7 +106,7 @@ func gone(t *testing.T, file string) {
 	}
 }
 
-// What left the group is gone with the rest, and what the child of a child started too.
+// Processes that left the group are ended with the rest, and so are grandchildren.
 func TestWhatLeftTheGroupIsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux gives what loses its parent to a keeper")
@@ -126,7 +126,7 @@ func TestWhatLeftTheGroupIsEnded(t *testing.T) {
 	}
 }
 
-// The environment of a program is what the caller says, and nothing else.
+// A program's environment is what the caller says, and nothing else.
 func TestRunAddsNothingToTheEnvironment(t *testing.T) {
 	c := script("")
 	c.Path, c.Args, c.Env, c.Output = "/usr/bin/env", nil, []string{"A=b"}, 1<<10
@@ -135,7 +135,7 @@ func TestRunAddsNothingToTheEnvironment(t *testing.T) {
 	}
 }
 
-// A program cannot keep what it starts alive by starting more than can be killed one after another.
+// A program cannot keep its children alive by starting more than can be killed one after another.
 func TestRunEndsWhatForks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux gives what loses its parent to a keeper")
@@ -153,7 +153,7 @@ func TestRunEndsWhatForks(t *testing.T) {
 	}
 }
 
-// Who reads why a program did not start learns which one and why, and no system call.
+// The error for a program that did not start says which program and why, without a system call.
 func TestUnstartable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(path, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {

@@ -2,9 +2,9 @@ package spawn
 
 import "strconv"
 
-// Status is how a program ended.
+// Status describes how a program ended.
 type Status struct {
-	Code int    // exit code, -1 after a signal or when it is not known
+	Code int    // exit code, -1 after a signal or if unknown
 	Text string // in words: "exit status 1", "signal: killed"
 }
 

@@ -13,23 +13,23 @@ import (
 	"callgate/internal/guard"
 )
 
-// Tree is a program and everything that it starts, wherever that goes: its keeper is the ancestor of all of it. When
-// callgate dies, however it dies, the keeper ends the tree.
+// Tree is a program and everything that it starts, wherever that moves: the keeper is the ancestor of all of it.
+// However callgate dies, the keeper ends the tree.
 type Tree struct {
 	log    *slog.Logger
 	wall   *guard.Wall
 	state  guard.State
 	keeper *guard.Keeper
-	group  int // of the keeper, and of what does not leave it
+	group  int // the keeper's, and that of all that does not leave it
 	gone   chan struct{}
 }
 
-// Plant prepares a tree. What starts in it runs behind the wall; nil is none.
+// Plant prepares a tree. Programs in it run behind wall; nil means no wall. The caller MUST call Release.
 func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	return &Tree{log: log, wall: wall, gone: make(chan struct{})}, nil
 }
 
-// Start starts cmd, which MUST NOT be waited for: see Ended and Gone.
+// Start starts cmd. The caller MUST NOT wait for cmd: see Ended and Gone.
 func (t *Tree) Start(cmd *exec.Cmd) (err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if t.keeper, t.state, err = t.wall.Start(cmd); err != nil {
@@ -46,13 +46,13 @@ func (t *Tree) Start(cmd *exec.Cmd) (err error) {
 // PID is the program's process id.
 func (t *Tree) PID() int { return t.keeper.PID }
 
-// Ended is closed when the program itself has ended.
+// Ended returns a channel that is closed when the program itself has ended.
 func (t *Tree) Ended() <-chan struct{} { return t.keeper.Ended() }
 
-// Gone is closed when nothing that the program started is left.
+// Gone returns a channel that is closed when nothing that the program started is left.
 func (t *Tree) Gone() <-chan struct{} { return t.gone }
 
-// Status is how the program ended. It MUST have.
+// Status returns how the program ended. It MUST NOT be called before Ended is closed.
 func (t *Tree) Status() Status {
 	status, known := t.keeper.Status()
 	switch {
@@ -64,16 +64,17 @@ func (t *Tree) Status() Status {
 	return exitStatus(status.ExitStatus())
 }
 
-// Wall is what the program runs behind, once it has started.
+// Wall returns the state of the program's wall. It is set once the program has started.
 func (t *Tree) Wall() guard.State { return t.state }
 
-// Proxy is what the program connects to instead of the network; nil unless its box says so. Release closes it.
+// Proxy returns the listener that the program reaches instead of the network; nil unless its box has guard.ProxyNet.
+// Release closes it.
 func (t *Tree) Proxy() net.Listener { return t.keeper.Proxy }
 
 // Terminate asks the processes of the program's group to end.
 func (t *Tree) Terminate() { t.signal(unix.SIGTERM) }
 
-// Kill ends everything that the program started. It does not wait for that.
+// Kill ends everything that the program started. It does not wait.
 func (t *Tree) Kill() {
 	if t.keeper != nil {
 		t.keeper.EndAll()
@@ -82,7 +83,7 @@ func (t *Tree) Kill() {
 
 func (t *Tree) signal(s unix.Signal) {
 	select {
-	case <-t.gone: // the group's number may be another's by now
+	case <-t.gone: // the group's number may belong to another by now
 	default:
 		if err := unix.Kill(-t.group, s); err != nil && !errors.Is(err, unix.ESRCH) {
 			t.log.Error("cannot signal a process group", "group", t.group, "signal", s, "error", err)
@@ -99,7 +100,7 @@ func (t *Tree) Release() {
 	select {
 	case <-t.gone:
 	case <-time.After(keeperLimit):
-		t.signal(unix.SIGKILL) // the keeper itself does not answer: stopped, or out of memory
+		t.signal(unix.SIGKILL) // the keeper itself does not respond: stopped, or out of memory
 		<-t.gone
 	}
 	if left := t.keeper.Release(); left != "" {
@@ -107,5 +108,5 @@ func (t *Tree) Release() {
 	}
 }
 
-// keeperLimit is how long a keeper may take to end everything. It gives up by itself before that.
+// keeperLimit is how long a keeper may take to end everything. It gives up on its own before that.
 const keeperLimit = 10 * time.Second

@@ -15,15 +15,15 @@ import (
 	"callgate/internal/guard"
 )
 
-// Tree is the process group of a program, its process and what that starts. What leaves the group, by setsid or a
-// double fork, is not in it: these systems have no way to find it.
+// Tree is the process group of a program: its process and what that starts. Processes that leave the group, by setsid
+// or a double fork, are lost: these systems have no way to find them.
 //
-// Its leader is a guard, a shell that waits for the end of a pipe which callgate holds: when callgate
-// dies, however it dies, the guard kills the group, itself included. As the guard is reaped last, the
-// group's number cannot be given to anybody else while signals may be sent to it.
+// The group's leader is a guard: a shell that waits for the end of a pipe which callgate holds. However callgate dies,
+// the guard then kills the group, itself included. The guard is reaped last, so the group's number cannot be reused
+// while signals may be sent to it.
 type Tree struct {
 	log   *slog.Logger
-	group int       // 0 until start when there is no guard: the process leads then
+	group int       // 0 until Start if there is no guard: then the process leads
 	guard *exec.Cmd // nil on systems without a shell
 	alive *os.File  // the pipe; closing it makes the guard kill
 	wall  *guard.Wall
@@ -34,7 +34,7 @@ type Tree struct {
 const guardScript = `trap '' HUP INT TERM
 read -r line || kill -s KILL 0`
 
-// Plant makes the group. What starts in it runs behind the wall; nil is none.
+// Plant makes the group. Programs in it run behind wall; nil means no wall. The caller MUST call Release.
 func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	t := &Tree{log: log, wall: wall, waited: newWaited()}
 	r, w, err := os.Pipe()
@@ -56,7 +56,7 @@ func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	return t, nil
 }
 
-// Start starts cmd in the group. It MUST NOT be waited for: see Ended and Gone.
+// Start starts cmd in the group. The caller MUST NOT wait for cmd: see Ended and Gone.
 func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: t.group}
 	var err error
@@ -70,10 +70,10 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Wall is what the program runs behind, once it has started.
+// Wall returns the state of the program's wall. It is set once the program has started.
 func (t *Tree) Wall() guard.State { return t.state }
 
-// Proxy is nil: this system has no box.
+// Proxy returns nil: this system has no box.
 func (t *Tree) Proxy() net.Listener { return nil }
 
 // Terminate asks all processes of the group to end.
@@ -86,16 +86,16 @@ func (t *Tree) signal(s unix.Signal) {
 	if t.group == 0 {
 		return
 	}
-	// EPERM is how some systems say that only zombies are left.
+	// With EPERM some systems say that only zombies are left.
 	if err := unix.Kill(-t.group, s); err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.EPERM) {
 		t.log.Error("cannot signal a process group", "group", t.group, "signal", s, "error", err)
 	}
 }
 
-// Release gives the group's number back, and kills what is left of it.
+// Release kills what is left of the group, and frees the group's number.
 func (t *Tree) Release() {
 	if t.guard != nil {
 		t.alive.Close()
-		_ = t.guard.Wait() // it dies by its own signal
+		_ = t.guard.Wait() // its own signal kills it
 	}
 }

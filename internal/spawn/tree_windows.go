@@ -13,8 +13,8 @@ import (
 	"callgate/internal/guard"
 )
 
-// Tree is the job object of a process: the process and everything it starts. The system kills all of it when
-// the last handle of the job is closed, so also when callgate dies.
+// Tree is the job object of a process: the process and everything that it starts. The system kills all of it when the
+// last handle of the job is closed, and so also when callgate dies.
 type Tree struct {
 	log   *slog.Logger
 	wall  *guard.Wall
@@ -24,7 +24,7 @@ type Tree struct {
 	waited
 }
 
-// Plant makes the job. What starts in it runs behind the wall; nil is none.
+// Plant makes the job. Programs in it run behind wall; nil means no wall. The caller MUST call Release.
 func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -42,8 +42,8 @@ func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	return &Tree{log: log, wall: wall, job: job, waited: newWaited()}, nil
 }
 
-// Start starts cmd and puts it into the job before anything is said to it. A process that cannot be put
-// there is not left running. cmd MUST NOT be waited for: see Ended and Gone.
+// Start starts cmd and puts it into the job before any input reaches it. A process that cannot be put there is killed.
+// The caller MUST NOT wait for cmd: see Ended and Gone.
 func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	var err error
@@ -52,7 +52,7 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 	}
 	t.pid = cmd.Process.Pid
 	if err := t.adopt(); err != nil {
-		cmd.Process.Kill() // fails only when it ended already
+		cmd.Process.Kill() // fails only if it has ended already
 		cmd.Wait()
 		return fmt.Errorf("cannot put the process into a job object: %w", err)
 	}
@@ -60,7 +60,7 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Wall is what the program runs behind, once it has started.
+// Wall returns the state of the program's wall. It is set once the program has started.
 func (t *Tree) Wall() guard.State { return t.state }
 
 func (t *Tree) adopt() error {
@@ -72,7 +72,7 @@ func (t *Tree) adopt() error {
 	return windows.AssignProcessToJobObject(t.job, h)
 }
 
-// Proxy is nil: this system has no box.
+// Proxy returns nil: this system has no box.
 func (t *Tree) Proxy() net.Listener { return nil }
 
 // Terminate asks the process's console group to end. A process without a console cannot be asked.
@@ -89,7 +89,7 @@ func (t *Tree) Kill() {
 	}
 }
 
-// Release closes the job.
+// Release closes the job, which kills what is left in it.
 func (t *Tree) Release() {
 	if err := windows.CloseHandle(t.job); err != nil {
 		t.log.Error("cannot close the server's job object", "error", err)

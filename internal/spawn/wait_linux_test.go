@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Programs that run hold no threads, and their ends are seen.
+// Running programs hold no threads, and their ends are noticed.
 func TestProgramsTakeNoThreads(t *testing.T) {
 	const programs = 24
 	threads := func() int {

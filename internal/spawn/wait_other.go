@@ -4,7 +4,7 @@ package spawn
 
 import "os/exec"
 
-// waited is a program that callgate waits for itself.
+// waited is a program that callgate itself waits for.
 type waited struct {
 	cmd  *exec.Cmd
 	gone chan struct{}
@@ -23,13 +23,13 @@ func (w *waited) wait(cmd *exec.Cmd) {
 // PID is the program's process id.
 func (w *waited) PID() int { return w.cmd.Process.Pid }
 
-// Ended is closed when the program itself has ended.
+// Ended returns a channel that is closed when the program itself has ended.
 func (w *waited) Ended() <-chan struct{} { return w.gone }
 
-// Gone is closed when the program has ended: what it started cannot be seen.
+// Gone returns a channel that is closed when the program has ended: its children cannot be seen.
 func (w *waited) Gone() <-chan struct{} { return w.gone }
 
-// Status is how the program ended. It MUST have.
+// Status returns how the program ended. It MUST NOT be called before Ended is closed.
 func (w *waited) Status() Status {
 	switch state := w.cmd.ProcessState; {
 	case state == nil:

@@ -16,9 +16,9 @@ import (
 // shownChanges is how many changes an error lists.
 const shownChanges = 12
 
-// Check says why the server must not start: it differs from the lock at path. Without a lock, every server may start. A
-// server runs what was checked: a package without a version runs in its locked version, without anything that was
-// published since.
+// Check compares the server with the lock at path. An error says why the server MUST NOT start. Without a lock, every
+// server may start. The server runs what was checked: how pins an open version to the locked one, and excludes packages
+// that were published since.
 func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstream.Launch, err error) {
 	lock, err := Load(path)
 	if err != nil || lock == nil {
@@ -39,7 +39,7 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstr
 	}
 	changes := Compare(locked, now)
 	if len(changes) == 0 {
-		if now.Version != "" && now.Packages[now.Package+"@"+now.Version].Content == "" { // it is to be installed
+		if now.Version != "" && now.Packages[now.Package+"@"+now.Version].Content == "" { // not installed yet
 			before := began.UTC().Format(time.RFC3339)
 			how.Env = []string{"npm_config_before=" + before, "UV_EXCLUDE_NEWER=" + before}
 		}
@@ -60,10 +60,10 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstr
 	return how, fmt.Errorf("it differs from %s: %s. See \"callgate servers verify %s\"; accept it with \"callgate servers update %s\"", path, b.String(), s.Name, s.Name)
 }
 
-// openSpec is a spec of a package that leaves the version to the registry: a name, with a tag or a range.
+// openSpec matches a package spec that leaves the version to the registry: a name, perhaps with a tag or a range.
 var openSpec = lazyregexp.New(`^((?:@[a-z0-9._~-]+/)?[A-Za-z0-9._~-]+)(?:@[^@:/]*)?$`)
 
-// pin returns the arguments with the locked version in place of one that is left open; nil where none is.
+// pin returns the arguments with an open version replaced by the locked one; nil if there is nothing to pin.
 func pin(s *Server, locked *Entry) []string {
 	runner, specs := upstream.Specs(s.Command, s.Args)
 	if len(specs) == 0 || locked.Version == "" || !slices.Contains([]string{"npx", "bunx", "pnpx", "uvx"}, runner) {
@@ -86,7 +86,7 @@ func pin(s *Server, locked *Entry) []string {
 			args[i] = option + "=" + args[i]
 		}
 		if found++; found > 1 {
-			return nil // which of them is the package cannot be told
+			return nil // it is unclear which of them is the package
 		}
 	}
 	if found == 0 {
@@ -95,12 +95,12 @@ func pin(s *Server, locked *Entry) []string {
 	return args
 }
 
-// looks is how often Changed looks at the file.
+// looks is the interval at which Changed checks the file.
 const looks = time.Second
 
-// Changed returns nil when the file at path is another one than at the call, and an error when ctx ends before.
+// Changed returns nil once the file at path is not the same as at the call, or an error if ctx ends first.
 func Changed(ctx context.Context, path string) error {
-	was, _ := os.Stat(path) // none is a state too
+	was, _ := os.Stat(path) // a missing file is a state too
 	for range periodic.Every(ctx, looks) {
 		is, _ := os.Stat(path)
 		if (was == nil) != (is == nil) || was != nil && (!os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())) {

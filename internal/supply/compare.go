@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Change is one way in which a server is not what was locked.
+// Change is one difference between a server and its lock.
 type Change struct {
 	What    string // one line
-	Package string // whose other version it is about; "" for none
-	Was, Is string // its versions; Was is "" for a new package
+	Package string // the package whose version changed, if the registry can explain it; else ""
+	Was, Is string // versions; Was is "" for a new package
 	Notes   []string
 }
 
@@ -22,8 +22,8 @@ func (c Change) String() string {
 	return c.What + " (" + strings.Join(c.Notes, "; ") + ")"
 }
 
-// Compare lists what the lock lacks of a server's present state. A locked package that is missing now does not count,
-// because optional packages are not installed everywhere. Tools count if both sides know them.
+// Compare lists how a server differs from its lock. Locked packages that are missing now do not count, because optional
+// packages are not installed everywhere. Tools count only if both sides know them.
 func Compare(locked, now *Entry) (changes []Change) {
 	say := func(format string, args ...any) {
 		changes = append(changes, Change{What: fmt.Sprintf(format, args...)})
@@ -71,9 +71,9 @@ func Compare(locked, now *Entry) (changes []Change) {
 	return changes
 }
 
-// comparePackages lists the packages that the lock does not hold, the server's own first.
+// comparePackages lists the packages that the lock does not contain or holds differently, the server's own first.
 func comparePackages(locked, now *Entry) (changes []Change) {
-	versions, scripts := map[string][]string{}, map[string]bool{} // of the lock
+	versions, scripts := map[string][]string{}, map[string]bool{} // those in the lock
 	for key, p := range locked.Packages {
 		name, version := splitKey(key)
 		versions[name] = append(versions[name], version)
@@ -118,10 +118,10 @@ func boolRank(b bool) int {
 	return 0
 }
 
-// differ reports whether two digests, where both are known, are of other things.
+// differ reports whether two digests are both known and differ.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// splitKey splits NAME@VERSION; names begin with an @ of their own where they have a scope.
+// splitKey splits NAME@VERSION. A scoped name begins with another @.
 func splitKey(key string) (name, version string) {
 	i := strings.LastIndexByte(key, '@')
 	return key[:i], key[i+1:]

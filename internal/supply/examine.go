@@ -18,34 +18,33 @@ import (
 // Server is a configured server as it would be started.
 type Server struct {
 	Name      string
-	From      string   // see Entry
-	Words     []string // command and arguments as they are configured: variables by name
-	URL       string   // as it is configured
+	From      string   // see Entry.From
+	Words     []string // command and arguments as configured: variables by name
+	URL       string   // as configured
 	Variables []string
 
-	Command string // expanded, as is all below
+	Command string // expanded, like all fields below
 	Args    []string
 	Dir     string
-	Env     []string // of its process, whole
+	Env     []string // its process's whole environment
 	Home    string
 }
 
-// Examiner looks at servers. Its zero value is ready.
+// Examiner examines servers. The zero value is ready to use.
 type Examiner struct {
-	Wall *guard.Wall // that package managers run behind; nil is none
+	Wall *guard.Wall // the wall around package managers; nil means none
 }
 
-// maxReply is how many bytes of a package manager's output are read.
+// maxReply bounds a package manager's output, in bytes.
 const maxReply = 32 << 20
 
-// Examine says what the server would run now. Packages are looked at where they are installed; where they are not, or
-// where the command leaves the version open, the registry is asked through the package manager. It runs no code of a
-// package.
+// Examine returns what the server would run now. It reads packages where they are installed. If they are not, or if the
+// command leaves the version open, it asks the registry through the package manager. It runs no package's code.
 func (x *Examiner) Examine(ctx context.Context, s *Server) (*Entry, error) {
 	return x.examine(ctx, s, time.Time{})
 }
 
-// examine leaves out what was published after before, unless that is zero, and does not look at this machine then.
+// examine ignores, unless before is zero, what was published after it, and then does not look at this machine.
 func (x *Examiner) examine(ctx context.Context, s *Server, before time.Time) (*Entry, error) {
 	e := &Entry{Name: s.Name, From: s.From, Command: s.Words, URL: s.URL, Variables: slices.Clone(s.Variables), Packages: map[string]Package{}}
 	slices.Sort(e.Variables)
@@ -92,7 +91,7 @@ func (x *Examiner) run(ctx context.Context, s *Server, program, dir string, stdi
 	return r.Stdout, nil
 }
 
-// lastWords is the end of what a program complained about.
+// lastWords returns the end of a program's error output.
 func lastWords(stderr []byte) string {
 	text := strings.TrimSpace(string(stderr))
 	if len(text) > 600 {
@@ -101,7 +100,7 @@ func lastWords(stderr []byte) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// beside is a program of the folder that another is in, or that name to be looked up.
+// beside returns the path of the named program in the same folder as program, or name if it is not there.
 func beside(program, name string) string {
 	path := filepath.Join(filepath.Dir(program), name)
 	if found, err := environment.LookPath(path, "", nil); err == nil {

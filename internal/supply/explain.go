@@ -12,14 +12,14 @@ import (
 	"callgate/internal/upstream/environment"
 )
 
-// DefaultCooldown is how old a version has to be: most hostile ones are found and withdrawn sooner.
+// DefaultCooldown is the minimum age of a version: most hostile ones are found and withdrawn sooner.
 const DefaultCooldown = 24 * time.Hour
 
-// explained is how many changes the registry is asked about.
+// explained bounds how many changes the registry is asked about.
 const explained = 10
 
 // Explain adds to changes of npm packages what the registry knows: when the version was published, and whether by
-// somebody new. What the registry does not tell is left out.
+// somebody new. It adds nothing that the registry does not tell.
 func (x *Examiner) Explain(ctx context.Context, s *Server, changes []Change, now time.Time) {
 	runner, _ := upstream.Specs(s.Command, s.Args)
 	program, err := environment.LookPath(s.Command, s.Dir, s.Env)
@@ -69,7 +69,7 @@ func ago(age time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(age/(24*time.Hour)))
 }
 
-// publication is what a registry says of one version.
+// publication is what a registry says about one version.
 type publication struct {
 	at          time.Time
 	by          string
@@ -89,7 +89,7 @@ func (x *Examiner) published(ctx context.Context, s *Server, npm, name, version 
 	if json.Unmarshal(out, &told) != nil {
 		return p, false
 	}
-	p.at, _ = time.Parse(time.RFC3339, told.Time[version]) // a registry need not say
+	p.at, _ = time.Parse(time.RFC3339, told.Time[version]) // a registry may leave it out
 	p.by = personName(told.Publisher)
 	for _, m := range told.Maintainers {
 		if name := personName(m); name != "" {
@@ -99,7 +99,7 @@ func (x *Examiner) published(ctx context.Context, s *Server, npm, name, version 
 	return p, true
 }
 
-// personName is the name of a person as npm writes it: {"name": …}, or "name <address>".
+// personName returns a person's name from npm's forms: {"name": …} or "name <address>".
 func personName(raw json.RawMessage) string {
 	var object struct {
 		Name string `json:"name"`
@@ -115,8 +115,8 @@ func personName(raw json.RawMessage) string {
 	return name
 }
 
-// Young lists the packages of now, beyond those that the lock holds, that were published less than cooldown ago; 0
-// looks at none. The registry is asked what it would have said then.
+// Young lists the packages of now that the lock does not contain and that were published less than cooldown ago. It
+// asks the registry what it would have installed then. With cooldown 0 it lists none.
 func (x *Examiner) Young(ctx context.Context, s *Server, locked, now *Entry, cooldown time.Duration) ([]string, error) {
 	if cooldown <= 0 || now.Version == "" {
 		return nil, nil
@@ -135,7 +135,7 @@ func (x *Examiner) Young(ctx context.Context, s *Server, locked, now *Entry, coo
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return []string{now.Package + "@" + now.Version}, nil // there was no such version
+		return []string{now.Package + "@" + now.Version}, nil // there was no such version yet
 	}
 	return slices.DeleteFunc(fresh, func(key string) bool {
 		_, old := then.Packages[key]

@@ -16,11 +16,11 @@ import (
 	"callgate/internal/upstream"
 )
 
-// code are the endings of files that are run.
+// code lists the extensions of files that are run.
 var code = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py", ".pyz", ".rb", ".sh", ".bash", ".pl", ".php", ".jar", ".dll", ".exe", ".so", ".node", ".wasm", ".ps1", ".bat", ".cmd"}
 
-// files are the digests of what a command names: its program, unless that only interprets what the arguments name, and
-// the scripts among the arguments.
+// files returns the digests of the files that a command names: the scripts among its arguments, and its program, unless
+// that is an interpreter.
 func files(s *Server, program string) (map[string]string, error) {
 	found := map[string]string{}
 	interprets := upstream.Interprets(s.Command)
@@ -31,7 +31,7 @@ func files(s *Server, program string) (map[string]string, error) {
 		}
 		found[program] = digest
 	}
-	first := interprets // the operand is what is interpreted, however it is called
+	first := interprets // the operand is what is interpreted, whatever its name
 	for _, arg := range s.Args {
 		path := arg
 		if i := strings.IndexByte(arg, '='); strings.HasPrefix(arg, "-") && i > 0 {
@@ -71,7 +71,7 @@ func digestInto(sum hash.Hash, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// digestFolder is the digest of all files of a package and their names, without the packages inside it.
+// digestFolder returns the digest of a package's files and their names, without nested packages.
 func digestFolder(ctx context.Context, dir string) (string, error) {
 	sum, one := sha256.New(), sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

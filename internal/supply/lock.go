@@ -1,5 +1,5 @@
-// Package supply compares what the commands of servers would run with callgate.lock: packages with their integrity,
-// program files, names of variables, and definitions of tools.
+// Package supply compares what servers' commands would run with callgate.lock: packages with their integrity, program
+// files, names of variables, and tool definitions.
 package supply
 
 import (
@@ -15,32 +15,32 @@ import (
 	"callgate/internal/durable"
 )
 
-// Lock is what people have accepted for each server. The file can be shared, because it holds no values of variables.
+// Lock holds what people have accepted for each server. The file can be shared, because it holds no variable's value.
 type Lock struct {
 	Version int     `json:"version"`
 	Servers []Entry `json:"servers"`
 }
 
-// Entry is one server.
+// Entry describes one server.
 type Entry struct {
 	Name      string             `json:"name"`
-	From      string             `json:"from,omitempty"` // the file that configures it; relative to the lock where it is beside or below it
+	From      string             `json:"from,omitempty"` // the file that configures it; relative if it is beside or below the lock
 	Command   []string           `json:"command,omitempty"`
 	URL       string             `json:"url,omitempty"`
-	Variables []string           `json:"variables,omitempty"` // names that its environment or its requests are given
+	Variables []string           `json:"variables,omitempty"` // names of the variables that its environment or its requests use
 	Package   string             `json:"package,omitempty"`
 	Version   string             `json:"version,omitempty"`
-	Packages  map[string]Package `json:"packages,omitempty"` // by NAME@VERSION: all that the package needs, and itself
+	Packages  map[string]Package `json:"packages,omitempty"` // by NAME@VERSION: the package itself and everything that it needs
 	Files     map[string]string  `json:"files,omitempty"`    // by path: the digest of a program or script
 	Tools     map[string]string  `json:"tools,omitempty"`    // by the server's name: the digest of the definition
 	At        time.Time          `json:"lockedAt,omitzero"`
 }
 
-// Package is one package of a tree.
+// Package is one package of a dependency tree.
 type Package struct {
-	Integrity string `json:"integrity,omitempty"` // as the registry says it
-	Content   string `json:"content,omitempty"`   // of the files on this machine; none for a package that makes files when it is installed
-	Script    bool   `json:"script,omitempty"`    // it runs a script when it is installed
+	Integrity string `json:"integrity,omitempty"` // as the registry gives it
+	Content   string `json:"content,omitempty"`   // digest of the files on this machine; "" for a package with an install script
+	Script    bool   `json:"script,omitempty"`    // it runs an install script
 }
 
 const (
@@ -48,7 +48,7 @@ const (
 	maxLock     = 64 << 20 // bytes
 )
 
-// Load reads the lock at path; nil when there is none. What cannot be read or understood is an error.
+// Load reads the lock at path; nil if there is none. A file that cannot be read or parsed is an error.
 func Load(path string) (*Lock, error) {
 	data, err := durable.ReadFile(path, maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func Load(path string) (*Lock, error) {
 	return &l, nil
 }
 
-// Save writes the lock, in an order that does not depend on when servers were added.
+// Save writes the lock, sorted by server.
 func (l *Lock) Save(path string) error {
 	l.Version = lockVersion
 	slices.SortFunc(l.Servers, func(a, b Entry) int {
@@ -78,7 +78,7 @@ func (l *Lock) Save(path string) error {
 	return durable.SaveJSON(path, l)
 }
 
-// Of returns the entry of a server; nil when there is none.
+// Of returns the entry of a server, or nil if there is none.
 func (l *Lock) Of(name, from string) *Entry {
 	for i := range l.Servers {
 		if e := &l.Servers[i]; e.Name == name && e.From == from {
@@ -88,7 +88,7 @@ func (l *Lock) Of(name, from string) *Entry {
 	return nil
 }
 
-// Put adds the entry, in place of an older one of the server.
+// Put adds the entry, and replaces an older one of the same server.
 func (l *Lock) Put(e Entry) {
 	if old := l.Of(e.Name, e.From); old != nil {
 		*old = e
@@ -97,7 +97,7 @@ func (l *Lock) Put(e Entry) {
 	l.Servers = append(l.Servers, e)
 }
 
-// Merge takes in the packages of the same server that another look has found.
+// Merge adds the packages that another examination of the same server found.
 func (e *Entry) Merge(other *Entry) {
 	for key, p := range other.Packages {
 		e.add(key, p)

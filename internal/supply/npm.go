@@ -18,13 +18,13 @@ import (
 	"callgate/internal/upstream/environment"
 )
 
-// npmRunners are the programs that run npm packages.
+// npmRunners lists the programs that run npm packages.
 var npmRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"}
 
-// exactVersion is a spec that names one version, and no tag or range.
+// exactVersion matches a spec that names one version, not a tag or a range.
 var exactVersion = lazyregexp.New(`^(.[^@]*)@([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*)$`)
 
-// npm puts into e what a runner of npm packages would run.
+// npm adds to e what a runner of npm packages would run.
 func (x *Examiner) npm(ctx context.Context, s *Server, e *Entry, program, spec string, before time.Time) error {
 	e.Package = upstream.Packages(s.Command, s.Args, "")[0]
 	exact := exactVersion.FindStringSubmatch(spec)
@@ -47,8 +47,8 @@ func (x *Examiner) npm(ctx context.Context, s *Server, e *Entry, program, spec s
 	return x.resolveNPM(ctx, s, e, program, spec, before)
 }
 
-// npmInstalls are the folders in which the runner finds the package before it asks the registry: below the server's
-// folder, beside the runner, and in its cache.
+// npmInstalls returns the folders in which the runner finds the package before it asks the registry: in the server's
+// folder and above it, beside the runner, and in the runner's cache.
 func npmInstalls(s *Server, name, spec string) (folders []string) {
 	for dir := s.Dir; ; dir = filepath.Dir(dir) {
 		folders = append(folders, filepath.Join(dir, "node_modules", filepath.FromSlash(name)))
@@ -60,7 +60,7 @@ func npmInstalls(s *Server, name, spec string) (folders []string) {
 		folders = append(folders, filepath.Join(filepath.Dir(filepath.Dir(npx)), "lib", "node_modules", filepath.FromSlash(name)))
 	}
 	cache := cmp.Or(valueOf(s.Env, "npm_config_cache"), filepath.Join(s.Home, ".npm"))
-	trees, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "package.json")) // the pattern is a good one
+	trees, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "package.json")) // the pattern is valid
 	for _, file := range trees {
 		var tree struct {
 			NPX struct {
@@ -77,7 +77,7 @@ func npmInstalls(s *Server, name, spec string) (folders []string) {
 	})
 }
 
-// valueOf is the value of a variable, in any spelling of its name: npm takes both.
+// valueOf returns a variable's value. It ignores the case of the name, as npm does.
 func valueOf(env []string, name string) (value string) {
 	for _, entry := range env {
 		if n, v, _ := strings.Cut(entry, "="); strings.EqualFold(n, name) {
@@ -95,13 +95,13 @@ func readJSON(path string, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// resolveNPM asks the registry what would be installed.
+// resolveNPM adds to e what the registry would install.
 func (x *Examiner) resolveNPM(ctx context.Context, s *Server, e *Entry, program, spec string, before time.Time) error {
 	dir, err := os.MkdirTemp("", "callgate-lock-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) // a temporary folder: what is left goes with the others
+	defer os.RemoveAll(dir) // a temporary folder: the system removes leftovers
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name":"callgate-lock","private":true}`), 0o600); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ type npmPackage struct {
 	HasInstallScript bool   `json:"hasInstallScript"`
 }
 
-// nameAt is the package's name, which an entry has only where its folder is called otherwise.
+// nameAt returns the package's name. An entry has Name only if its folder has another name.
 func (p *npmPackage) nameAt(folder string) string {
 	if p.Name != "" {
 		return p.Name
@@ -155,7 +155,7 @@ func (p *npmPackage) nameAt(folder string) string {
 	return folder[strings.LastIndex(folder, "node_modules/")+len("node_modules/"):]
 }
 
-// add takes a package in. Two sources that disagree about one version make it one that no lock holds.
+// add adds a package. If two sources disagree about one version, no lock can match the result.
 func (e *Entry) add(key string, p Package) {
 	if was, ok := e.Packages[key]; ok {
 		for _, both := range []struct{ was, is *string }{{&was.Integrity, &p.Integrity}, {&was.Content, &p.Content}} {
@@ -171,7 +171,7 @@ func (e *Entry) add(key string, p Package) {
 	e.Packages[key] = p
 }
 
-// manifest is what is read of a package.json.
+// manifest holds the fields of a package.json that are read.
 type manifest struct {
 	Name     string                     `json:"name"`
 	Version  string                     `json:"version"`
@@ -181,8 +181,8 @@ type manifest struct {
 	Peers    map[string]json.RawMessage `json:"peerDependencies"`
 }
 
-// installed puts into e the package of Node.js that a file or folder is in, with all that it needs, as they are on this
-// machine. alias is a name that it may have beside that of its folder. What is in no folder node_modules is none.
+// installed adds to e the Node.js package that path is in, with everything that it needs, as installed on this machine.
+// alias is another name that the package may have. It adds nothing if path is in no node_modules folder.
 func installed(ctx context.Context, path, alias string, e *Entry) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -206,12 +206,11 @@ type tree struct {
 	ctx      context.Context
 	e        *Entry
 	seen     map[string]bool
-	registry map[string]map[string]npmPackage // by folder that holds the outermost node_modules: what npm put there
+	registry map[string]map[string]npmPackage // by the folder that holds the outermost node_modules: what npm put there
 }
 
-// visit takes in the package in a folder, which code finds by the name of the folder. alias is the name that it may
-// have instead, as who needs it says. It cannot pass for another package of the lock, which might not be compared by
-// content.
+// visit adds the package in dir. Its name must be that of the folder, by which code finds it, or alias, the name that
+// its dependent gives. Otherwise it could pass for another package of the lock, which may not be compared by content.
 func (t *tree) visit(dir, alias string) error {
 	if t.seen[dir] {
 		return nil
@@ -229,7 +228,7 @@ func (t *tree) visit(dir, alias string) error {
 		p.Script = p.Script || m.Scripts[script] != nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, "binding.gyp")); err == nil {
-		p.Script = true // npm compiles it
+		p.Script = true // npm compiles it at install
 	}
 	if !p.Script {
 		var err error
@@ -247,7 +246,7 @@ func (t *tree) visit(dir, alias string) error {
 			if err == nil {
 				err = t.visit(next, aliasOf(spec))
 			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // what is not there does not run
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing package does not run
 				return err
 			}
 		}
@@ -255,15 +254,15 @@ func (t *tree) visit(dir, alias string) error {
 	return nil
 }
 
-// nodeModules is what the folder of a package is in.
+// nodeModules is the part of a path above a package's folder.
 const nodeModules = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
 
-// nameOf is the name that code finds the package in a folder by.
+// nameOf returns the name by which code finds the package in a folder.
 func nameOf(dir string) string {
 	return filepath.ToSlash(dir[strings.LastIndex(dir, nodeModules)+len(nodeModules):])
 }
 
-// aliasOf is the name in "npm:name@range", "" for a dependency that is called what it is.
+// aliasOf returns the name in "npm:name@range"; "" for a dependency without an alias.
 func aliasOf(spec json.RawMessage) string {
 	var text string
 	if json.Unmarshal(spec, &text) != nil {
@@ -279,7 +278,7 @@ func aliasOf(spec json.RawMessage) string {
 	return name
 }
 
-// said is what npm says of the package that it put into a folder.
+// said returns npm's record of the package that it put into a folder.
 func (t *tree) said(dir string) (npmPackage, bool) {
 	top := dir[:strings.Index(dir, nodeModules)]
 	known, ok := t.registry[top]
@@ -287,7 +286,7 @@ func (t *tree) said(dir string) (npmPackage, bool) {
 		var lock struct {
 			Packages map[string]npmPackage `json:"packages"`
 		}
-		_ = readJSON(filepath.Join(top, "node_modules", ".package-lock.json"), &lock) // other package managers write none
+		_ = readJSON(filepath.Join(top, "node_modules", ".package-lock.json"), &lock) // other package managers do not write it
 		known = lock.Packages
 		t.registry[top] = known
 	}
@@ -295,7 +294,7 @@ func (t *tree) said(dir string) (npmPackage, bool) {
 	return p, ok
 }
 
-// find returns the folder of a package as code in dir finds it.
+// find returns the folder in which code in dir finds a package.
 func find(dir, name string) (string, error) {
 	for {
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, "node_modules", filepath.FromSlash(name)))

@@ -13,10 +13,10 @@ import (
 	"callgate/internal/upstream"
 )
 
-// python puts into e what uvx would run: uv says which versions, and the digests of all their files.
+// python adds to e what uvx would run: uv returns the versions, and the digests of all their files.
 func (x *Examiner) python(ctx context.Context, s *Server, e *Entry, program, spec string, before time.Time) error {
 	e.Package = upstream.Packages(s.Command, s.Args, "")[0]
-	if name, version, ok := strings.Cut(spec, "@"); ok { // as uvx has it
+	if name, version, ok := strings.Cut(spec, "@"); ok { // as uvx writes it
 		if spec = name + "==" + version; version == "latest" {
 			spec = name
 		}
@@ -25,7 +25,7 @@ func (x *Examiner) python(ctx context.Context, s *Server, e *Entry, program, spe
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) // a temporary folder: what is left goes with the others
+	defer os.RemoveAll(dir) // a temporary folder: the system removes leftovers
 	args := []string{"pip", "compile", "--quiet", "--no-header", "--no-annotate", "--generate-hashes"}
 	for i, arg := range s.Args {
 		option, value, joined := strings.Cut(arg, "=")
@@ -58,8 +58,8 @@ func (x *Examiner) python(ctx context.Context, s *Server, e *Entry, program, spe
 	return nil
 }
 
-// readRequirements reads NAME==VERSION with --hash options, as uv and pip write them. The integrity of a package covers
-// the digests of all its files, in whatever order they are listed.
+// readRequirements parses NAME==VERSION lines with --hash options, as uv and pip write them. A package's integrity
+// covers the digests of all its files, in any order.
 func readRequirements(text string) map[string]Package {
 	found := map[string]Package{}
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/testserver/npmregistry"
 )
 
-// npmWorld is a registry with a server and a library that it needs, both old.
+// npmWorld returns a registry with a server and a library that the server needs, both published long ago.
 func npmWorld(t *testing.T) (*npmregistry.Registry, *Server) {
 	t.Helper()
 	if _, err := exec.LookPath("npm"); err != nil {
@@ -35,7 +35,7 @@ func examine(t *testing.T, s *Server) *Entry {
 	return e
 }
 
-// changed are the changes as people read them, with what the registry adds.
+// changed returns the changes as people read them, with the registry's notes.
 func changed(t *testing.T, s *Server, locked *Entry) string {
 	t.Helper()
 	changes := Compare(locked, examine(t, s))
@@ -47,7 +47,7 @@ func changed(t *testing.T, s *Server, locked *Entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// A library that gets a new version behind a server's back is drift, with all that is suspicious about it.
+// A new version of a library behind a server's back is drift. All its suspicious traits are shown.
 func TestNPMDrift(t *testing.T) {
 	r, s := npmWorld(t)
 	locked := examine(t, s)
@@ -94,7 +94,7 @@ func TestNPMInstalled(t *testing.T) {
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r.Close() // what is installed asks nobody
+	r.Close() // an installed package needs no registry
 	locked := examine(t, s)
 	if p := locked.Packages["lib@1.0.0"]; p.Content == "" || p.Integrity == "" {
 		t.Fatalf("installed: %+v", locked.Packages)
@@ -114,7 +114,7 @@ func TestNPMInstalled(t *testing.T) {
 	}
 }
 
-// A package beside the server's folder, which npx prefers, is looked at too.
+// A package in the server's folder, which npx prefers, is examined too.
 func TestNPMProject(t *testing.T) {
 	_, s := npmWorld(t)
 	locked := examine(t, s)
@@ -123,7 +123,7 @@ func TestNPMProject(t *testing.T) {
 	if got := changed(t, s, locked); !strings.Contains(got, "package srv: was 1.0.0, is 9.9.9") {
 		t.Errorf("planted in the project: %s", got)
 	}
-	// It cannot pass for another package of the lock, whose files are not compared because it has a script.
+	// It cannot pass for another package of the lock whose files are not compared because it has a script.
 	locked.Packages["native@1.0.0"] = Package{Integrity: "sha512-x", Script: true}
 	write(t, filepath.Join(dir, "package.json"), `{"name":"native","version":"1.0.0","scripts":{"install":"true"}}`)
 	if _, err := (&Examiner{}).Examine(t.Context(), s); err == nil || !strings.Contains(err.Error(), `calls itself "native"`) {
@@ -131,7 +131,7 @@ func TestNPMProject(t *testing.T) {
 	}
 }
 
-// A package further in cannot pass for another of the lock either, unless who needs it says so.
+// A nested package cannot pass for another of the lock either, unless its dependent says so.
 func TestNPMNested(t *testing.T) {
 	dir := t.TempDir()
 	modules := filepath.Join(dir, "node_modules")
@@ -150,8 +150,8 @@ func TestNPMNested(t *testing.T) {
 	}
 }
 
-// A server whose version is open runs what was locked, although the registry has newer packages by then, between the
-// look at it and the start too.
+// A server with an open version runs what was locked, even if the registry has newer packages by then. That includes
+// packages published between the examination and the start.
 func TestNPMRunsWhatWasLocked(t *testing.T) {
 	r, s := npmWorld(t)
 	path := filepath.Join(t.TempDir(), "callgate.lock")
@@ -209,7 +209,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// Programs, scripts, variables and addresses are held too; data that a server works on is not.
+// Programs, scripts, variables and addresses are locked too; the data that a server works on is not.
 func TestOtherDrift(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files run by their mode")
@@ -260,7 +260,7 @@ func TestOtherDrift(t *testing.T) {
 	}
 }
 
-// The lock of a Python server has what uv says; the digests count in any order. uv itself is played.
+// The lock of a Python server has what uv says; digests count in any order. A script stands in for uv.
 func TestPython(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a shell script plays uv")
@@ -288,8 +288,8 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// A server that is not what the lock says does not start; nor one that the lock does not have, nor any with a lock that
-// cannot be read. Without a lock everything starts.
+// A server does not start if it differs from the lock, if the lock does not have it, or if the lock cannot be read.
+// Without a lock everything starts.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	program, path := filepath.Join(dir, "server.py"), filepath.Join(dir, "callgate.lock")

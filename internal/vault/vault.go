@@ -15,18 +15,18 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Vault is the one of a data directory.
+// Vault is the vault of a data directory.
 type Vault struct{ dir string }
 
-// service is what the system's keyring has callgate's entries under.
+// service is the name of callgate's entries in the system's keyring.
 const service = "callgate"
 
-// At returns the vault of a data directory, whose files the guard hides from servers.
+// At returns the vault of a data directory. The guard hides its files from servers.
 func At(dataDir string) *Vault { return &Vault{filepath.Join(dataDir, "secrets")} }
 
 var name = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// CheckName says what is wrong with a secret's name.
+// CheckName returns an error if s is not a valid name for a secret.
 func CheckName(s string) error {
 	if !name.MatchString(s) {
 		return fmt.Errorf("%q is not a name for a secret: use letters, digits, dots, - and _, at most 64", s)
@@ -34,7 +34,7 @@ func CheckName(s string) error {
 	return nil
 }
 
-// Get returns a secret: of the file, or of the keyring where there is no file.
+// Get returns a secret: from its file or, if there is none, from the keyring.
 func (v *Vault) Get(name string) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
@@ -50,7 +50,7 @@ func (v *Vault) Get(name string) (string, error) {
 	return value, nil
 }
 
-// Set keeps a secret, in the keyring or in a file, in place of an older one.
+// Set stores a secret, in the keyring or in a file, and replaces an older one.
 func (v *Vault) Set(name, value string, inKeyring bool) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (v *Vault) Set(name, value string, inKeyring bool) error {
 		if err := keyring.Set(service, name, value); err != nil {
 			return fmt.Errorf("the keyring: %w", err)
 		}
-		return ignoreMissing(os.Remove(filepath.Join(v.dir, name))) // which would come first
+		return ignoreMissing(os.Remove(filepath.Join(v.dir, name))) // a file would win over the keyring
 	}
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (v *Vault) Set(name, value string, inKeyring bool) error {
 	return credentials.WritePrivate(filepath.Join(v.dir, name), []byte(value))
 }
 
-// Remove forgets a secret, wherever it is.
+// Remove deletes a secret from wherever it is. It is an error if there is none.
 func (v *Vault) Remove(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (v *Vault) Remove(name string) error {
 	return fmt.Errorf("there is no secret %s", name)
 }
 
-// List names the secrets in files; a keyring lists none.
+// List returns the names of the secrets in files, sorted. A keyring cannot list its secrets.
 func (v *Vault) List() ([]string, error) {
 	entries, err := os.ReadDir(v.dir)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestVault(t *testing.T) {
-	keyring.MockInit() // a keyring in memory
+	keyring.MockInit() // an in-memory keyring
 	dir := t.TempDir()
 	v := At(dir)
 	get := func(name, want string) {
@@ -50,7 +50,7 @@ func TestVault(t *testing.T) {
 		get(name, "")
 	}
 	if runtime.GOOS == "windows" {
-		return // who may read a file is not told by its mode there
+		return // there, a file's mode does not say who may read it
 	}
 	if err := v.Set("open", "x", false); err != nil {
 		t.Fatal(err)

@@ -10,25 +10,25 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Report is what became of one run.
+// Report is the outcome of one run.
 type Report struct {
 	Workspace string
 	Passed    bool
 	Results   []Result
-	Failure   string   // why it did not run to its end, when no command says so
-	Notes     []string // what was done besides
+	Failure   string   // why the run did not start or finish, if no result says so
+	Notes     []string // what else was done
 }
 
-// Result is what became of one command.
+// Result is the outcome of one command.
 type Result struct {
 	Command []string
-	Code    int    // exit code, -1 when there is none
-	Failure string // why there is none
+	Code    int    // exit code, -1 if there is none
+	Failure string // why there is no exit code
 	Took    time.Duration
-	Output  string // the end of what a failed command wrote
+	Output  string // the end of a failed command's output
 }
 
-// Text words the report for a model, compactly when all is well. Only the whole one shows output.
+// Text returns the report for a model, in short if all is well. It includes output only if whole is set.
 func (r *Report) Text(whole bool) string {
 	var b strings.Builder
 	switch {
@@ -64,7 +64,7 @@ func (r *Report) Text(whole bool) string {
 	return b.String()
 }
 
-// words shows which words a command has: those with blanks or quotes in them are quoted.
+// words joins a command's words, and quotes those that contain blanks or quotes.
 func words(command []string) string {
 	shown := make([]string, len(command))
 	for i, word := range command {
@@ -82,7 +82,7 @@ func (c *Result) how() string {
 	return fmt.Sprintf("ended with exit code %d after %s", c.Code, round(c.Took))
 }
 
-// Meta is the report for programs.
+// Meta returns the report for programs.
 func (r *Report) Meta() map[string]any {
 	status := "failed"
 	switch {
@@ -109,8 +109,8 @@ func round(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// excerpt returns the end of what a command wrote, without what only terminals understand. Where both streams
-// have something to say each gets its part of most bytes.
+// excerpt returns the end of a command's output, without terminal sequences. If both streams have output, they share
+// most bytes.
 func excerpt(stdout, stderr []byte, most int, cut bool) string {
 	out, err := clean(stdout), clean(stderr)
 	var b strings.Builder
@@ -140,7 +140,7 @@ func clean(text []byte) string {
 	}, plain))
 }
 
-// end returns at most so many bytes of the end, from the beginning of a line where there is one.
+// end returns at most the last most bytes, from the start of a line if that loses little.
 func end(text string, most int) string {
 	if len(text) <= most {
 		return text

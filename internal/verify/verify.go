@@ -22,26 +22,26 @@ import (
 	"callgate/internal/spawn"
 )
 
-// Options of a Runner.
+// Options configures a Runner.
 type Options struct {
 	Commands [][]string    // run one after another, until one fails
 	Timeout  time.Duration // of each command; 0 means 120 s
 	Debounce time.Duration // how long a run waits for further calls; 0 means 300 ms
 	Output   int           // bytes of a failed command's output in the report; 0 means 8 KiB
-	// Around is called before the first command of a run, and what it returns after the last one, with whether
-	// all succeeded. The notes that this returns go into the report. May be nil.
+	// Around, if not nil, is called before the first command of a run. The function that it returns is called after the
+	// last command, with whether all succeeded. Its notes go into the report.
 	Around func(ctx context.Context, run Run) (after func(passed bool) (notes []string))
-	Wall   *guard.Wall // what commands run behind; nil is none
+	Wall   *guard.Wall // the wall around commands; nil means none
 	Logger *slog.Logger
 }
 
 // Run is one run of the commands.
 type Run struct {
 	Workspace   string   // absolute
-	Checkpoints []string // ids of those that were taken before the calls, "" for a call without one
+	Checkpoints []string // ids of the checkpoints before the calls, "" for a call without one
 }
 
-// Runner runs verifications. The zero value is of no use; Close it.
+// Runner runs verifications. Make it with New; the caller MUST Close it.
 type Runner struct {
 	o        Options
 	programs []string
@@ -53,10 +53,10 @@ type Runner struct {
 	lanes map[string]*lane // by workspace
 }
 
-// lane keeps the runs of one workspace one after another.
+// lane makes the runs on one workspace take turns.
 type lane struct {
 	turn sync.Mutex // held while the commands run
-	next *batch     // the run that has not begun; guarded by Runner.mu
+	next *batch     // the run that has not started; guarded by Runner.mu
 }
 
 // batch is one run and the calls that wait for it.
@@ -65,11 +65,11 @@ type batch struct {
 	waiting int // guarded by Runner.mu
 	cancel  context.CancelFunc
 	done    chan struct{}
-	report  Report // valid when done is closed
+	report  Report // valid once done is closed
 }
 
-// New finds the programs. A program that is named without a slash is looked for on PATH now and not again, one
-// with a slash must be absolute: what a workspace holds is not the user's own.
+// New looks up the programs. It looks up a name without a slash on PATH, once. A name with a slash MUST be absolute:
+// files in a workspace are not under the user's control.
 func New(o Options) (*Runner, error) {
 	r := &Runner{o: o, lanes: map[string]*lane{}}
 	if r.o.Timeout <= 0 {
@@ -114,16 +114,16 @@ func find(argv []string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Close ends every run and waits for its end.
+// Close ends every run and waits for it.
 func (r *Runner) Close() error {
 	r.stop()
 	r.work.Wait()
 	return nil
 }
 
-// Verify waits for a run on the workspace that begins after the call. full says that this call is the one whose
-// result shall have the whole report: of calls that share a run, the first. When ctx ends the error is its
-// cause, and a run that nobody waits for any more is ended.
+// Verify waits for a run on the workspace that starts after the call. full tells the caller to show the whole report:
+// only the first of the calls that share a run does. When ctx ends, the error is its cause, and a run that nobody waits
+// for any more is ended.
 func (r *Runner) Verify(ctx context.Context, workspace, checkpoint string) (report *Report, full bool, err error) {
 	b, full, err := r.join(workspace, checkpoint)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Runner) Verify(ctx context.Context, workspace, checkpoint string) (repo
 	}
 }
 
-// join finds the run that has not begun, or makes one.
+// join returns the run that has not started, or a new one. first reports whether it is new.
 func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err e
 		l = &lane{}
 		r.lanes[workspace] = l
 	}
-	if l.next == nil || l.next.waiting == 0 { // one that nobody waits for was cancelled
+	if l.next == nil || l.next.waiting == 0 { // a run that nobody waits for was cancelled
 		ctx, cancel := context.WithCancel(r.ctx)
 		made := &batch{run: Run{Workspace: workspace}, cancel: cancel, done: make(chan struct{})}
 		l.next, first = made, true
@@ -166,7 +166,7 @@ func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err e
 	return b, first, nil
 }
 
-// drive waits for further calls and for the run before, and runs the commands.
+// drive waits for further calls and for the previous run, and then runs the commands.
 func (r *Runner) drive(ctx context.Context, l *lane, b *batch) {
 	defer close(b.done)
 	defer b.cancel()
@@ -206,7 +206,7 @@ func (r *Runner) run(ctx context.Context, run Run) (report Report) {
 	return report
 }
 
-// output is how much of each stream of a command is read; the report has the end of that.
+// output bounds how many bytes of each stream are read; the report shows the end of them.
 const output = 4 << 20
 
 func (r *Runner) command(ctx context.Context, dir, program string, argv []string) Result {
@@ -223,7 +223,7 @@ func (r *Runner) command(ctx context.Context, dir, program string, argv []string
 	return result
 }
 
-// environment is callgate's own without its variables, which may hold credentials.
+// environment returns callgate's environment without the CALLGATE_ variables, which may hold credentials.
 func environment() (env []string) {
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(strings.ToUpper(entry), "CALLGATE_") {

@@ -41,7 +41,7 @@ func verify(t *testing.T, r *Runner, dir string) *Report {
 	return report
 }
 
-// sh is a command that only a test may write: what it runs is its own text.
+// sh returns a command that runs text in a shell. Only a test may do this.
 func sh(text string) []string { return []string{"sh", "-c", text} }
 
 func TestReports(t *testing.T) {
@@ -89,7 +89,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// Nothing of a verification that was killed goes on.
+// Nothing that a killed verification started goes on.
 func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "mark")
@@ -112,7 +112,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 func TestCallsShareARun(t *testing.T) {
 	dir := t.TempDir()
-	hold := filepath.Join(dir, "hold") // runs in dir last as long as it is there
+	hold := filepath.Join(dir, "hold") // runs in dir last as long as this file exists
 	if err := os.WriteFile(hold, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestCallsShareARun(t *testing.T) {
 	}
 	<-begun
 	wait.Go(call)
-	if report := verify(t, r, t.TempDir()); !report.Passed { // another workspace waits for nobody: the first run is held
+	if report := verify(t, r, t.TempDir()); !report.Passed { // another workspace does not wait: the first run is held
 		t.Errorf("%+v", report)
 	}
 	if err := os.Remove(hold); err != nil {
