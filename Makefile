@@ -5,21 +5,21 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
-# make build OPA=1 makes a callgate that evaluates Rego. Its program is a module of its own.
+# make build OPA=1 makes a callgate that evaluates Rego. That program is a separate module.
 export OPA ?=
 PROGRAM := cmd/callgate$(if $(OPA),-opa)
 LDFLAGS := -s -w -X callgate/internal/app.Version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# Programs for callgate's development, a module of their own.
+# Programs for callgate's development, in a separate module.
 DEV := internal/dev
 
-# The race detector needs a C compiler on most systems; everything else does without. All builds take the same flags, so
-# that each package is compiled once.
+# The race detector needs a C compiler on most systems; everything else does not. All builds use the same flags, so that
+# each package is compiled only once.
 RACE ?= $(shell command -v "$$(CGO_ENABLED=1 go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
 export CGO_ENABLED := 0
 
-# Packages whose tests run on one goroutine. The race detector finds nothing there and takes eight times as long.
+# Packages whose tests run on one goroutine. The race detector would find nothing there and takes eight times as long.
 ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/tools/internal/... ./internal/address \
 	./internal/app/checkpoints ./internal/checkpoint ./internal/command/approve ./internal/command/connect \
 	./internal/companion/wire ./internal/doctor ./internal/gitfiles ./internal/home ./internal/install ./internal/jsonx \
@@ -29,31 +29,31 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/to
 	./proxy/internal/catalogue ./proxy/internal/chat ./proxy/internal/elicitation ./proxy/internal/tasks \
 	./proxy/internal/workspace ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms ./shellparse/...
 
-# Likewise in the module of programs for development. make check compiles what these import as well.
+# The same for the development module. make check also compiles what these import.
 DEV_ONE_GOROUTINE := ./deploy ./ragbench/... ./vet
 
-# What takes longest begins first.
+# Start the slowest packages first.
 LONGEST := ./internal/command ./internal/companion ./internal/cluster
 
-# Many tests wait for processes and for time, so twice as many of a package run as there are processors. As many packages
-# at once would hold up replicas until they lose their leases. make check vets all code, tests included. Without
-# debugging tables, programs link faster.
+# Many tests wait for processes and for time, so twice as many tests of a package run as there are processors. So many
+# packages at the same time would hold up replicas until they lose their leases. make check vets all code, including
+# tests. Without debugging tables, programs link faster.
 BESIDE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEST := go test -timeout 40m -parallel $(BESIDE) -vet=off -ldflags='-s -w'
-# The race detector is linked by cgo.
+# The race detector is linked with cgo.
 RACED := $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
-# Raced programs sleep a second when they end, unless they are told not to.
+# Without this, raced programs sleep for a second when they end.
 export GORACE ?= atexit_sleep_ms=0
 
-# Go tests and benchmarks to run: make test PKG=./permissions
+# The Go tests and benchmarks to run: make test PKG=./permissions
 PKG ?= ./...
 # How long each fuzz target runs.
 FUZZTIME ?= 20s
 # Who answers the question of `make run`: approve, reject, always, or empty for a person.
 ANSWER ?=
-# More for the benchmark: make bench BENCHFLAGS='-rounds 9'
+# More flags for the benchmark: make bench BENCHFLAGS='-rounds 9'
 BENCHFLAGS ?=
-# More for the conformance suites: make conformance CONFORMANCEFLAGS=-update
+# More flags for the conformance suites: make conformance CONFORMANCEFLAGS=-update
 CONFORMANCEFLAGS ?=
 
 NPM := testdata/npm/node_modules/.package-lock.json
@@ -94,7 +94,7 @@ else
 	$(RACED) $(PKG)
 endif
 
-# How often stress runs the tests, and with how many busy loops beside them.
+# How often stress runs the tests, and with how many busy loops next to them.
 ROUNDS ?= 5
 LOOPS ?= 4
 
@@ -117,7 +117,8 @@ wine: ## run the Windows binary and tests under Wine (Debian)
 	fi
 	CALLGATE_WINE=1 go test -count=1 -run TestWine -v ./internal/command
 
-# The approvers' page is tested in a real browser. Who is not root installs one, or does without these tests.
+# The approvers' page is tested in a real browser. Root gets one here. If you are not root, install one yourself;
+# otherwise these tests are skipped.
 .PHONY: browser
 browser:
 	@if [ "$$(id -u)" = 0 ] && [ -z "$${CHROMIUM:-$$(command -v chromium)}" ] && command -v apt-get >/dev/null; then \
@@ -125,13 +126,13 @@ browser:
 	@if [ "$$(id -u)" = 0 ] && [ -z "$${CHROMIUM:-$$(command -v chromium-headless-shell)}" ] && command -v apt-get >/dev/null; then \
 		apt-get install -y -q --no-install-recommends chromium-headless-shell || echo "the page is tested in chromium, which takes longer"; fi
 
-# The terminal approver is tested in a real terminal, likewise.
+# The same holds for the real terminal in which the terminal approver is tested.
 .PHONY: terminal
 terminal:
 	@if [ "$$(id -u)" = 0 ] && ! { command -v tmux && command -v dbus-daemon; } >/dev/null && command -v apt-get >/dev/null; then \
 		apt-get update -q && apt-get install -y -q --no-install-recommends tmux dbus-daemon; fi
 
-# What is read-only is held against the programs that read it, likewise.
+# The same holds for the interpreters with which tests check what callgate takes for read-only.
 .PHONY: languages
 languages:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -146,7 +147,7 @@ $(PAGE): internal/companion/web/package.json internal/companion/web/package-lock
 page: $(PAGE) ## build the approvers' page into internal/companion/page
 	npm run build --prefix internal/companion/web
 
-# The page takes the system's fonts: pictures taken on different machines look alike with these.
+# The page uses the system's fonts. With these fonts, pictures from different machines look alike.
 .PHONY: fonts
 fonts:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ -z "$$(fc-list Inter 2>/dev/null)" ]; then \
@@ -185,14 +186,14 @@ bench: build ## compare callgate with no proxy and the cheapest one; draw what i
 	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./internal/command
 	go test -run '^$$' -bench 'Saw|Carry|Flow|Form|Grams' -benchmem ./internal/flow ./internal/secrets ./internal/textscan ./gate
 
-# Other MCP proxies are installed in the user's cache, in versions that internal/dev/bench/peers.go names.
+# Other MCP proxies are installed in the user's cache, in the versions named in internal/dev/bench/peers.go.
 .PHONY: bench-peers
 bench-peers: build ## install other MCP proxies and compare callgate with them alone
 	go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo
 	bin/bench -bin bin -install -only peers $(BENCHFLAGS)
 
-# {REPOS}/{name}: the repositories of the development benchmark, fetched when they are not there; empty: that part
-# is skipped.
+# The repositories of the development benchmark are in {REPOS}/{name}, and fetched if they are missing. If REPOS is
+# empty, that part is skipped.
 REPOS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callgate/bench-repos
 
 .PHONY: bench-rag
@@ -201,9 +202,9 @@ bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	$(if $(REPOS),internal/dev/ragbench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
-# Where releases are published: the one place that says it.
+# Where releases are published. This file is the only place that says so.
 export RELEASE_ADDRESS := $(shell cat internal/packaging/address)
-# Packages carry the time of the commit, so that two builds of it are the same.
+# Packages contain the commit's time, so that two builds of it are the same.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 export RELEASE_DATE ?= $(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date -u -r $(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ)
 export RELEASE_COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo 0)
@@ -211,7 +212,7 @@ GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.0
 # make release SNAPSHOT=1 needs no tag.
 SNAPSHOT ?=
 
-# The packages are installed, and the image runs, where they can, as root.
+# For root, rpm and runc are installed here: tests install the packages with one and run the image with the other.
 .PHONY: rpm
 rpm:
 	@if [ "$$(id -u)" = 0 ] && ! { command -v rpm && command -v runc; } >/dev/null && command -v apt-get >/dev/null; then \
@@ -233,7 +234,7 @@ reproducible: release ## build the release twice and compare
 	$(MAKE) release
 	cmp bin/checksums.txt .release/out/checksums.txt
 
-# More for the runs of hosts: make hosts HOSTSFLAGS='-update docs/testdata/hosts.md'
+# More flags for the runs of hosts: make hosts HOSTSFLAGS='-update docs/testdata/hosts.md'
 HOSTSFLAGS ?=
 
 .PHONY: hosts
@@ -246,7 +247,7 @@ host-tools: build ## run the built-in tools of the LLM hosts that are installed,
 	go build -C $(DEV) -o ../../bin/hosts ./hosts
 	bin/hosts tools $(HOSTSFLAGS)
 
-# The suites, the Inspector and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
+# The suites, the Inspector and the Node.js that they need come from npm. The reference server is the official Go SDK's.
 $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.json
 	npm ci --prefix testdata/conformance --no-audit --no-fund
 	@touch $@
@@ -259,7 +260,7 @@ conformance: build $(SUITES) $(NPM) ## run the official conformance suites, the 
 	bin/conformance-run $(CONFORMANCEFLAGS)
 	CALLGATE_CONFORMANCE=1 $(TEST) -count=1 -run 'TestInspector|TestMatrixOfThree|TestSDKsOfThree|TestBalancers' ./internal/command
 
-# Where the embedding table is trained, and how many Debian packages are read: 0 is all.
+# Where to train the embedding table, and how many Debian packages to read: 0 means all.
 OUT ?= .embedding
 PACKAGES ?= 0
 

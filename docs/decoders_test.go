@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// A package reads JSON in two ways at most: as it is spelled (internal/jsonx, jsontext), and with one decoder. That is
-// v2, which refuses members that decoders read differently, wherever calls and answers pass, and encoding/json where
-// callgate reads what it wrote itself, or what its clients and other programs' APIs write. Moving those would change
-// what they hold: v2 writes 0 and false that omitempty leaves out, base64 for arrays of bytes and [] for null, and has
-// no text for a time.Duration. Types such as json.RawMessage are no decoder.
+// A package reads JSON in at most two ways: in its exact spelling (internal/jsonx, jsontext), and with one decoder.
+// Where calls and answers pass, that decoder is v2, which refuses members that decoders read differently. Where
+// callgate reads its own files, or what its clients and other programs' APIs write, it is encoding/json. Moving those
+// would change what they contain: v2 writes 0 and false that omitempty leaves out, base64 for byte arrays and [] for
+// null, and cannot write a time.Duration. Types such as json.RawMessage do not count as decoders.
 func TestOneDecoder(t *testing.T) {
 	decoders := []string{"encoding/json", "github.com/go-json-experiment/json"}
-	used := map[string]map[string]string{} // by folder and decoder: where
+	used := map[string]map[string]string{} // by folder and decoder: where it is used
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -35,7 +35,7 @@ func TestOneDecoder(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		names := map[string]string{} // of decoders in this file
+		names := map[string]string{} // the names of decoders in this file
 		for _, spec := range imports.Imports {
 			if imported, _ := strconv.Unquote(spec.Path.Value); slices.Contains(decoders, imported) {
 				name := "json"
@@ -82,10 +82,10 @@ func TestOneDecoder(t *testing.T) {
 	}
 }
 
-// strict are folders whose packages read what models and servers write.
+// strict lists the folders whose packages read what models and servers write.
 var strict = []string{"gate/internal", "gate/tools", "internal/remote", "internal/rpc", "internal/upstream", "proxy"}
 
-// decodes reports whether a name of a JSON package is a function that reads or writes.
+// decodes reports whether a name in a JSON package is a function that reads or writes.
 func decodes(name string) bool {
 	return name != "Marshaler" && strings.HasPrefix(name, "Marshal") || name != "Unmarshaler" && strings.HasPrefix(name, "Unmarshal") ||
 		slices.Contains([]string{"NewDecoder", "NewEncoder", "Valid", "Indent", "Compact"}, name)

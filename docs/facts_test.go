@@ -14,7 +14,7 @@ import (
 	"callgate/internal/hooks"
 )
 
-// TestTables holds tables of the pages against the code: each name that the code has stands on its page.
+// TestTables checks tables of the pages against the code: each name in the code is on its page.
 func TestTables(t *testing.T) {
 	var members []string
 	for field := range reflect.TypeFor[audit.Record]().Fields() {
@@ -53,11 +53,11 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// source is a file or folder of the repository as pages for developers name it: gate/judge.go, wrap_*.go,
+// source matches a file or folder of the repository as developer pages name it: gate/judge.go, wrap_*.go,
 // internal/spawn.
 var source = regexp.MustCompile("`([A-Za-z0-9_*/.-]+\\.(?:go|ya?ml|jsonc?|txt)|(?:audit|cmd|docs|examples|gate|internal|permissions|proxy|rag|shellparse)/[A-Za-z0-9_*/-]+)`")
 
-// TestSources looks for every file that the pages for developers name. Names in capitals are for the reader to choose.
+// TestSources checks that every file named on developer pages exists. Names in capitals stand for any name.
 func TestSources(t *testing.T) {
 	var files []string
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -77,7 +77,7 @@ func TestSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range append(developers, "../ARCHITECTURE.md", "../CONTRIBUTING.md") {
-		if page == filepath.Join("dev", "release.md") { // names what a release makes
+		if page == filepath.Join("dev", "release.md") { // it names the files that a release makes
 			continue
 		}
 		for _, m := range source.FindAllStringSubmatch(read(t, page), -1) {
@@ -88,7 +88,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// anyFile reports whether a file ends like the pattern, part by part of its path.
+// anyFile reports whether the path of a file ends in the pattern, compared part by part.
 func anyFile(files []string, pattern string) bool {
 	parts := strings.Count(pattern, "/") + 1
 	for _, file := range files {

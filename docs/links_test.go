@@ -15,7 +15,7 @@ var (
 	noSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// pages are the pages that people read.
+// pages returns the pages that people read.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -32,7 +32,7 @@ func pages(t *testing.T) []string {
 	return found
 }
 
-// TestLinks follows every link of the pages to a file, and to a heading there.
+// TestLinks follows the links of the pages to files and their headings.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		text := fenced.ReplaceAllString(read(t, page), "")
@@ -56,7 +56,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// anchors are the names that GitHub gives to headings.
+// anchors returns the names that GitHub gives to headings.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {

@@ -18,13 +18,13 @@ import (
 
 var update = flag.Bool("update", false, "write the pages that are made from code")
 
-// unlisted are folders that the ladder leaves out: they see callgate from outside, serve its development, or come from
-// elsewhere.
+// unlisted lists folders that the ladder leaves out: they use callgate from outside, serve its development, or come
+// from elsewhere.
 var unlisted = []string{"cmd/callgate-opa", "examples", "internal/dev", "internal/jsoniter", "internal/jsonschema", "internal/packaging", "internal/testserver"}
 
-// TestPackages holds the code against testdata/imports.txt, and testdata/packages.txt against both: every package is
-// listed below all that it imports, imports only what its line allows, and says in a sentence what it is for. Tests may
-// import more.
+// TestPackages checks the code against testdata/imports.txt, and testdata/packages.txt against both. Every package
+// stands below all that it imports, imports only what its line allows, and has a sentence that says what it is for.
+// Tests may import more.
 func TestPackages(t *testing.T) {
 	root := ".."
 	found := packages(t, root)
@@ -62,7 +62,7 @@ func TestPackages(t *testing.T) {
 	made(t, filepath.Join("testdata", "packages.txt"), page)
 }
 
-// made holds a page against what it is made from, or writes it with -update.
+// made checks a page against its sources, or writes it with -update.
 func made(t *testing.T, path, page string) {
 	t.Helper()
 	if *update {
@@ -76,7 +76,7 @@ func made(t *testing.T, path, page string) {
 	}
 }
 
-// readLadder reads lines of the form "package: import import".
+// readLadder parses lines of the form "package: import import".
 func readLadder(t *testing.T, path string) (order []string, imports map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -103,7 +103,7 @@ type goPackage struct {
 	synopsis string   // the comment's first sentence, without "Package name"
 }
 
-// packages parses every Go file but tests, for all platforms.
+// packages parses every Go file except tests, for all platforms.
 func packages(t *testing.T, root string) map[string]*goPackage {
 	t.Helper()
 	found := map[string]*goPackage{}

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// pointer is a path of the tree in a page, with NAME or * for any name.
+// pointer matches a path of the tree in a page, with NAME or * for any name.
 var pointer = regexp.MustCompile("`(?:\\./)?((?:cmd|deploy|docs|examples|gate|internal|permissions|proxy|rag|audit|shellparse)/[\\w./*-]+)")
 
-// TestPointers holds the paths that contributors are sent to against the tree.
+// TestPointers checks that the paths named to contributors exist.
 func TestPointers(t *testing.T) {
 	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(filepath.Join("..", page))

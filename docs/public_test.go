@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// public are the packages that an outside program can import.
+// public lists the packages that an outside program can import.
 var public = []string{"audit", "gate", "gate/tools", "permissions", "permissions/lint", "permissions/store", "proxy", "rag", "shellparse"}
 
-// TestPublic holds that a program outside can name every type that the public packages show it. A type from internal/
-// is shown only where a public package exports a name for it, and then what it shows is held to the same.
+// TestPublic checks that an outside program can name every type that the public packages show. A type from internal/
+// may only be shown if a public package exports a name for it. What that type shows is checked too.
 func TestPublic(t *testing.T) {
 	s := surface{seen: map[types.Type]bool{}, named: map[*types.TypeName]bool{}}
 	var all []*types.Package
@@ -71,7 +71,7 @@ func exported(t *testing.T) types.Importer {
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
-// surface walks what a program outside can reach.
+// surface walks what an outside program can reach.
 type surface struct {
 	seen  map[types.Type]bool
 	named map[*types.TypeName]bool // what has a public name, wherever it is declared
@@ -88,7 +88,7 @@ func (s *surface) object(at string, o types.Object) {
 	s.typ(at, o.Type())
 }
 
-// contents looks at the fields and methods of a type that has a public name.
+// contents checks the fields and methods of a type that has a public name.
 func (s *surface) contents(at string, n *types.Named) {
 	if s.seen[n] {
 		return
@@ -133,12 +133,12 @@ func (s *surface) typ(at string, t types.Type) {
 	case *types.Map:
 		s.typ(at, t.Key())
 		s.typ(at, t.Elem())
-	case interface{ Elem() types.Type }: // a pointer, list or channel
+	case interface{ Elem() types.Type }: // pointer, slice or channel
 		s.typ(at, t.Elem())
 	}
 }
 
-// name looks at a type that something public mentions.
+// name checks a type that something public mentions.
 func (s *surface) name(at string, n *types.Named) {
 	o := n.Obj()
 	switch {

@@ -1,4 +1,4 @@
-// Package examples carries the annotated configuration file.
+// Package examples embeds the annotated configuration file.
 package examples
 
 import _ "embed"

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	_ "callgate/gate" // what the module is made of: a change there makes the test run again
+	_ "callgate/gate" // the module is built on it: a change there runs the test again
 )
 
-// The module in library uses the gate from outside: it compiles with what packages export, and does what it says.
+// The module in library uses the gate from outside. It compiles against the exported API, and does what it says.
 func TestLibrary(t *testing.T) {
-	if _, err := os.ReadFile("../go.mod"); err != nil { // likewise what both require
+	if _, err := os.ReadFile("../go.mod"); err != nil { // both modules need it: a change runs the test again
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "run", ".")

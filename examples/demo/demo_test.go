@@ -82,7 +82,7 @@ func TestTools(t *testing.T) {
 		name    string
 		tool    string
 		args    args
-		want    string // all of the text, or with "…" in front a part of it
+		want    string // the whole text or, after "…", a part of it
 		isError bool
 	}{
 		{"reads a file", "read_file", args{"path": "README.md"}, "# Demo\n\nhello world\n", false},
@@ -188,7 +188,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// Everything in the list is annotated, so that a host can tell reading from writing.
+// Every tool is annotated, so that a host can tell reading from writing.
 func TestAnnotations(t *testing.T) {
 	c, _ := workspace(t)
 	list, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})

@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxFile is the largest file, in bytes, that the tools read.
+// maxFile bounds the files that the tools read, in bytes.
 const maxFile = 1 << 20
 
-// sandbox is the folder that the tools work on.
+// sandbox is the folder that the tools work in.
 type sandbox struct {
 	root *os.Root
 	dir  string // absolute, symbolic links resolved
@@ -36,8 +36,8 @@ func openSandbox(dir string) (*sandbox, error) {
 	return &sandbox{root: root, dir: abs}, nil
 }
 
-// relative makes path relative to the sandbox folder: models like to send absolute paths. A path that leads out
-// stays as it is, for os.Root to refuse.
+// relative makes path relative to the sandbox folder: models like to send absolute paths. A path that leads out stays
+// as it is, so that os.Root refuses it.
 func (b *sandbox) relative(path string) string {
 	if path == "" {
 		return "."

@@ -1,10 +1,10 @@
-// Demo is a small MCP server over stdio to try callgate with.
+// Demo is a small MCP server over stdio for trying callgate.
 //
 // It reads, writes and searches the files of one folder, and runs shell commands there. All file access goes through
 // os.Root, so no path and no symbolic link leaves the folder.
 //
-// shell_exec is the exception: a shell has the rights of the user. Start the demo only in a folder made for it, behind
-// a gate that asks.
+// shell_exec is the exception: a shell has the user's rights. Start the demo only in a folder made for it, behind a
+// gate that asks.
 //
 //	demo FOLDER
 package main
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run serves until in ends or ctx is done, which are not errors.
+// run serves until in ends or ctx is done. Neither is an error.
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: demo FOLDER")

@@ -17,7 +17,7 @@ import (
 const (
 	maxPaths   = 1000
 	maxMatches = 200
-	maxLine    = 400 // bytes of a matching line that are answered
+	maxLine    = 400 // bytes of a matching line that are returned
 )
 
 type searchArgs struct {
@@ -87,8 +87,8 @@ func (b *sandbox) grep(ctx context.Context, args searchArgs) (string, error) {
 	return lines(found, "Nothing found."), nil
 }
 
-// walk visits the regular files at and below base in lexical order. Names use slashes and are relative to the
-// sandbox. Symbolic links are not followed; folders that cannot be read are left out.
+// walk visits the regular files at and below base in lexical order. Names use slashes and are relative to the sandbox.
+// It follows no symbolic links and skips unreadable folders.
 func (b *sandbox) walk(ctx context.Context, base string, visit func(name string) error) error {
 	if !fs.ValidPath(base) {
 		return &fs.PathError{Op: "search", Path: base, Err: errors.New("path escapes from the sandbox folder")}

@@ -7,7 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// newServer offers the tools of the demo over box.
+// newServer returns a server with the demo's tools, which work in box.
 func newServer(box *sandbox) *server.MCPServer {
 	s := server.NewMCPServer("callgate-demo", "1.0.0",
 		server.WithToolCapabilities(false),
@@ -62,8 +62,8 @@ func newServer(box *sandbox) *server.MCPServer {
 	return s
 }
 
-// handler makes a tool of f: its text is the result, its error a result that says isError, which the model
-// reads and can act on.
+// handler makes a tool of f. Its text is the result. Its error becomes a result with isError, which the model reads and
+// can act on.
 func handler[A any](f func(context.Context, A) (string, error)) server.ToolHandlerFunc {
 	return mcp.NewTypedToolHandler(func(ctx context.Context, _ mcp.CallToolRequest, args A) (*mcp.CallToolResult, error) {
 		text, err := f(ctx, args)
@@ -74,7 +74,7 @@ func handler[A any](f func(context.Context, A) (string, error)) server.ToolHandl
 	})
 }
 
-// reads annotates a tool that looks and changes nothing.
+// reads returns the annotations of a tool that changes nothing.
 func reads(title string) mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
 		Title: title, ReadOnlyHint: new(true), DestructiveHint: new(false),
@@ -82,7 +82,7 @@ func reads(title string) mcp.ToolAnnotation {
 	}
 }
 
-// changes annotates a tool that changes files; what it replaces is lost.
+// changes returns the annotations of a tool that changes files; what it replaces is lost.
 func changes(title string, idempotent bool) mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
 		Title: title, ReadOnlyHint: new(false), DestructiveHint: new(true),

@@ -20,8 +20,8 @@ type shellArgs struct {
 	TimeoutSeconds float64 `json:"timeout_seconds"`
 }
 
-// shellExec runs a command line in the sandbox folder. A command that fails or takes too long is an error that
-// carries the output up to there.
+// shellExec runs a command line in the sandbox folder. If the command fails or takes too long, the error contains the
+// output so far.
 func (b *sandbox) shellExec(ctx context.Context, args shellArgs) (string, error) {
 	shell, err := findShell()
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// feedback is what a rejection tells the model. It comes back as the result of the call.
+// feedback is what a rejection tells the model, in the result of the call.
 const feedback = "Keep the build folder for now."
 
-// decide sees to it that the pending approval is answered: by itself, by the person at the terminal or by somebody
-// elsewhere. It returns the decision that it sent itself, "" when others decided, and the outcome of the call.
+// decide makes sure that the pending approval is answered: by the program itself, by the person at the terminal, or by
+// somebody elsewhere. It returns the decision that it sent, "" if others decided, and the outcome of the call.
 func (h *host) decide(ctx context.Context, c *companion, a approval, result <-chan outcome) (string, outcome, error) {
 	decision := h.answer
 	switch {
@@ -38,8 +38,8 @@ func (h *host) decide(ctx context.Context, c *companion, a approval, result <-ch
 	return decision, <-result, nil
 }
 
-// ask asks the person at the terminal until there is a decision, or until the call ended because somebody else decided
-// or nobody did in time. No answer is the default: an empty line asks again. When the input ends the decision is "".
+// ask asks the person at the terminal until there is a decision, or until the call has ended because somebody else
+// decided or nobody did in time. There is no default: an empty line asks again. If the input ends, the decision is "".
 func (h *host) ask(a approval, result <-chan outcome) (decision string, end *outcome) {
 	words := map[string]string{"y": "approve", "yes": "approve", "n": "reject", "no": "reject"}
 	if len(a.Always) > 0 {
@@ -62,7 +62,7 @@ func (h *host) ask(a approval, result <-chan outcome) (decision string, end *out
 }
 
 // readDecisions sends one decision per line, "" for a line that is none of words, and closes answers when in ends. It
-// ends with the first decision; until then it cannot be called back from its read.
+// ends after the first decision. Until then its read cannot be interrupted.
 func readDecisions(in io.Reader, words map[string]string, answers chan<- string) {
 	defer close(answers)
 	for lines := bufio.NewScanner(in); lines.Scan(); {

@@ -28,8 +28,8 @@ var (
 	errNotPending = errors.New("somebody else was faster")
 )
 
-// findCompanion reads from the data directory where the companion is and the credential that may approve. The host
-// MUST NOT pass either on: not to a model, not to a tool.
+// findCompanion reads the companion's address and the credential that may approve from the data directory. The host
+// MUST NOT pass on either: not to a model, not to a tool.
 func findCompanion(dataDir string) (*companion, error) {
 	text, err := os.ReadFile(filepath.Join(dataDir, "companion.json"))
 	if err != nil {
@@ -59,7 +59,7 @@ func findCompanion(dataDir string) (*companion, error) {
 
 func credential(dataDir string) string { return filepath.Join(dataDir, "credentials", "approve") }
 
-// approval is as much of a tool_approve_request as this host shows and needs for an answer.
+// approval holds the parts of a tool_approve_request that this host shows or needs for an answer.
 type approval struct {
 	ID         string          `json:"approvalId"`
 	SessionID  string          `json:"sessionId"`
@@ -82,7 +82,7 @@ type offer struct {
 	Default bool   `json:"default"`
 }
 
-// pending returns the approval of a shell command that waits, or errNoQuestion.
+// pending returns the waiting approval of a shell command, or errNoQuestion.
 func (c *companion) pending(ctx context.Context, tool, command string) (approval, error) {
 	var list struct {
 		Approvals []approval `json:"approvals"`
@@ -101,7 +101,7 @@ func (c *companion) pending(ctx context.Context, tool, command string) (approval
 	return approval{}, errNoQuestion
 }
 
-// answer sends a decision, bound to the arguments that were shown. It returns errNotPending when the approval is no
+// answer sends a decision, bound to the arguments that were shown. It returns errNotPending if the approval is no
 // longer open.
 func (c *companion) answer(ctx context.Context, a approval, decision string) error {
 	body := map[string]string{"sessionId": a.SessionID, "argsDigest": a.ArgsDigest, "decision": decision}
@@ -118,7 +118,7 @@ func (c *companion) answer(ctx context.Context, a approval, decision string) err
 	return err
 }
 
-// do makes one request. A 404 is errNotPending.
+// do makes one request. It returns errNotPending for status 404.
 func (c *companion) do(ctx context.Context, method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// The test binary plays callgate when these are set: how it behaves, and its data directory.
+// The test binary plays callgate if these are set: how it behaves, and its data directory.
 const (
 	behaviour = "HOST_TEST_BEHAVIOUR"
 	dataDir   = "HOST_TEST_DATA"
@@ -25,7 +25,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(behaviour) == "" {
-		os.Setenv("GORACE", "atexit_sleep_ms=0") // a child built with -race would sleep a second when it ends
+		os.Setenv("GORACE", "atexit_sleep_ms=0") // else a child built with -race would sleep for a second when it ends
 		os.Exit(m.Run())
 	}
 	if err := playCallgate(os.Getenv(behaviour), os.Getenv(dataDir)); err != nil {
@@ -39,7 +39,7 @@ type gate struct {
 	how string
 
 	mu       sync.Mutex
-	pending  string // the command that waits
+	pending  string // the waiting command
 	granted  bool
 	calls    int
 	decision chan map[string]string
@@ -163,8 +163,8 @@ func TestStory(t *testing.T) {
 		name   string
 		how    string
 		answer string
-		typed  string // at the terminal; "" for no terminal
-		want   string // part of the error; "" for none
+		typed  string // at the terminal; "" means there is no terminal
+		want   string // part of the error; "" means none
 		shows  []string
 	}{
 		{name: "approved", how: "asks", answer: "approve", shows: []string{
@@ -215,7 +215,7 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// Always is a word at the terminal only where something is offered for it.
+// The terminal takes "always" only if something is offered for it.
 func TestAlwaysAtTheTerminal(t *testing.T) {
 	var out strings.Builder
 	h := &host{printer: newPrinter(&out, false), in: strings.NewReader("A\n")}
@@ -240,7 +240,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		args []string
-		want string // part of the error; "" for none
+		want string // part of the error; "" means none
 	}{
 		{[]string{"--data-dir", "d", "--answer", "always", "--", "callgate", "run", "--listen", "x"}, ""},
 		{[]string{"--data-dir", "d", "callgate", "run"}, ""},

@@ -1,10 +1,10 @@
 // Host plays an LLM host: it starts callgate as its MCP server and makes three calls.
 //
-// Rules allow the first call, deny the second, and leave the third to a person. Host shows what came back, and exits
-// with 0 only when all three ended as they should.
+// Rules allow the first call, deny the second, and leave the third to a person. Host shows the results, and exits with
+// 0 only if all three ended as they should.
 //
-// For the third call it answers by itself over REST (--answer), asks at the terminal, or, without a terminal, waits
-// until somebody answers elsewhere.
+// For the third call it sends the answer itself over REST (--answer), or asks at the terminal. Without a terminal it
+// waits until somebody answers elsewhere.
 //
 //	host --data-dir DIR [--answer approve|reject|always] -- callgate run [FLAG...]
 package main
@@ -46,10 +46,10 @@ func main() {
 	}
 }
 
-// options say what to start and who answers.
+// options describes what to start and who answers.
 type options struct {
 	command  []string // callgate and its arguments
-	dataDir  string   // where that callgate keeps its data
+	dataDir  string   // where the started callgate keeps its data
 	answer   string   // approve, reject, always, or "" for a person
 	timeout  time.Duration
 	verbose  bool
@@ -78,7 +78,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// run plays the whole story. Its error says which outcome was not as expected.
+// run plays the whole story. It returns an error for an unexpected outcome.
 func run(ctx context.Context, o options, in io.Reader, p *printer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -88,7 +88,7 @@ func run(ctx context.Context, o options, in io.Reader, p *printer) error {
 	}
 	p.callgate = o.command[0]
 	if path, err := exec.LookPath(p.callgate); err == nil {
-		p.callgate = path // make run has it on a PATH of its own
+		p.callgate = path // make run has its own PATH
 	}
 	begun := time.Now()
 	c, err := client.NewStdioMCPClientWithOptions(o.command[0], nil, o.command[1:], transport.WithCommandStderrWriter(&log))
@@ -120,9 +120,9 @@ func play(ctx context.Context, h *host, begun time.Time) error {
 	return errors.Join(h.allowed(ctx), h.denied(ctx), h.asked(ctx))
 }
 
-// logs keeps the end of what callgate writes to stderr.
+// logs keeps the end of callgate's stderr.
 type logs struct {
-	also io.Writer // nil for nobody
+	also io.Writer // nil: nobody
 	mu   sync.Mutex
 	kept []byte
 }

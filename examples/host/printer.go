@@ -11,11 +11,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// printer tells the story. It is for one goroutine.
+// printer tells the story. It is for use by one goroutine.
 type printer struct {
 	out      io.Writer
 	color    bool
-	callgate string // the program, as a terminal elsewhere has to call it
+	callgate string // the program, as another terminal has to call it
 	steps    int
 }
 
@@ -46,7 +46,7 @@ func (p *printer) connected(hello *mcp.InitializeResult, tools []mcp.Tool, took 
 	fmt.Fprintf(p.out, "%s %s\n", p.paint(bold, "Tools:"), strings.Join(names, ", "))
 }
 
-// step begins the next call.
+// step shows the next call.
 func (p *printer) step(what, tool string, args map[string]any) {
 	p.steps++
 	text, err := json.Marshal(args)
@@ -69,7 +69,7 @@ func (p *printer) result(o outcome, good bool) {
 	p.quote(o.text)
 }
 
-// unanswered shows a call that was refused because nobody answered: that is how it should be.
+// unanswered shows a call that was refused because nobody answered, which is as it should be.
 func (p *printer) unanswered(o outcome) {
 	p.result(o, true)
 	fmt.Fprintln(p.out, "     Nobody answered in time, so callgate refused the call. Run the demo again to answer it.")
@@ -128,7 +128,7 @@ func (p *printer) answeredElsewhere() { fmt.Fprintln(p.out, "\n     No answer fr
 
 func round(d time.Duration) string { return d.Round(100 * time.Microsecond).String() }
 
-// plain takes out of text what could steer a terminal or turn the direction of writing: it comes from a server.
+// plain removes what could steer a terminal or change the direction of writing: the text comes from a server.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -20,7 +20,7 @@ type host struct {
 	in io.Reader
 }
 
-// outcome is what a tools/call came to.
+// outcome is the outcome of a tools/call.
 type outcome struct {
 	text    string
 	isError bool
@@ -28,7 +28,7 @@ type outcome struct {
 	err     error // there was no result
 }
 
-// The three calls. The rules that callgate seeds a new data directory with allow the first, deny the second and leave
+// The three calls. The rules that callgate writes into a new data directory allow the first, deny the second and leave
 // the third to a person.
 const (
 	readTool  = "demo_read_file"
@@ -39,7 +39,7 @@ const (
 	create    = "mkdir -p dist" // harmless enough for "always"
 )
 
-// askAbout is the command of the third call.
+// askAbout returns the command of the third call.
 func (h *host) askAbout() string {
 	if h.answer == "always" {
 		return create
@@ -87,7 +87,7 @@ func (h *host) asked(ctx context.Context) error {
 			return !o.isError
 		case "reject":
 			return o.isError && strings.Contains(o.text, feedback)
-		default: // somebody else answered, with whatever decision
+		default: // somebody else answered, either way
 			return true
 		}
 	})
@@ -100,11 +100,11 @@ func (h *host) asked(ctx context.Context) error {
 // timedOut reports whether nobody answered in time, which counts as a no.
 func timedOut(o outcome) bool { return o.isError && strings.Contains(o.text, "APPROVAL_TIMEOUT") }
 
-// granted repeats a call that "always" was said to. Nobody is asked this time.
+// granted repeats a call that was answered with "always". Nobody is asked this time.
 func (h *host) granted(ctx context.Context, args map[string]any) error {
 	h.step("the same call again: nobody is asked", shellTool, args)
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // withdraws the call when it is asked about after all
+	defer cancel() // withdraws the call if it is asked about after all
 	result := make(chan outcome, 1)
 	go func() { result <- h.call(ctx, shellTool, args) }()
 	approvals, pending, early, err := h.awaitQuestion(ctx, result)
@@ -118,7 +118,7 @@ func (h *host) granted(ctx context.Context, args map[string]any) error {
 	return errors.New("the granted call was asked about again")
 }
 
-// awaitQuestion waits until the call is pending with the companion. early is the call's outcome when it ended before.
+// awaitQuestion waits until the companion has the call's approval. early is the call's outcome if it ended first.
 func (h *host) awaitQuestion(ctx context.Context, result <-chan outcome) (c *companion, a approval, early *outcome, err error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -156,8 +156,8 @@ func (h *host) call(ctx context.Context, tool string, args map[string]any) outco
 	return o
 }
 
-// callUntilDecided makes a call and repeats it for as long as callgate hands it back undecided, which it does when a
-// person takes longer than a host may wait.
+// callUntilDecided makes a call and repeats it as long as callgate returns it undecided. callgate does so if a person
+// takes longer than a host may wait.
 func (h *host) callUntilDecided(ctx context.Context, tool string, args map[string]any) outcome {
 	begun := time.Now()
 	for {

@@ -1,6 +1,6 @@
-// The library example puts callgate's gate into a program of its own.
+// The library example embeds callgate's gate in another program.
 //
-// It has a rules file, one call, a question that a callback answers, and the record.
+// It has a rules file, one session, a callback that answers questions, and the record.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 		check(err)
 		verdict, call := g.Decide(context.Background(), session, call)
 		fmt.Println(verdict.Action, "  ", command, verdict.Reason)
-		if verdict.Action == permissions.Allow { // here the program would run call.Arguments, and nothing else
+		if verdict.Action == permissions.Allow { // a real program would run call.Arguments here, and nothing else
 			g.Finish(session, call, []byte(`{}`), false, "", 0)()
 		}
 	}
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// answer puts every question to decide, which says "approve" or "reject".
+// answer passes every question to decide, which returns "approve" or "reject".
 func answer(g *gate.Gate, questions gate.Subscription, decide func(*gate.Approval) string) {
 	for event := range questions.Events {
 		if asked, ok := event.(gate.Asked); ok {

@@ -17,13 +17,13 @@ import (
 	"callgate/shellparse"
 )
 
-// command is a program that is started for an event. No shell takes part in starting it.
+// command starts a program for an event. It uses no shell.
 type command struct {
-	program string // an absolute path, or a name that is looked for in PATH
+	program string // an absolute path, or a name to look up in PATH
 	args    []template
 	env     []envEntry
 	dir     string
-	dynamic bool // a value of the event is among args or env
+	dynamic bool // args or env contain a value of the event
 }
 
 type envEntry struct {
@@ -31,14 +31,14 @@ type envEntry struct {
 	value template
 }
 
-// InHook is the variable that says to a program which hook started it. callgate does not serve a host or an
-// approver under it: a hook that reached callgate again would be asked about its own calls.
+// InHook is the variable that tells a program which hook started it. callgate serves neither a host nor an approver if
+// it is set: a hook that reached callgate again would be asked about its own calls.
 const InHook = "CALLGATE_IN_HOOK"
 
-// ownVariables begin the names of callgate's own variables, which may hold credentials.
+// ownVariables is the prefix of callgate's own variables, which may hold credentials.
 const ownVariables = "CALLGATE_"
 
-// kept is how much of a hook's output is kept of each stream.
+// kept bounds how much of each output stream of a hook is kept, in bytes.
 const kept = 64 << 10
 
 func newCommand(a Action, o Options) (*command, error) {
@@ -84,8 +84,8 @@ func newCommand(a Action, o Options) (*command, error) {
 	return c, checkCode(words, c.env)
 }
 
-// words are the words of the command. A single text is divided at blanks, and must hold nothing that a shell
-// would read: it is never given to one.
+// words returns the words of the command. A single text is split at blanks, and must contain nothing that a shell would
+// interpret: it is never given to one.
 func (a Action) words() ([]string, error) {
 	var words []string
 	switch c := a.Command.(type) {
@@ -167,7 +167,7 @@ func checkCode(words []string, env []envEntry) error {
 	return nil
 }
 
-// asWritten is what the analysis says, with the words of the command as the user wrote them.
+// asWritten returns the analysis's text, with the words of the command as the user wrote them.
 func asWritten(text string, words []string) string {
 	for _, w := range words {
 		if placeholder.MatchString(w) {
@@ -177,7 +177,7 @@ func asWritten(text string, words []string) string {
 	return strings.ReplaceAll(text, "$event", "a placeholder")
 }
 
-// quoteWord spells a word of the command for the analysis: every placeholder is an unknown text.
+// quoteWord quotes a word of the command for the analysis, with every placeholder as an unknown text.
 func quoteWord(w string) string {
 	var b strings.Builder
 	from := 0
@@ -200,7 +200,7 @@ func quoteWord(w string) string {
 
 func (c *command) kind() string { return "command" }
 
-// run starts the program and waits for its end. Another exit code than 0 is a failure.
+// run starts the program and waits for its end. Any exit code but 0 is a failure.
 func (c *command) run(ctx context.Context, r *Runner, h *hook, e *Event) (string, error) {
 	result, err := c.start(ctx, r, h, e)
 	if err == nil && result.Code != 0 {
@@ -226,7 +226,7 @@ func (c *command) start(ctx context.Context, r *Runner, h *hook, e *Event) (spaw
 	return spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: c.environ(r, h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Wall: r.wall, Logger: r.log})
 }
 
-// environ is callgate's environment without callgate's own variables, and without the secrets of webhooks.
+// environ returns the program's environment: callgate's, without its own variables and the secrets of webhooks.
 func (c *command) environ(r *Runner, h *hook, e *Event) []string {
 	var env []string
 	secrets := r.secretVariables()
@@ -242,7 +242,7 @@ func (c *command) environ(r *Runner, h *hook, e *Event) []string {
 	return append(env, InHook+"="+h.name)
 }
 
-// firstLine is what an error message shows of a program's standard error.
+// firstLine returns the part of a program's standard error that an error message shows.
 func firstLine(stderr []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "\uFFFD")), "\n")
 	if line == "" {
@@ -251,8 +251,8 @@ func firstLine(stderr []byte) string {
 	return tools.Visible(line[:min(len(line), 300)])
 }
 
-// files are those that decide what the hook does, as far as they are the user's own: the program and the files
-// named behind it, unless they lie where programs are installed.
+// files returns the user's own files that decide what the hook does: the program and the files named as its arguments,
+// except those in folders on PATH, where programs are installed.
 func (c *command) files() (files []string) {
 	installed := map[string]bool{}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

@@ -15,46 +15,46 @@ import (
 	"callgate/permissions"
 )
 
-// Config is one hook as it is written in the configuration.
+// Config is one hook as the configuration describes it.
 type Config struct {
 	Name      string
-	Event     []string      // one or several of Events
-	Matcher   string        // glob over the qualified tool, its kind, the agent or the server; "" is everything
+	Event     []string      // one or more of Events
+	Matcher   string        // glob over the qualified tool, its own name, its kind, the agent or the server; "" matches everything
 	When      string        // "", or before: the hook decides, see Decide
-	OnFailure string        // of a hook that decides: ask, the default, or deny
+	OnFailure string        // for a hook that decides: ask (the default) or deny
 	Action    Action        //
-	Enabled   *bool         // nil is true; what people switched at run time counts before it
-	Timeout   time.Duration // 0 is 30 s
-	Secrets   bool          // the event is handed over as it is, with what looks like a secret
+	Enabled   *bool         // nil means true; what people switched at run time wins
+	Timeout   time.Duration // 0 means 30 s, for a webhook 5 s
+	Secrets   bool          // the hook gets the event unchanged, with text that looks like a secret
 }
 
 // Action is what a hook does.
 type Action struct {
-	Type    string   // command, log or webhook; told from the other members when it is missing
-	Command any      // a list of words; or one text whose words blanks divide, for a program without quoting
+	Type    string   // command, log or webhook; if "", the other fields tell
+	Command any      // a list of words; or one text that is split at blanks, without quoting
 	Env     []string // NAME=value, added to the program's environment
-	Cwd     string   // "" is callgate's own
-	Message string   // of a log line
+	Cwd     string   // "" means callgate's own
+	Message string   // for a log line
 
-	URL          string // of a webhook: https
-	SecretFile   string // that holds what signs it
-	SecretEnv    string // or the variable that does
-	CAFile       string // authorities that may vouch for the receiver, beside none of the system's
-	AllowPrivate bool   // the receiver may be in a private network, or this machine
+	URL          string // for a webhook: https
+	SecretFile   string // the file that holds the signing secret
+	SecretEnv    string // or the variable that holds it
+	CAFile       string // certificate authorities that may vouch for the receiver, instead of the system's
+	AllowPrivate bool   // the receiver may be in a private network, or on this machine
 }
 
-// Options assemble a Runner.
+// Options configures a Runner.
 type Options struct {
 	Hooks     []Config
 	Worker    string
-	StateFile string      // where what people switch is kept, for all processes of the worker
-	QueueDir  string      // where webhooks keep what waits to be posted, a folder for each
-	Dir       string      // that relative paths start from, the configuration's own
+	StateFile string      // stores what people switch, for all processes of the worker
+	QueueDir  string      // where webhooks keep events that wait, in one folder for each
+	Dir       string      // the base of relative paths: the configuration's folder
 	Home      string      // what ~ means in paths
-	Wall      *guard.Wall // what programs run behind; nil is none
+	Wall      *guard.Wall // the wall around programs; nil means none
 }
 
-// path resolves a path of the configuration; "" stays.
+// path resolves a path of the configuration; "" stays "".
 func (o Options) path(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && rest != "" && os.IsPathSeparator(rest[0]) {
 		return filepath.Join(o.Home, rest)
@@ -67,7 +67,7 @@ func (o Options) path(path string) string {
 
 var hookName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// check turns the configuration of a hook into one that can run.
+// check turns a hook's configuration into a hook that can run.
 func (c Config) check(o Options) (*hook, error) {
 	if !hookName.MatchString(c.Name) {
 		return nil, errors.New("a hook needs a name of letters, digits, dots, - and _, at most 64")
@@ -105,7 +105,7 @@ func (c Config) check(o Options) (*hook, error) {
 	return h, nil
 }
 
-// check makes the action and says how long it may take.
+// check returns the action and how long it may take.
 func (a Action) check(c Config, o Options) (action, time.Duration, error) {
 	kind := a.Type
 	if kind == "" && a.Command != nil {

@@ -25,7 +25,7 @@ type crashing struct {
 	First int
 }
 
-// crash queues events and says of each that it is on disk, while a sender posts them.
+// crash queues events and reports each once it is on disk, while a sender posts them.
 func crash(text string) error {
 	var c crashing
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -52,8 +52,8 @@ func crash(text string) error {
 	}
 }
 
-// A process that is killed at any moment loses nothing that was on disk, and what comes twice, because it was killed
-// between the receiver's answer and the end of the file, has the id that it had before.
+// A process that is killed at any moment loses nothing that was on disk. An event comes twice if the process was killed
+// between the receiver's answer and the removal of the file; then it has the same id.
 func TestKilledSenders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it kills processes")
@@ -116,7 +116,7 @@ func TestKilledSenders(t *testing.T) {
 		}
 		first[ids[i]] = detail
 	}
-	// One more in each process may have been on disk before it could say so, and one may have come twice.
+	// In each process, one more event may have been on disk before it was reported, and one may have come twice.
 	if extra := len(taken) - stored; extra > 2*12 {
 		t.Errorf("%d events were taken of the %d that were stored, in 12 processes", len(taken), stored)
 	}

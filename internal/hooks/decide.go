@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	// maxDeciding bounds how long all hooks together may hold up one call. It leaves a host that gives up after
-	// a minute time for the rest.
+	// maxDeciding bounds how long all hooks together may delay a call. Hosts may give up after a minute: this leaves
+	// time for the rest.
 	maxDeciding = 45 * time.Second
 
-	// deciders is how many of them run at once, over all calls.
+	// deciders bounds how many of them run at the same time, over all calls.
 	deciders = 8
 
-	maxReason = 1000 // bytes of what a hook says
+	maxReason = 1000 // bytes of a hook's reason
 )
 
 // Exit codes of a hook that decides.
 const (
-	codeNoOpinion = 0 // or what its standard output says
+	codeNoOpinion = 0 // unless standard output has an answer
 	codeDeny      = 2
 	codeAsk       = 3
 )
 
-// Opinion is what one hook says of a call before the gate decides. It cannot allow: the zero value says nothing.
+// Opinion is a hook's answer about a call before the gate decides. It cannot allow: the zero value has no effect.
 type Opinion struct {
 	Hook      string
 	Deny      bool   // the call does not run
-	Ask       bool   // a person has to look at it
+	Ask       bool   // a person must look at it
 	Reason    string // why
-	Arguments []byte // to be judged and sent in place of the call's; nil leaves them
+	Arguments []byte // to be judged and sent in place of the call's; nil keeps those
 }
 
-// words say what the opinion would do to a call.
+// words returns what the opinion would do to a call.
 func (o *Opinion) words() string {
 	var lines []string
 	switch {
@@ -61,7 +61,7 @@ func (o *Opinion) words() string {
 	return strings.Join(lines, "\n")
 }
 
-// decides reports whether the hook is asked before the gate decides.
+// decides reports whether the hook is asked before the gate decides. It returns an error for settings that do not fit.
 func (c Config) decides() (bool, error) {
 	switch {
 	case c.When == "" && c.OnFailure == "":
@@ -85,11 +85,10 @@ func (r *Runner) Decides() bool {
 	return r != nil && slices.ContainsFunc(r.hooks, func(h *hook) bool { return h.before })
 }
 
-// Decide asks the hooks that want to look at the event before the gate decides, one after the other in the order
-// of the configuration, and hands over what each says. e is the event as it is now: heed returns it with what the
-// hook said applied, or false when no other has to be asked; its error is that the hook's arguments cannot be
-// used, which is a failure of the hook. All together take maxDeciding at most. Whatever goes wrong is an opinion
-// too: that of the hook's onFailure.
+// Decide asks the deciding hooks about e before the gate decides, one after another in the order of the configuration,
+// and passes each opinion to heed. heed returns the event with the opinion applied, and false if no other hook has to
+// be asked. Its error means that the hook's arguments cannot be used, which counts as a failure of the hook. All hooks
+// together take at most maxDeciding. A failure is an opinion too: the one in the hook's onFailure.
 func (r *Runner) Decide(ctx context.Context, e Event, heed func(Opinion) (Event, bool, error)) {
 	if !r.Decides() {
 		return
@@ -108,11 +107,11 @@ func (r *Runner) Decide(ctx context.Context, e Event, heed func(Opinion) (Event,
 			next, more, err = heed(opinion)
 		}
 		if err != nil {
-			if caller.Err() == nil { // else nobody waits for the call any more, which is not a fault of the hook
+			if caller.Err() == nil { // else nobody waits for the call any more, which is not the hook's fault
 				r.failed(h, &e, err)
 			}
 			if next, more, err = heed(h.failure(err)); err != nil {
-				return // a failure brings no arguments that could be wrong
+				return // a failure has no arguments that could be wrong
 			}
 		}
 		if !more {
@@ -123,13 +122,13 @@ func (r *Runner) Decide(ctx context.Context, e Event, heed func(Opinion) (Event,
 	}
 }
 
-// failure is what a hook says that cannot say anything.
+// failure returns the opinion of a hook that failed.
 func (h *hook) failure(err error) Opinion {
 	reason := fmt.Sprintf("The hook %s could not look at the call: %s.", h.name, clip(err.Error()))
 	return Opinion{Hook: h.name, Deny: h.onFailure == "deny", Ask: h.onFailure != "deny", Reason: reason}
 }
 
-// ask runs the hook and reads what it says.
+// ask runs the hook and reads its answer.
 func (r *Runner) ask(ctx context.Context, h *hook, e *Event) (Opinion, error) {
 	select {
 	case r.deciding <- struct{}{}:
@@ -163,14 +162,14 @@ func (r *Runner) ask(ctx context.Context, h *hook, e *Event) (Opinion, error) {
 	return o, nil
 }
 
-// reply is what a hook may write to standard output.
+// reply is the answer that a hook may write to standard output.
 type reply struct {
 	Decision  string         `json:"decision"` // deny, ask, or missing
 	Reason    string         `json:"reason"`
 	Arguments jsontext.Value `json:"arguments"`
 }
 
-// read takes over what the hook wrote. Anything but a known answer is an error.
+// read parses the hook's answer into o. Anything but a known answer is an error.
 func (h *hook) read(stdout []byte, e *Event, o *Opinion) error {
 	stdout = bytes.TrimSpace(stdout)
 	if len(stdout) == 0 {
@@ -204,7 +203,7 @@ func (h *hook) read(stdout []byte, e *Event, o *Opinion) error {
 	return nil
 }
 
-// saw reports whether the hook got the arguments as they are.
+// saw reports whether the hook got the arguments unchanged.
 func (h *hook) saw(raw []byte) bool {
 	if h.secrets || raw == nil {
 		return true
@@ -213,7 +212,7 @@ func (h *hook) saw(raw []byte) bool {
 	return plain.Compact() == nil && bytes.Equal(plain, h.json(raw))
 }
 
-// said words what a hook says, for people and for the model.
+// said words a hook's answer, for people and for the model.
 func said(h *hook, what, reason string) string {
 	if reason = clip(strings.TrimSpace(reason)); reason == "" {
 		return fmt.Sprintf("The hook %s %s.", h.name, what)
@@ -224,7 +223,7 @@ func said(h *hook, what, reason string) string {
 	return fmt.Sprintf("The hook %s %s: %s", h.name, what, reason)
 }
 
-// clip bounds a text that a program wrote, and shows what cannot be seen in it.
+// clip bounds a text that a program wrote, and makes its invisible characters visible.
 func clip(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) > maxReason {

@@ -11,12 +11,12 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// before is a hook that decides, a shell script.
+// before returns a hook that decides with a shell script.
 func before(name, script string) Config {
 	return Config{Name: name, Event: []string{ToolRequested}, When: "before", Action: Action{Command: []any{"sh", "-c", script}}}
 }
 
-// opinions asks the hooks about a call and returns what they say.
+// opinions asks the hooks about a call and returns their opinions.
 func opinions(t *testing.T, r *Runner, arguments string) (all []Opinion) {
 	t.Helper()
 	e := Event{Name: ToolRequested, Tool: "a_b", Kind: "write_file", Arguments: []byte(arguments)}
@@ -130,7 +130,7 @@ func TestDecidingHooksInOrder(t *testing.T) {
 	}
 }
 
-// A call that its host took back is not held up, and the hook is not blamed.
+// A call that its host withdrew is not held up, and the hook is not blamed.
 func TestDecidingEndsWithTheCall(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the hook is a shell script")
@@ -149,7 +149,7 @@ func TestDecidingEndsWithTheCall(t *testing.T) {
 	}
 }
 
-// However many hooks there are, a call is not held up for longer than all of them together may.
+// However many hooks there are, they do not delay a call for longer than all of them together may.
 func TestDecidingIsBounded(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the hooks are shell scripts")

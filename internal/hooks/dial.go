@@ -10,11 +10,11 @@ import (
 	"callgate/internal/loopback"
 )
 
-// errPrivate is why an address is not connected to.
+// errPrivate is why an address is refused.
 var errPrivate = errors.New("the address belongs to a private network: allowPrivate: true permits that")
 
-// dialer connects to addresses of the public internet, unless private ones are permitted. It is asked for every
-// connection, behind name resolution: a name may mean another address the next time.
+// dialer returns a dialer that connects to the public internet only, unless private addresses are permitted. It checks
+// every connection, after name resolution: a name may resolve to another address the next time.
 func (w *webhook) dialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout: webhookTimeout,

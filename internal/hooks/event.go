@@ -11,15 +11,15 @@ import (
 	"callgate/gate/tools"
 )
 
-// Events are what hooks can follow.
+// The events that hooks can follow.
 const (
 	SessionStart     = "session.start"
 	SessionEnd       = "session.end"
-	ToolRequested    = "tool.requested" // a call came; nobody has decided about it
+	ToolRequested    = "tool.requested" // a call came; nothing has been decided
 	ToolExecute      = "tool.execute"   // a call is allowed and about to be forwarded
-	ToolStarted      = "tool.started"   // the same moment, by the name that webhooks know
+	ToolStarted      = "tool.started"   // the same moment, under the name that webhooks know
 	ToolCompleted    = "tool.completed" // a call ran
-	ToolFailed       = "tool.failed"    // a call ran, and the tool or the server says that it failed
+	ToolFailed       = "tool.failed"    // a call ran, and the tool or the server reported a failure
 	ApprovalAsked    = "approval.requested"
 	ApprovalResolved = "approval.resolved"
 	AgentError       = "agent.error" // a call of the agent did not run: it was refused, or could not be read
@@ -29,36 +29,36 @@ const (
 	ToolTest         = "tool.test" // somebody tests the hook
 )
 
-// Events are all names that a hook can be for.
+// Events lists all events that a hook can be for.
 var Events = []string{
 	SessionStart, SessionEnd, ToolRequested, ToolExecute, ToolStarted, ToolCompleted, ToolFailed,
 	ApprovalAsked, ApprovalResolved, AgentError, UpstreamDown, UpstreamUp, IndexDone,
 }
 
-// Event is something that hooks follow. Fields that do not apply are empty.
+// Event is what a hook is told. Fields that do not apply are empty.
 type Event struct {
 	Name      string // one of Events
 	Time      time.Time
 	Worker    string
 	SessionID string
 	Agent     string
-	Host      string // how the host names itself
+	Host      string // the host's name for itself
 	CallID    string
 	Server    string // alias
 	Tool      string // qualified name
-	plain     string // the name that rules know it by where several tools would share one
+	plain     string // the name that rules use if several tools would share a name
 	ToolName  string // the server's own
 	Kind      string
-	Arguments []byte // raw JSON object, nil without
+	Arguments []byte // raw JSON object; nil if there is none
 	Risk      string // class
-	Category  string // what the presets of autonomy go by
+	Category  string // what the autonomy presets go by
 	Decision  string
 	By        string // who or what decided
 	Error     string // why it failed, was refused, or is down
-	Result    []byte // raw tool result, nil without
-	Ended     bool   // the call ran; Error says that it failed
+	Result    []byte // raw tool result; nil if there is none
+	Ended     bool   // the call ran; Error is not "" if it failed
 	Duration  time.Duration
-	Detail    string // what else there is to say: the folder of an index
+	Detail    string // further details, such as the folder of an index
 }
 
 // Limits for an event from which secrets are removed.
@@ -68,7 +68,7 @@ const (
 	maxOutput    = 64 << 10 // bytes of a result's text
 )
 
-// message is the JSON form of an event: what a program reads from its standard input, and a webhook posts.
+// message is the JSON form of an event: what a program reads from standard input, and what a webhook posts.
 type message struct {
 	Event      string          `json:"event"`
 	Timestamp  time.Time       `json:"timestamp"`
@@ -107,7 +107,7 @@ type messageSession struct {
 	Host  string `json:"host,omitempty"`
 }
 
-// message renders the event for a hook: without what looks like a secret, unless the hook is given those.
+// message returns the event for a hook. Text that looks like a secret is removed, unless the hook may have secrets.
 func (e *Event) message(h *hook) ([]byte, error) {
 	m := message{
 		Event: e.Name, Timestamp: e.Time.UTC(), Hook: h.name, Worker: e.Worker, Risk: e.Risk, Category: e.Category, Decision: e.Decision, By: e.By,
@@ -145,7 +145,7 @@ func (h *hook) text(s string) string {
 	return audit.RedactText(s, maxOutput)
 }
 
-// resultText is what a tool result says: the texts of its content, or all of it when it has none.
+// resultText returns the texts in a tool result's content, or the whole result if there are none.
 func resultText(result []byte) string {
 	var r struct {
 		Content []struct {
@@ -168,7 +168,7 @@ func resultText(result []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// FailureOf says why a call that ran has failed, from its result or from the reason why it has none.
+// FailureOf returns why a call that ran has failed: failure, or the text of an error result; "" if it has not.
 func FailureOf(result []byte, isError bool, failure string) string {
 	switch {
 	case failure != "":
@@ -179,14 +179,14 @@ func FailureOf(result []byte, isError bool, failure string) string {
 	return ""
 }
 
-// About fills in which tool an event is about.
+// About fills in the tool that an event is about; nil leaves the event unchanged.
 func (e *Event) About(tool *tools.Tool) {
 	if tool != nil {
 		e.Server, e.Tool, e.plain, e.ToolName, e.Kind = tool.Server, tool.Qualified, tool.Plain, tool.Name, tool.Kind
 	}
 }
 
-// name is a name as it can be an argument of a program: never an option, and one word.
+// name makes s safe as a program's argument: it is one word and never an option.
 func name(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -201,7 +201,7 @@ func name(s string) string {
 	return clean
 }
 
-// TestEvent is about a call that nobody made.
+// TestEvent returns an event about a call that nobody made.
 func TestEvent(by string) Event {
 	return Event{
 		Name: ToolTest, SessionID: "s-test", Agent: "default", Host: "callgate hooks test", CallID: "call_test",

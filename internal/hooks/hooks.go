@@ -1,9 +1,9 @@
 // Package hooks runs programs, log lines and webhooks around calls.
 //
-// A hook that follows an event never holds up or fails a call: it runs later, in a bounded number, and its failure is
-// logged and counted. A hook that looks at a call first can only tighten the gate's decision. Text from the model or a
-// server reaches a program as an argument, a variable or standard input, never as text that a shell or an interpreter
-// reads.
+// A hook that follows an event never delays or fails a call. It runs later, at most a bounded number at a time, and its
+// failures are logged and counted. A hook that looks at a call first can only tighten the gate's decision. Text from
+// the model or a server reaches a program as an argument, a variable or standard input, never as text that a shell or
+// an interpreter reads.
 package hooks
 
 import (
@@ -21,7 +21,7 @@ import (
 	"callgate/permissions"
 )
 
-// hook is one configured hook, checked.
+// hook is one configured and checked hook.
 type hook struct {
 	name      string
 	events    []string
@@ -30,19 +30,19 @@ type hook struct {
 	before    bool
 	onFailure string
 	action    action
-	enabled   bool // by the configuration
+	enabled   bool // in the configuration
 	timeout   time.Duration
 	secrets   bool
 	stats     stats
-	jobs      chan job // runs that wait; nil for what does not wait in memory
+	jobs      chan job // runs that wait; nil if they do not wait in memory
 }
 
-// An action does what a hook is for. ctx ends at the hook's deadline.
+// action is what a hook does. ctx ends at the hook's deadline.
 type action interface {
 	kind() string
-	// ready finds what the action needs on this machine, before it is run.
+	// ready prepares the action on this machine, before it is run.
 	ready() error
-	// problem says why ready would fail, or did, and changes nothing: it may be called at any time.
+	// problem returns why ready would fail, or did. It changes nothing and may be called at any time.
 	problem() error
 	run(ctx context.Context, r *Runner, h *hook, e *Event) (output string, err error)
 }
@@ -58,7 +58,7 @@ const (
 	drain = 3 * time.Second
 )
 
-// Runner runs hooks. A nil Runner has none. All methods may be called by many goroutines at once.
+// Runner runs hooks. A nil Runner has none. All methods are safe for concurrent use.
 type Runner struct {
 	hooks  []*hook
 	worker string
@@ -67,14 +67,14 @@ type Runner struct {
 	log    *slog.Logger
 	pace   pace
 
-	ctx      context.Context // ends what runs
+	ctx      context.Context // ends running hooks
 	stop     context.CancelFunc
 	mu       sync.RWMutex // orders Fire with Close
 	closed   bool
-	deciding chan struct{} // one token for each hook that decides and runs
+	deciding chan struct{} // one token for each deciding hook that runs
 	running  sync.WaitGroup
 	watching sync.WaitGroup
-	unwatch  chan struct{} // closed when Close begins
+	unwatch  chan struct{} // closed when Close starts
 	closing  sync.Once
 }
 
@@ -83,7 +83,7 @@ type job struct {
 	event Event
 }
 
-// New checks the hooks and returns what runs them once it is started, nil when there are none.
+// New checks the hooks and returns their Runner, or nil if there are none.
 func New(o Options) (*Runner, error) {
 	if len(o.Hooks) == 0 {
 		return nil, nil
@@ -104,16 +104,17 @@ func New(o Options) (*Runner, error) {
 	}
 	if o.Wall != nil {
 		w := *o.Wall
-		w.Fixed = append(slices.Clone(w.Fixed), r.Files()...) // no hook changes another, or itself
+		w.Fixed = append(slices.Clone(w.Fixed), r.Files()...) // no hook may change another, or itself
 		r.wall = &w
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
 
-// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it. It
-// fails when a webhook has no usable secret or certificate. A program that cannot run on this machine is logged: each
-// of its runs fails, and the others run. Hooks have workers of their own, so one that hangs holds up no other.
+// Start lets hooks run from now on. It MUST be called once, before the Runner is shared; the caller MUST Close the
+// Runner later. Start fails if an enabled webhook has no usable secret or certificate. It logs a program that cannot
+// run on this machine: each of its runs fails, and the others run. Each hook has its own goroutines, so a hanging one
+// holds up no other.
 func (r *Runner) Start(log *slog.Logger) error {
 	if r == nil {
 		return nil
@@ -124,7 +125,7 @@ func (r *Runner) Start(log *slog.Logger) error {
 		if err == nil || !r.enabled(h) {
 			continue
 		}
-		if _, posts := h.action.(*webhook); posts { // without its secret nothing it posts could be believed
+		if _, posts := h.action.(*webhook); posts { // without its secret nobody could trust its posts
 			return fmt.Errorf("hook %q: %w", h.name, err)
 		}
 		log.Error("a hook cannot run", "hook", h.name, "error", err)
@@ -151,7 +152,7 @@ func (r *Runner) find(name string) *hook {
 	return nil
 }
 
-// wants reports whether the hook is for the event and what it is about.
+// wants reports whether the hook is for this event and what the event is about.
 func (h *hook) wants(e *Event) bool {
 	if !slices.Contains(h.events, e.Name) {
 		return false
@@ -172,8 +173,8 @@ func (r *Runner) Wants(event string) bool {
 	return slices.ContainsFunc(r.hooks, func(h *hook) bool { return !h.before && slices.Contains(h.events, event) })
 }
 
-// Fire lets every hook that is for the event follow it. It waits for none of them. What a webhook has to post is in its
-// queue when Fire returns, and outlives this process.
+// Fire lets every hook that is for the event follow it, and waits for none. When Fire returns, the posts of webhooks
+// are in their queues, and outlive this process.
 func (r *Runner) Fire(e Event) {
 	if r == nil {
 		return
@@ -238,7 +239,7 @@ func (r *Runner) failed(h *hook, e *Event, err error) {
 	r.log.Warn("a hook failed", "hook", h.name, "event", e.Name, "error", tools.Visible(err.Error()))
 }
 
-// Close tells hooks what has happened so far, waits a little for what runs, and ends the rest.
+// Close lets hooks follow what has happened so far, waits a little for running ones, and ends the rest.
 func (r *Runner) Close() {
 	if r == nil {
 		return
@@ -264,7 +265,7 @@ func (r *Runner) Close() {
 	})
 }
 
-// Files are the user's own files that decide what hooks do: no call may touch them.
+// Files returns the user's own files that decide what hooks do: no call may touch them.
 func (r *Runner) Files() (files []string) {
 	if r == nil {
 		return nil
@@ -284,7 +285,7 @@ func (r *Runner) Files() (files []string) {
 	return files
 }
 
-// secretVariables are the environment variables that hold what signs webhooks.
+// secretVariables returns the names of the environment variables that hold webhooks' secrets.
 func (r *Runner) secretVariables() (names []string) {
 	for _, h := range r.hooks {
 		if w, ok := h.action.(*webhook); ok && w.secret.variable != "" {

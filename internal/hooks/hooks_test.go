@@ -58,7 +58,7 @@ func self(t *testing.T) string {
 	return path
 }
 
-// lines is a log that many goroutines write.
+// lines is a log that many goroutines write to.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -90,7 +90,7 @@ func start(t *testing.T, hooks ...Config) (*Runner, *lines) {
 	return r, log
 }
 
-// hostile is text that does something where it is read as code, or passes for something else.
+// hostile lists texts that do harm where they are read as code, or are taken for something else.
 var hostile = []string{
 	"$(touch PWNED)", "`touch PWNED`", "; touch PWNED", "| touch PWNED", "&& touch PWNED #", "\ntouch PWNED\n", "' ; touch PWNED '",
 	`" ; touch PWNED "`, "--exec=touch PWNED", "-e touch PWNED", "${IFS}touch${IFS}PWNED", "%PATH% & calc", "\x00touch PWNED", "\u202etouch",
@@ -163,7 +163,7 @@ func TestConfigurations(t *testing.T) {
 	for _, c := range []struct {
 		command any
 		env     []string
-		want    string // part of the error; "" is none
+		want    string // part of the error; "" means none
 	}{
 		{command: "./notify.sh {{agentId}} {{ error }}"},
 		{command: words("./two words.sh", "{{args}}")},
@@ -205,7 +205,7 @@ func TestConfigurations(t *testing.T) {
 			t.Errorf("%q: %v", c.command, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%q: got %v, want %q", c.command, err, c.want)
-		case err != nil && (strings.Contains(err.Error(), "$event") || strings.Contains(err.Error(), "stat ")): // which the user did not write
+		case err != nil && (strings.Contains(err.Error(), "$event") || strings.Contains(err.Error(), "stat ")): // the user did not write those
 			t.Errorf("%q: %v", c.command, err)
 		}
 	}
@@ -278,7 +278,7 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 	}
 	dir := t.TempDir()
 	r, log := start(t, Config{
-		Name: "slow", Event: []string{ToolCompleted}, Timeout: maxTimeout, // none ends before it is looked at
+		Name: "slow", Event: []string{ToolCompleted}, Timeout: maxTimeout, // none ends before the check
 		Action: Action{Command: []any{"sh", "-c", `: > "$0/$$"; sleep 3600`, dir}},
 	})
 	began := time.Now()
@@ -296,7 +296,7 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 		return len(began)
 	}
 	waits.Until(t, "as many run as may", func() bool { return running() >= workers })
-	time.Sleep(200 * time.Millisecond) // for one more to begin, if it could
+	time.Sleep(200 * time.Millisecond) // time for one more to start, if it could
 	if n := running(); n != workers {
 		t.Errorf("%d ran at once", n)
 	}
@@ -314,7 +314,7 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 	}
 }
 
-// A hook whose program is missing fails, and is said to; one that hangs keeps its own runs waiting and nobody else's.
+// A hook whose program is missing fails, and that is logged. One that hangs delays only its own runs.
 func TestMissingAndHangingPrograms(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
@@ -541,7 +541,7 @@ func TestCloseEndsTheWatch(t *testing.T) {
 	}
 }
 
-// An approval is about a tool by both of its names, as every other event is.
+// An approval names its tool by both names, like every other event.
 func TestApprovalsNameTheTool(t *testing.T) {
 	w := &watcher{sessions: map[string]gate.SessionInfo{}}
 	a := &gate.Approval{Tool: "server_send_mail", Own: "send_mail", Analysis: &tools.Analysis{}}

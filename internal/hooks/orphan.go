@@ -16,8 +16,8 @@ type Orphan struct {
 	Oldest time.Time
 }
 
-// Orphans tells what waits in the folder of queues for none of r's webhooks; a nil r has none. Such events are
-// posted when the configuration has a webhook of that name again.
+// Orphans lists the queues in queueDir that belong to none of r's webhooks; a nil r has none. Their events are posted
+// once the configuration has a webhook of that name again.
 func Orphans(queueDir string, r *Runner) ([]Orphan, error) {
 	folders, err := os.ReadDir(queueDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,8 +42,8 @@ func Orphans(queueDir string, r *Runner) ([]Orphan, error) {
 	return orphans, nil
 }
 
-// Expire removes what waits for none of r's webhooks once it is as old as a webhook would give it up, and logs what is
-// removed and what still waits. Another process may have such a webhook: it would give the same up.
+// Expire removes orphaned events that are too old for a webhook to post, and logs what it removes and what still waits.
+// Another process may have the webhook: it would drop the same events.
 func Expire(queueDir string, r *Runner, log *slog.Logger) error {
 	orphans, err := Orphans(queueDir, r)
 	for _, o := range orphans {
@@ -69,7 +69,7 @@ func (r *Runner) sends(name string) bool {
 		return false
 	}
 	_, ok := h.action.(*webhook)
-	return ok && h.name == name // the folder has the name as it is written
+	return ok && h.name == name // the folder has the name exactly as written
 }
 
 // expire removes what is too old to be posted.
@@ -77,7 +77,7 @@ func (q *queue) expire() (removed int, err error) {
 	waiting, err := q.list()
 	for _, e := range waiting {
 		if time.Since(e.at) <= maxAge {
-			break // those that follow are younger
+			break // the rest are younger
 		}
 		if failed := q.remove(e); failed != nil {
 			err = errors.Join(err, failed)

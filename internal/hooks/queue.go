@@ -15,10 +15,10 @@ import (
 	"callgate/internal/durable"
 )
 
-// queue is what waits to be posted: a folder that all processes of the worker put files into, one event a file,
-// named by time. The process that holds the lock posts them in that order. A file is there as a whole or not at all, is
-// on there before anybody relies on it, and is removed as soon as the receiver has it: a process that is killed loses
-// nothing of what is in the folder, and the next one goes on. A power cut can lose the newest events.
+// queue holds the events that wait to be posted. It is a folder in which all processes of the worker put files, one for
+// each event, named by time. The process that holds the lock posts them in that order. A file is either complete or
+// missing. It is there before anybody relies on it, and is removed once the receiver has it. So a killed process loses
+// nothing in the folder, and the next one goes on. A power cut can lose the newest events.
 type queue struct {
 	dir string
 
@@ -29,7 +29,7 @@ type queue struct {
 	puts    int
 }
 
-// Bounds of a queue. What comes on top is refused, so that what is in it keeps its order.
+// Limits of a queue. A full queue refuses new events, so that the old ones keep their order.
 const (
 	maxFiles  = 10_000
 	maxBytes  = 64 << 20
@@ -40,10 +40,10 @@ const (
 
 func newQueue(dir string) *queue { return &queue{dir: dir} }
 
-// entry is one event that waits.
+// entry is a waiting event.
 type entry struct {
 	file string // in dir
-	id   string // of the message: the same in every attempt
+	id   string // the message's: the same in every attempt
 	at   time.Time
 	size int64
 }
@@ -60,10 +60,10 @@ func (q *queue) put(body []byte) error {
 	return durable.Put(filepath.Join(q.dir, name), body)
 }
 
-// recount is after how many additions the folder is counted anew: others add to it and take from it.
+// recount is the number of additions after which the folder is counted again: others add to it and take from it.
 const recount = 64
 
-// room fails when the queue is full.
+// room reserves room for an event, or fails if the queue is full.
 func (q *queue) room(size int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +84,7 @@ func (q *queue) room(size int64) error {
 	return nil
 }
 
-// list returns what waits, oldest first.
+// list returns the waiting events, oldest first.
 func (q *queue) list() ([]entry, error) {
 	found, err := os.ReadDir(q.dir) // sorted by name
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func (q *queue) list() ([]entry, error) {
 	return entries, nil
 }
 
-// status tells what waits; a queue that cannot be read is shown by the sender's failures.
+// status describes what waits. It ignores a queue that cannot be read: the sender reports that.
 func (q *queue) status() *Queue {
 	waiting, _ := q.list()
 	s := &Queue{Events: len(waiting)}
@@ -125,7 +125,7 @@ func (q *queue) read(e entry) ([]byte, error) {
 	return durable.ReadFile(filepath.Join(q.dir, e.file), 64<<20)
 }
 
-// remove removes an event that the receiver has got or will never get.
+// remove removes an event that the receiver has, or will never get.
 func (q *queue) remove(e entry) error {
 	err := os.Remove(filepath.Join(q.dir, e.file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +134,7 @@ func (q *queue) remove(e entry) error {
 	return err
 }
 
-// lock makes this process the one that posts, unless another is: then it is durable.ErrHeld.
+// lock makes this process the one that posts. It returns durable.ErrHeld if another process already is.
 func (q *queue) lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(q.dir, 0o700); err != nil {
 		return nil, err

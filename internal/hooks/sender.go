@@ -11,11 +11,11 @@ import (
 	"callgate/internal/durable"
 )
 
-// pace has the intervals and limits of tries. Tests shorten them.
+// pace holds intervals and limits. Tests shorten them.
 type pace struct {
-	look     time.Duration // for events of other processes, and for the lock
-	backoff  time.Duration // after the first failure; doubles up to maxBackoff
-	deciding time.Duration // bounds how long all hooks together hold up one call
+	look     time.Duration // interval of checks for events of other processes, and for the lock
+	backoff  time.Duration // pause after the first failure; doubles up to maxBackoff
+	deciding time.Duration // bound on how long all hooks together delay one call
 }
 
 // maxBackoff bounds the time between two attempts.
@@ -23,7 +23,7 @@ const maxBackoff = 5 * time.Minute
 
 var defaultPace = pace{look: time.Second, backoff: time.Second, deciding: maxDeciding}
 
-// store puts an event into the queue. It is there when store returns nil.
+// store puts an event into the queue. If store returns nil, the event is there.
 func (w *webhook) store(h *hook, e *Event) error {
 	body, err := e.message(h)
 	if err != nil {
@@ -34,13 +34,13 @@ func (w *webhook) store(h *hook, e *Event) error {
 	}
 	select {
 	case w.stored <- struct{}{}:
-	default: // the sender has not looked since
+	default: // the sender has not looked since the last one
 	}
 	return nil
 }
 
-// send posts what waits, as long as this process is the one that does, until ctx ends. Once nothing more will be
-// stored it ends with the queue, or at the first failure: the next callgate goes on.
+// send posts waiting events while this process is the one that posts, until ctx ends. Once nothing more will be stored,
+// it ends when the queue is empty or at the first failure: the next callgate goes on.
 func (w *webhook) send(ctx context.Context, r *Runner, h *hook) {
 	for {
 		last := w.done()
@@ -62,9 +62,9 @@ func (w *webhook) send(ctx context.Context, r *Runner, h *hook) {
 	}
 }
 
-// drain is send for the process that has the lock.
+// drain is send's part for the process that holds the lock.
 func (w *webhook) drain(ctx context.Context, r *Runner, h *hook) {
-	taken := map[string]bool{} // what the receiver has, although it could not be removed
+	taken := map[string]bool{} // what the receiver has, but could not be removed
 	for failures := 0; ; {
 		last := w.done()
 		waiting, err := w.queue.list()
@@ -105,7 +105,7 @@ func (w *webhook) done() bool {
 	}
 }
 
-// pause waits until the time is over, wake says so, nothing more will be stored, or ctx ends.
+// pause waits for d, or until wake is ready, nothing more will be stored, or ctx ends.
 func (w *webhook) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -117,7 +117,7 @@ func (w *webhook) pause(ctx context.Context, d time.Duration, wake <-chan struct
 	}
 }
 
-// deliver makes one attempt at an event and reports whether it is done with: taken, or never to be.
+// deliver makes one attempt at an event. It reports whether the event is finished: taken, or never to be.
 func (w *webhook) deliver(ctx context.Context, r *Runner, h *hook, e entry) (answer, bool) {
 	event := &Event{Name: "delivery of " + e.id}
 	body, err := w.queue.read(e)
@@ -140,7 +140,7 @@ func (w *webhook) deliver(ctx context.Context, r *Runner, h *hook, e entry) (ans
 		return a, false
 	}
 	var stays error
-	if a.status == http.StatusGone { // it is off before anybody is told so
+	if a.status == http.StatusGone { // switch it off before anybody is told so
 		stays = r.state.set(h.name, false)
 	}
 	r.failed(h, event, a.err())
@@ -150,8 +150,8 @@ func (w *webhook) deliver(ctx context.Context, r *Runner, h *hook, e entry) (ans
 	return a, a.final
 }
 
-// backoff is how long to wait after that many failures in a row, with some chance in it, so that processes on
-// many machines do not come back at once.
+// backoff returns how long to wait after that many failures in a row. It is partly random, so that many machines do not
+// come back at the same time.
 func backoff(first time.Duration, failures int) time.Duration {
 	wait := min(first<<min(failures-1, 20), maxBackoff)
 	return wait*3/4 + rand.N(wait/2+1)

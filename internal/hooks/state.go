@@ -9,8 +9,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// state is what people switched at run time: a file that all processes of the worker share. It is read again
-// when it changed.
+// state holds what people switched at run time, in a file that all processes of the worker share. It is read again when
+// it changes.
 type state struct {
 	path string
 
@@ -22,12 +22,12 @@ type state struct {
 	err      error
 }
 
-// stateFile is the file's content: hooks by name that are not as the configuration has them.
+// stateFile is the file's content: the hooks that people switched, by name.
 type stateFile struct {
 	Switched map[string]bool `json:"switched"`
 }
 
-// get returns what is switched. The caller MUST NOT change it.
+// get returns what people switched, by hook name. The caller MUST NOT change the map.
 func (s *state) get() (map[string]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +51,8 @@ func readState(path string) (map[string]bool, error) {
 	return f.Switched, err
 }
 
-// set switches one hook. A crash leaves the old file or the new one, and processes that write at once do not
-// lose each other's changes.
+// set switches one hook. A crash leaves the old file or the new one. Processes that write at the same time do not lose
+// each other's changes.
 func (s *state) set(name string, on bool) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *state) set(name string, on bool) error {
 		return err
 	}
 	s.mu.Lock()
-	s.read = false // two changes in one tick of the clock may be of one size
+	s.read = false // two changes in one tick of the clock may have the same size
 	s.mu.Unlock()
 	return nil
 }

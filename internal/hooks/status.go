@@ -12,7 +12,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// Status is what people see of a hook.
+// Status describes a hook for people.
 type Status struct {
 	Name        string   `json:"name"`
 	Event       []string `json:"event"`
@@ -21,19 +21,19 @@ type Status struct {
 	When        string   `json:"when"`   // before or after
 	Enabled     bool     `json:"enabled"`
 	Runs        int      `json:"runs"`     // since this process started
-	Failures    int      `json:"failures"` // likewise
+	Failures    int      `json:"failures"` // since this process started
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	Problem     string   `json:"problem,omitempty"` // why it cannot run, or never will
 	Queue       *Queue   `json:"queue,omitempty"`   // of a webhook
 }
 
-// Queue is what waits to be posted, in all processes of the worker.
+// Queue counts the events that wait to be posted, in all processes of the worker.
 type Queue struct {
 	Events int        `json:"events"`
 	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
-// Failure is how a hook last failed.
+// Failure is a hook's last failure.
 type Failure struct {
 	At    time.Time `json:"at"`
 	Event string    `json:"event"`
@@ -61,8 +61,8 @@ func (s *stats) failed(e *Event, err error) {
 	s.last = &Failure{At: time.Now().UTC(), Event: e.Name, Error: tools.Visible(err.Error())}
 }
 
-// List tells the state of every hook, in the order of the configuration. known are the names that a matcher could be
-// meant for: tools, qualified and by their servers' own names, servers and agents; none when they are not known.
+// List returns the status of every hook, in the order of the configuration. known lists the names that a matcher could
+// mean: tools (qualified and by their servers' names), servers and agents; nil if they are not known.
 func (r *Runner) List(known []string) []Status {
 	if r == nil {
 		return nil
@@ -84,7 +84,7 @@ func (r *Runner) List(known []string) []Status {
 	return list
 }
 
-// problem says why the hook cannot run, or never will; "" if it can.
+// problem returns why the hook cannot run, or never will; "" if it can.
 func (h *hook) problem(known []string) string {
 	if err := h.action.problem(); err != nil {
 		return tools.Visible(err.Error())
@@ -98,12 +98,12 @@ func (h *hook) problem(known []string) string {
 	return fmt.Sprintf("the matcher %q matches no tool, kind, server or agent that callgate knows, so the hook never runs", tools.Visible(h.pattern))
 }
 
-// isOfSessions reports whether events of that name may be about what nobody can list: agents that clients register.
+// isOfSessions reports whether the event may be about names that nobody can list: agents that clients register.
 func isOfSessions(event string) bool {
 	return event == AgentError || event == SessionStart || event == SessionEnd
 }
 
-// ErrUnknown: no hook of that name is configured.
+// ErrUnknown is returned if no hook of that name is configured.
 var ErrUnknown = errors.New("no hook has this name")
 
 // SetEnabled switches a hook for every process of the worker, now and after restarts.
@@ -132,8 +132,8 @@ func (r *Runner) named(name string) (*hook, error) {
 	return nil, fmt.Errorf("%w: use %s", ErrUnknown, strings.Join(names, ", "))
 }
 
-// enabled reports whether the hook is on. What people switched counts before the configuration; when it cannot
-// be read, the configuration counts.
+// enabled reports whether the hook is on. What people switched wins over the configuration. If that cannot be read, the
+// configuration decides.
 func (r *Runner) enabled(h *hook) bool {
 	switched, err := r.state.get()
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Runner) enabled(h *hook) bool {
 	return h.enabled
 }
 
-// Test runs one hook now, whether it is enabled or not, and returns what it said, or what it would decide.
+// Test runs one hook now, even a disabled one, and returns its output, or what it would decide.
 func (r *Runner) Test(ctx context.Context, name string, e Event) (output string, err error) {
 	h, err := r.named(name)
 	if err != nil {

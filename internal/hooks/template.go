@@ -10,8 +10,8 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// placeholders are what can stand in a hook's words, and what they are of an event. No value begins with a dash,
-// whatever the model or a server says, so a value that is a whole word of a command is never an option.
+// placeholders lists what can stand in a hook's words, and its value for an event. No value begins with a dash,
+// whatever the model or a server says. So a value that is a whole word of a command is never an option.
 var placeholders = []struct {
 	name  string
 	value func(h *hook, e *Event) string
@@ -27,10 +27,10 @@ var placeholders = []struct {
 	{"workerId", func(_ *hook, e *Event) string { return name(e.Worker) }},
 }
 
-// maxValue is how much of a value stands in a word: systems bound words, and all of it is on standard input.
+// maxValue bounds a value in a word, in bytes: systems limit words, and standard input has the whole value.
 const maxValue = 8 << 10
 
-// sentence is text that cannot pass for an option.
+// sentence returns s so that it cannot be taken for an option.
 func sentence(s string) string {
 	if strings.HasPrefix(s, "-") {
 		return " " + s
@@ -85,7 +85,7 @@ func (t template) dynamic() bool {
 	return slices.ContainsFunc(t.parts, func(p templatePart) bool { return p.value != nil })
 }
 
-// render fills the placeholders in. What a system cannot pass in a word is replaced.
+// render fills in the placeholders. It replaces characters that a system cannot pass in a word.
 func (t template) render(h *hook, e *Event) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -97,7 +97,7 @@ func (t template) render(h *hook, e *Event) string {
 	return b.String()
 }
 
-// word is a value as one word: bounded, valid, and without control characters.
+// word makes a value fit for one word: bounded, valid, and without control characters.
 func word(s string) string {
 	if len(s) > maxValue {
 		s = s[:maxValue] + "…"

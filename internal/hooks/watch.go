@@ -7,11 +7,11 @@ import (
 	"callgate/gate"
 )
 
-// watched are the events that come from the gate itself.
+// watched lists the events that come from the gate itself.
 var watched = []string{SessionStart, SessionEnd, ApprovalAsked, ApprovalResolved}
 
-// Watch fires what happens at the gate to sessions and approvals, until the gate closes. It is free when no
-// hook is for that.
+// Watch fires events about the gate's sessions and approvals, until the gate or r closes. It does nothing if no hook
+// wants them.
 func (r *Runner) Watch(g *gate.Gate) {
 	wanted := false
 	for _, event := range watched {
@@ -32,21 +32,21 @@ func (r *Runner) Watch(g *gate.Gate) {
 				case <-ended:
 				}
 			}()
-			for e := range subscription.Events { // what is in it when it is closed comes too
+			for e := range subscription.Events { // events that are left when it closes come too
 				w.follow(e)
 			}
 			close(ended)
 			select {
 			case <-r.unwatch:
 				return
-			case <-time.After(time.Second): // too slow: the replay says what there is now
+			case <-time.After(time.Second): // too slow: the replay says what exists now
 				subscription = g.SubscribeQuestions()
 			}
 		}
 	})
 }
 
-// watcher knows what it has told already.
+// watcher tracks what it has already reported.
 type watcher struct {
 	runner   *Runner
 	sessions map[string]gate.SessionInfo
@@ -55,7 +55,7 @@ type watcher struct {
 
 func (w *watcher) follow(e gate.Event) {
 	switch e := e.(type) {
-	case gate.SessionOpened: // comes again when the host has named itself, and with a new subscription
+	case gate.SessionOpened: // comes again once the host has named itself, and with a new subscription
 		_, known := w.sessions[e.Info.ID]
 		if w.sessions[e.Info.ID] = e.Info; !known {
 			w.runner.Fire(w.about(SessionStart, e.Info.ID))
@@ -64,7 +64,7 @@ func (w *watcher) follow(e gate.Event) {
 		event := w.about(SessionEnd, e.Info.ID)
 		delete(w.sessions, e.Info.ID)
 		w.runner.Fire(event)
-	case gate.Asked: // comes again when an approver changed the arguments, and with a new subscription
+	case gate.Asked: // comes again when an approver changes the arguments, and with a new subscription
 		_, known := w.asked[e.Approval.ID]
 		if w.asked[e.Approval.ID] = e.Approval; !known {
 			w.runner.Fire(w.approval(ApprovalAsked, e.Approval))
@@ -79,7 +79,7 @@ func (w *watcher) follow(e gate.Event) {
 	}
 }
 
-// about begins an event of a session.
+// about returns a new event of a session.
 func (w *watcher) about(name, sessionID string) Event {
 	info := w.sessions[sessionID]
 	return Event{Name: name, SessionID: sessionID, Agent: info.Agent, Host: info.Client.Name}

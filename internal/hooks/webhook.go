@@ -23,22 +23,22 @@ import (
 	"callgate/internal/outbound"
 )
 
-// webhook posts events to an address, in their order and each until it was taken. What waits is on disk, see
-// queue; one process at a time sends it, see sender.
+// webhook posts events to an address, in order, each until it is taken. Waiting events are on disk (see queue); one
+// process at a time sends them (see send).
 type webhook struct {
 	address *url.URL
-	private bool // the address may be one of a private network, and plain http on this machine
+	private bool // allow an address in a private network, and plain http on this machine
 	secret  secretSource
 	caFile  string
 	queue   *queue
 
-	stored chan struct{} // something was put there
-	ended  chan struct{} // closed when nothing more will be
+	stored chan struct{} // signals that something was stored
+	ended  chan struct{} // closed when nothing more will be stored
 	client *http.Client
-	signer *standardwebhooks.Webhook // nil signs nothing
+	signer *standardwebhooks.Webhook // nil: posts are not signed
 }
 
-// secretSource says where the signing secret is: in a file or in a variable. Both "" is none.
+// secretSource names the file or the variable with the signing secret. If both are "", there is none.
 type secretSource struct{ file, variable string }
 
 const (
@@ -78,7 +78,7 @@ func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 
 func (w *webhook) kind() string { return "webhook" }
 
-// problem looks at what ready reads, and keeps nothing.
+// problem checks what ready reads, and keeps nothing.
 func (w *webhook) problem() error {
 	_, err := w.roots()
 	if err == nil {
@@ -87,7 +87,7 @@ func (w *webhook) problem() error {
 	return err
 }
 
-// roots are the authorities that may vouch for the receiver; nil is those of the system.
+// roots returns the authorities that may vouch for the receiver; nil means the system's.
 func (w *webhook) roots() (*x509.CertPool, error) {
 	if w.caFile == "" {
 		return nil, nil
@@ -113,13 +113,13 @@ func (w *webhook) ready() error {
 			DialContext: w.dialer().DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
 		},
-		// No redirect is followed: a receiver that redirects has not taken the event.
+		// Redirects are not followed: a receiver that redirects has not taken the event.
 		CheckRedirect: outbound.NoRedirects,
 	}
 	return nil
 }
 
-// signer reads the secret, nil when there is none.
+// signer reads the secret and returns its signer; nil if there is no secret.
 func (s secretSource) signer() (*standardwebhooks.Webhook, error) {
 	name, secret := "secretEnv "+s.variable, os.Getenv(s.variable)
 	switch {
@@ -139,7 +139,7 @@ func (s secretSource) signer() (*standardwebhooks.Webhook, error) {
 	return signer, nil
 }
 
-// run posts the event now and says what the receiver answered: it is what a test of the hook does.
+// run posts the event now and returns the receiver's answer. Only a test of the hook uses it.
 func (w *webhook) run(ctx context.Context, _ *Runner, h *hook, e *Event) (string, error) {
 	body, err := e.message(h)
 	if err != nil {
@@ -149,13 +149,13 @@ func (w *webhook) run(ctx context.Context, _ *Runner, h *hook, e *Event) (string
 	return a.says, a.err()
 }
 
-// answer is what became of one attempt.
+// answer is the outcome of one attempt.
 type answer struct {
-	status int           // 0 when no answer came
+	status int           // 0 if no answer came
 	says   string        // the status, for people
 	failed error         // why no answer came
 	final  bool          // another attempt would not help
-	wait   time.Duration // what the receiver asks to wait, 0 when it says nothing
+	wait   time.Duration // how long the receiver asks to wait; 0 if it does not say
 }
 
 // taken reports whether the receiver has the event.
@@ -176,7 +176,7 @@ func (a answer) err() error {
 	}
 }
 
-// post makes one attempt to deliver. ctx bounds it.
+// post makes one attempt to deliver, bounded by ctx.
 func (w *webhook) post(ctx context.Context, id string, body []byte) answer {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address.String(), bytes.NewReader(body))
 	if err != nil {
@@ -203,7 +203,7 @@ func (w *webhook) post(ctx context.Context, id string, body []byte) answer {
 		return answer{failed: fmt.Errorf("%s: %w", w.address.Host, err), final: errors.Is(err, errPrivate)}
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // the status has said it all; what is read lets the connection live on
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // only the status counts; reading the body lets the connection be reused
 	a := answer{status: response.StatusCode, says: response.Status}
 	switch {
 	case a.taken(), response.StatusCode >= 500, response.StatusCode == http.StatusTooManyRequests, response.StatusCode == http.StatusRequestTimeout:

@@ -25,13 +25,13 @@ import (
 
 const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// receiver is a webhook's other end, behind TLS: it checks every signature and remembers what it took.
+// receiver is a webhook's other end, behind TLS. It checks every signature and remembers what it took.
 type receiver struct {
 	*httptest.Server
 	caFile string
 
 	mu     sync.Mutex
-	answer func(n int, w http.ResponseWriter) // of the nth request, from 1; nil takes everything
+	answer func(n int, w http.ResponseWriter) // answers the nth request, from 1; nil takes everything
 	taken  []string                           // details, in order
 	ids    []string                           // of every attempt
 	wrong  []string
@@ -144,7 +144,7 @@ func TestWebhookDelivers(t *testing.T) {
 	to.check(t)
 }
 
-// What is not taken comes again with the same id, in order, and nothing that was taken comes twice.
+// An event that is not taken comes again with the same id, in order. Nothing that was taken comes twice.
 func TestWebhookRetries(t *testing.T) {
 	to := newReceiver(t)
 	to.answer = func(n int, w http.ResponseWriter) {
@@ -195,7 +195,7 @@ func TestWebhookGivesUp(t *testing.T) {
 		}
 	}
 
-	// 410: it wants no more, now and after a restart.
+	// 410: the receiver wants no more, now and after a restart.
 	to.mu.Lock()
 	to.answer = func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusGone) }
 	to.mu.Unlock()
@@ -216,8 +216,8 @@ func TestWebhookToASlowReceiver(t *testing.T) {
 	defer slow.Close()
 	defer close(release)
 	hook := to.hook()
-	hook.Timeout = time.Second // of four hundred one after the other, longer than waits.Limit
-	hook.Action.URL = slow.URL // of the same authority
+	hook.Timeout = time.Second // four hundred of these in a row would take longer than waits.Limit
+	hook.Action.URL = slow.URL // from the same authority
 	r, log := startIn(t, t.TempDir(), hook)
 	began := time.Now()
 	fire(r, 1, 400)
@@ -232,7 +232,7 @@ func TestWebhookToASlowReceiver(t *testing.T) {
 	}
 }
 
-// What was not taken waits on disk for the next process, and is sent by one of those that share the folder.
+// Events that were not taken wait on disk for the next process. Of several processes that share the folder, one sends.
 func TestWebhookSurvivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	to := newReceiver(t)
@@ -366,8 +366,8 @@ func TestWebhookConfigurations(t *testing.T) {
 	}
 }
 
-// What waits for a webhook that was taken out of the configuration is told of, posted when it comes back, and given up
-// when it is too old.
+// Events that wait for a webhook that is no longer configured are reported, posted when it comes back, and dropped when
+// they are too old.
 func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
 	dir, to := t.TempDir(), newReceiver(t)
 	queues := filepath.Join(dir, "queues")
@@ -417,8 +417,8 @@ func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
 	}
 }
 
-// What a call says of its outcome is in the queue before anything relies on that: when Fire returns, a process that is
-// killed loses nothing of it.
+// The outcome of a call is in the queue before anything relies on it. Once Fire has returned, a killed process loses
+// nothing of it.
 func TestWebhookIsKeptAtOnce(t *testing.T) {
 	hook := newReceiver(t).hook()
 	hook.Enabled = new(bool) // nobody takes an event out

@@ -48,7 +48,7 @@ func (d *Desk) after(v *visit, e *Event) Reply {
 	return v.dialect.say(After, "context", "callgate has no decision that allowed this call. Stop, and tell the user.")
 }
 
-// done notes what a host reports only afterwards.
+// done records what a host reports only afterwards.
 func (d *Desk) done(v *visit, e *Event) Reply {
 	call, err := d.callOf(v, e)
 	if err != nil {
@@ -70,7 +70,7 @@ func (d *Desk) finish(v *visit, r *ran, result []byte, isError bool, failure str
 	r.end(context.Background())
 }
 
-// forget ends the calls of a visit as if they had run. Denied calls then prove nothing.
+// forget ends the calls of a visit as if they had run. Its denied calls then prove nothing.
 func (d *Desk) forget(v *visit) {
 	v.mu.Lock()
 	running := v.running
@@ -83,7 +83,7 @@ func (d *Desk) forget(v *visit) {
 	}
 }
 
-// settle ends a turn: denied calls have not run, and nothing more will come about the allowed ones.
+// settle ends a turn: denied calls have not run, and no more news of the allowed ones will come.
 func (d *Desk) settle(v *visit) {
 	v.mu.Lock()
 	running := v.running
@@ -134,12 +134,12 @@ func (d *Desk) ours(v *visit, e *Event) bool {
 }
 
 const (
-	lookBack  = time.Hour // how old the decision on a call can be
+	lookBack  = time.Hour // how old the decision on a call may be
 	lookAmong = 400       // how many of the newest records to search
 )
 
-// onRecord looks in the trail for the decision on a call that ran. Another process may have made it: callgate's MCP
-// server judges its own calls, and this process may have started later.
+// onRecord reports whether the trail has a decision that allowed a call. Another process may have made it: callgate's
+// MCP server judges its own calls, and this process may have started later.
 func (d *Desk) onRecord(v *visit, e *Event, call gate.Call) bool {
 	if d.o.Audit == "" {
 		return false

@@ -11,13 +11,13 @@ import (
 	"callgate/gate/tools"
 )
 
-// If a project file changes during a turn, and no allowed call could have changed it, then a person, another program or
-// a tool outside the gate did. callgate cannot tell which, so it records this without an alarm.
+// A project file may change during a turn although no allowed call could have changed it. Then a person, another
+// program or a tool outside the gate did. callgate cannot tell which, so it records this without an alarm.
 
-// turn is what is known about the files that a turn changes.
+// turn holds what is known about the files that a turn changes.
 type turn struct {
 	began  time.Time       // zero before the first prompt
-	wrote  map[string]bool // by allowed calls
+	wrote  map[string]bool // changed by allowed calls
 	opaque bool            // a call ran whose files are unknown
 }
 
@@ -41,13 +41,13 @@ const (
 	maxShown  = 5
 )
 
-// outside lists project files that changed in the turn and that no call wrote. It leaves out hidden folders,
-// node_modules, and the files that own names.
+// outside lists project files that changed in the turn although no call wrote them. It leaves out hidden folders,
+// node_modules, and own, callgate's folder of records.
 func (t *turn) outside(project, own string) (names []string) {
 	if t.began.IsZero() || t.opaque || project == "" {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(project); err == nil { // as the paths of calls are
+	if real, err := filepath.EvalSymlinks(project); err == nil { // as in the paths of calls
 		project = real
 	}
 	walked, deadline := 0, time.Now().Add(maxWalk)

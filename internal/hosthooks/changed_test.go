@@ -11,8 +11,8 @@ import (
 	"callgate/audit"
 )
 
-// What changes in a turn without a call that could have done it is on record, and no alarm. What a call wrote, what was
-// there before, and turns in which a command ran are not.
+// A file that changes in a turn although no call could have changed it is recorded, without an alarm. Files that a call
+// wrote, older changes, and turns in which a command ran are not recorded.
 func TestChangesOutsideTheGateAreOnRecord(t *testing.T) {
 	var alarms []string
 	d, dir := desk(t, `{ "*": "allow" }`, Options{Alarm: func(_ string, texts ...string) { alarms = append(alarms, texts...) }})
@@ -24,7 +24,7 @@ func TestChangesOutsideTheGateAreOnRecord(t *testing.T) {
 			err = os.WriteFile(path, []byte("x"), 0o600)
 		}
 		if err == nil {
-			err = os.Chtimes(path, time.Time{}, time.Now().Add(time.Minute)) // whatever the file system's clock
+			err = os.Chtimes(path, time.Time{}, time.Now().Add(time.Minute)) // independent of the file system's clock
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -32,16 +32,18 @@ type Options struct {
 	Shell    *tools.ShellSetup
 	Audit    string // folder of the audit trail, with decisions of other processes
 	Sanitize func(string) string
-	// Own names callgate's own entries among a host's MCP servers in a project. Their calls pass the gate there.
+	// Own returns the names of callgate's own entries among a host's MCP servers in a project. Their calls pass the
+	// gate there. May be nil.
 	Own func(host, project string) []string
-	// Before runs the user's hooks on a call; nil if there are none.
+	// Before, if not nil, runs the user's hooks on a call and returns the call with their results.
 	Before func(context.Context, *gate.Session, gate.Call) gate.Call
-	// Keep snapshots the files that an allowed call may change; nil keeps nothing. The desk calls end after the call.
+	// Keep, if not nil, takes a snapshot of the files that an allowed call may change. The desk calls end after the
+	// call.
 	Keep func(context.Context, *gate.Session, gate.Call, *gate.Verdict) (end func(context.Context), err error)
-	// Prompted gets the person's prompts; may be nil. It does not get prompts that arrive while a call runs, because that
-	// call could have sent them.
+	// Prompted, if not nil, is called with the person's prompts. It does not get prompts that arrive while a call runs,
+	// because that call could have sent them.
 	Prompted func(s *gate.Session, text string)
-	// Alarm shows people what is wrong with a host; may be nil.
+	// Alarm, if not nil, shows people what is wrong with a host.
 	Alarm func(host string, texts ...string)
 }
 
@@ -58,7 +60,7 @@ type Desk struct {
 	last   time.Time
 }
 
-// NewDesk returns a desk without sessions. Close it.
+// NewDesk returns a desk without sessions. The caller MUST Close it.
 func NewDesk(o Options) *Desk {
 	var b [5]byte
 	rand.Read(b[:])
@@ -78,7 +80,7 @@ type visit struct {
 	version string
 	told    map[string]bool      // recorded modes
 	asked   map[string]*question // by the host's call id, if it has ids
-	running map[string][]*ran    // allowed calls that have not ended as far as known, by key
+	running map[string][]*ran    // allowed calls that are not known to have ended, by key
 	denied  map[string]string    // denied calls: key → tool
 	reading reading              // how far the host's transcript was read
 	turn    turn
@@ -88,7 +90,7 @@ func clientOf(d *Dialect, version string) gate.Client {
 	return gate.Client{Name: d.Client, Version: version}
 }
 
-// question is a call. The desk judges it once, however often the host asks.
+// question is a call that the host asks about. The desk judges it once, however often the host asks.
 type question struct {
 	done  chan struct{}
 	reply Reply
@@ -102,7 +104,7 @@ type ran struct {
 	end     func(context.Context)
 }
 
-// Handle answers one request. It returns in time for the host, at the latest when ctx ends.
+// Handle answers one request. It returns in time for the host, and at the latest when ctx ends.
 func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env map[string]string) Reply {
 	dialect, err := Find(host)
 	if err != nil {
@@ -177,7 +179,7 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	defer d.mu.Unlock()
 	v := d.visits[key]
 	if v == nil {
-		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // calls run in the host, so only waiting ones can be withdrawn
+		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // the host runs the calls, so only waiting ones can be withdrawn
 		if err != nil {
 			return nil, fmt.Errorf("callgate cannot begin a session: %w", err)
 		}
@@ -203,7 +205,7 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	return v, nil
 }
 
-// callOf makes the call of an event.
+// callOf returns the call that an event is about.
 func (d *Desk) callOf(v *visit, e *Event) (gate.Call, error) {
 	call := gate.Call{
 		ID:        fmt.Sprintf("call_%x%s_%x", time.Now().Unix(), d.prefix, d.calls.Add(1)),
@@ -249,7 +251,7 @@ func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 	return t
 }
 
-// margin is how long before its time limit the host gets an answer.
+// margin is how long before its timeout the host gets an answer.
 const margin = 10 * time.Second
 
 // before judges a call once, however often the host asks.
@@ -261,7 +263,7 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		v.mu.Lock()
 		v.turn.opaque = true
 		v.mu.Unlock()
-		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // without an answer, hosts ask a second time or refuse
+		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // without an answer, hosts ask again or refuse
 	}
 	if e.Call == "" {
 		q := &question{}

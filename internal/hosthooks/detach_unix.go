@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach lets a program outlive the terminal and the process group of the one that starts it.
+// detach makes a program outlive the terminal and the process group of its parent.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// detach lets a program outlive the console of the one that starts it.
+// detach makes a program outlive the console of its parent.
 func detach(cmd *exec.Cmd) {
 	const detachedProcess = 0x8
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP | detachedProcess}

@@ -1,7 +1,7 @@
 // Package hosthooks judges the tools that are built into LLM hosts.
 //
-// A host's hook runs "callgate hook". This package reads what the host says, asks the gate, and answers in the host's
-// words. How hosts differ is data: hosts/*.yaml.
+// A host's hook runs "callgate hook". This package reads the host's message, asks the gate, and answers in the host's
+// format. The differences between hosts are data: hosts/*.yaml.
 package hosthooks
 
 import (
@@ -22,7 +22,7 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// Role is what an event of a host means to callgate.
+// Role is the meaning of a host's event to callgate.
 type Role string
 
 const (
@@ -44,22 +44,22 @@ var roles = []Role{Before, Permission, After, Failed, Done, Told, Prompt, Start,
 // Decides reports whether the host waits for a yes or no.
 func (r Role) Decides() bool { return r == Before || r == Permission }
 
-// Dialect is how one host speaks to its hooks.
+// Dialect describes how one host talks to its hooks.
 type Dialect struct {
 	ID       string                       `yaml:"id"`
 	Name     string                       `yaml:"name"`
-	Client   string                       `yaml:"client"` // how it calls itself over MCP
-	Like     string                       `yaml:"like"`   // the dialect with the values that this one leaves out
+	Client   string                       `yaml:"client"` // the host's client name over MCP
+	Like     string                       `yaml:"like"`   // the dialect that provides the values left out here
 	Fields   Fields                       `yaml:"fields"`
 	Project  string                       `yaml:"project"` // environment variable with the project's folder
 	Version  string                       `yaml:"version"` // environment variable with the host's version
-	MCP      string                       `yaml:"mcp"`     // the form of its names for tools of MCP servers
+	MCP      string                       `yaml:"mcp"`     // the form of the host's names for tools of MCP servers
 	Careless []string                     `yaml:"careless"`
 	Planning []string                     `yaml:"planning"`
-	Limit    time.Duration                `yaml:"limit"` // its timeout for hooks, which connect sets
+	Limit    time.Duration                `yaml:"limit"` // the host's timeout for hooks, which connect sets
 	Events   map[string]Spec              `yaml:"events"`
-	Reshape  map[string]string            `yaml:"reshape"` // list arguments: "lines" joins them to one text; otherwise the member of each element that counts
-	Texts    map[string]string            `yaml:"texts"`   // tools whose input is a string → the name of that argument
+	Reshape  map[string]string            `yaml:"reshape"` // list arguments: "lines" joins them to one text; otherwise the relevant member of each element
+	Texts    map[string]string            `yaml:"texts"`   // tools whose input is a string → the name to give that argument
 	Answers  map[Role]map[string]template `yaml:"answers"`
 	Install  []Place                      `yaml:"install"`
 	Probe    struct {                     // the call with which doctor tests the way to the gate
@@ -67,8 +67,8 @@ type Dialect struct {
 		Tool  string `yaml:"tool"`
 		Path  string `yaml:"path"` // the argument with a file's name
 	} `yaml:"probe"`
-	Post  string   `yaml:"post"` // the type of hooks that it sends over HTTP, or ""
-	Guard struct { // the member of a hook with which a call does not run if the hook fails
+	Post  string   `yaml:"post"` // the type of hooks that the host sends over HTTP, or ""
+	Guard struct { // the member of a hook that stops a call if the hook fails
 		Name  string `yaml:"name"`
 		Value string `yaml:"value"`
 	} `yaml:"guard"`
@@ -78,7 +78,7 @@ type Dialect struct {
 	Transcript Transcript `yaml:"transcript"`
 }
 
-// field is the path to a value: names of nested members.
+// field is the path to a value: the names of nested members.
 type field []string
 
 // Fields says where values are in the host's message.
@@ -98,20 +98,20 @@ type Fields struct {
 	Failure   field `yaml:"failure"`
 }
 
-// Spec describes an event: only its role, or also how it differs.
+// Spec describes an event by its role alone, or with its peculiarities.
 type Spec struct {
 	Role      Role             `yaml:"role"`
 	Is        string           `yaml:"is"`        // the tool, if the event stands for one
-	Arguments map[string]field `yaml:"arguments"` // their fields, if the host does not send them as one object
+	Arguments map[string]field `yaml:"arguments"` // their fields, if the host does not send the arguments as one object
 	Tool      field            `yaml:"tool"`
 	Server    field            `yaml:"server"`
-	Raw       field            `yaml:"raw"` // the arguments, if they are elsewhere than in other events
+	Raw       field            `yaml:"raw"` // the arguments, if they are not where other events have them
 	Call      field            `yaml:"call"`
 	Result    field            `yaml:"result"`
 	Foreign   bool             `yaml:"foreign"` // the tool is an MCP server's
 }
 
-// UnmarshalYAML reads a role or an object.
+// UnmarshalYAML decodes a role or an object.
 func (s *Spec) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		return n.Decode(&s.Role)
@@ -120,14 +120,14 @@ func (s *Spec) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(s))
 }
 
-// template is an answer, with $reason in place of the reason.
+// template is an answer in which $reason stands for the reason.
 type template struct {
 	Body   any    `yaml:"body"`
 	Stderr string `yaml:"stderr"`
 	Exit   int    `yaml:"exit"`
 }
 
-// Reply is what "callgate hook" says to the host.
+// Reply is what "callgate hook" answers the host.
 type Reply struct {
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
@@ -179,7 +179,7 @@ func readDialects(files fs.FS) (map[string]*Dialect, error) {
 	return all, nil
 }
 
-// readFile reads a dialect on top of the one that it is like.
+// readFile reads a dialect on top of the one named by its like.
 func (d *Dialect) readFile(files fs.FS, name string) error {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -232,8 +232,8 @@ func (d *Dialect) has(r Role) bool {
 	return false
 }
 
-// say makes the reply to an event; word is allow, deny or context. If the dialect does not have the word, the reply is
-// empty, except for a denial.
+// say returns the reply to an event; word is allow, deny or context. If the dialect does not have the word, the reply
+// is empty. check makes sure that every dialect can deny.
 func (d *Dialect) say(r Role, word, reason string) Reply {
 	t, ok := d.Answers[r][word]
 	if !ok {
@@ -250,7 +250,7 @@ func (d *Dialect) say(r Role, word, reason string) Reply {
 	return out
 }
 
-// Fail is the reply if callgate cannot judge. A call that waits for an answer is denied.
+// Fail returns the reply when callgate cannot judge. A call that waits for an answer is denied.
 func (d *Dialect) Fail(event string, body []byte, reason string) Reply {
 	if e, err := d.Read(event, body, nil); err == nil && !e.Role.Decides() {
 		return Reply{Stderr: reason, Exit: 1}
@@ -260,7 +260,7 @@ func (d *Dialect) Fail(event string, body []byte, reason string) Reply {
 	return d.say(Before, "deny", reason)
 }
 
-// fill replaces $reason.
+// fill replaces strings that are $reason.
 func fill(v any, reason string) any {
 	switch v := v.(type) {
 	case string:

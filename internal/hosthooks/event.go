@@ -32,10 +32,10 @@ type Event struct {
 	Failure   string
 
 	Transcript string // the host's transcript file
-	Named      string // the base of that file's name, if the host does not give the path
+	Named      string // the base name of that file, if the host does not give the path
 }
 
-// Read reads a host's message. name is the event if the command line names it; env has the host's variables.
+// Read parses a host's message. name is the event if the command line names it; env holds the host's variables.
 func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, error) {
 	var e Event
 	if own := d.text(body, d.Fields.Event); own != "" {
@@ -88,7 +88,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 	return e, nil
 }
 
-// hookContext matches the output of hooks, also of callgate's, which the host puts before the person's prompt.
+// hookContext matches the output of hooks, callgate's included, which the host puts before the person's prompt.
 var hookContext = lazyregexp.New(`(?s)<hook_context>.*?</hook_context>\s*`)
 
 // simple matches names that cannot lead to another folder.
@@ -110,7 +110,7 @@ func (d *Dialect) arguments(body []byte, spec Spec, tool string) ([]byte, error)
 	return d.argumentsOf(at(body, either(spec.Raw, d.Fields.Arguments)), tool)
 }
 
-// argumentsOf makes the raw object of a tool's arguments.
+// argumentsOf returns a tool's arguments as a raw object.
 func (d *Dialect) argumentsOf(raw []byte, tool string) ([]byte, error) {
 	if name := d.Texts[tool]; name != "" && len(raw) > 0 && raw[0] == '"' {
 		return slices.Concat([]byte("{"), jsonx.Quote(name), []byte(":"), raw, []byte("}")), nil
@@ -137,8 +137,8 @@ func (d *Dialect) argumentsOf(raw []byte, tool string) ([]byte, error) {
 	return raw, nil
 }
 
-// reshape brings an argument into the form that the analysis reads: a list of command lines becomes one text, and a
-// list of objects a list of their relevant members. An argument of another form stays unchanged, and asks.
+// reshape converts an argument to the form that the analysis reads: a list of command lines becomes one text, and a
+// list of objects becomes a list of their relevant members. An argument of another form stays unchanged, and asks.
 func reshape(raw []byte, name, how string) []byte {
 	var m [1]jsonx.Member
 	if jsonx.Members(raw, []string{name}, m[:]) != nil || m[0].Value == nil {
@@ -196,7 +196,7 @@ func (d *Dialect) text(body []byte, f field) string {
 	return s
 }
 
-// folders reads a folder or a list of folders.
+// folders parses a folder or a list of folders.
 func folders(raw []byte) (list []string) {
 	var many []string
 	if s, ok := jsonx.String(raw); ok {
@@ -220,13 +220,13 @@ func clean(folder string) string {
 	return filepath.Clean(folder)
 }
 
-// ofServer reports whether the host's name of a tool belongs to the MCP server.
+// ofServer reports whether the host's name for a tool belongs to the MCP server.
 func (d *Dialect) ofServer(tool, server string) bool {
 	head, _, ok := strings.Cut(strings.ReplaceAll(d.MCP, "{server}", server), "{tool}")
 	return ok && strings.HasPrefix(tool, head) && len(tool) > len(head)
 }
 
-// plainName is the name that rules see for the same tool behind callgate.
+// plainName returns the name that rules see for the same tool behind callgate; "" if there is none.
 func (d *Dialect) plainName(e *Event) string {
 	if e.Server != "" {
 		return e.Server + "_" + e.Tool

@@ -21,8 +21,8 @@ import (
 	"callgate/proxy"
 )
 
-// What hosts really sent to their hooks, recorded with a scripted model: each line becomes the event that is meant, and
-// each call a subject of the kind that rules name.
+// Each recorded message that a host sent to its hooks (with a scripted model) becomes the right event, and each call a
+// subject of the kind that rules name.
 func TestRecordedInputsOfHosts(t *testing.T) {
 	for host, want := range map[string][]string{
 		"claude": {"start", "prompt", "before mcp__probe__echo", "after mcp__probe__echo", "idle", "end"},
@@ -36,7 +36,7 @@ func TestRecordedInputsOfHosts(t *testing.T) {
 		"cline": {"start", "before run_commands shell_exec echo hi > f.txt", "after run_commands shell_exec echo hi > f.txt", "before read_files read_file /etc/hostname", "after read_files read_file /etc/hostname",
 			"before editor edit_file /home/u/project/w.txt", "after editor edit_file /home/u/project/w.txt", "before fetch_web_content web_fetch http://127.0.0.1:9/x", "after fetch_web_content web_fetch http://127.0.0.1:9/x",
 			"before probe__echo", "after probe__echo"},
-		// from their documentation
+		// From their documentation.
 		"cursor": {"prompt", "before Shell shell_exec npm install express", "after Shell shell_exec npm install express", "before query", "after query", "before Read read_file /home/u/project/.env",
 			"done Write edit_file /home/u/project/main.ts", "idle"},
 		"windsurf": {"prompt", "before read_code read_file /home/u/project/file.py", "after read_code read_file /home/u/project/file.py", "before write_code edit_file /home/u/project/file.py",
@@ -103,7 +103,7 @@ func argument(raw []byte, name string) (string, bool) {
 	return string(v), true
 }
 
-// eventOf is the event that the command line names, for hosts that do not say it.
+// eventOf returns the event that the command line names, for hosts whose messages do not.
 func eventOf(host string, line []byte) string {
 	has := func(name string) bool { return strings.Contains(string(line), `"`+name+`"`) }
 	switch {
@@ -175,7 +175,8 @@ func ask(d *Desk, host, event, body string) Reply {
 	return d.Handle(context.Background(), host, event, []byte(body), nil)
 }
 
-// Every dialect denies by exit code, and says why where the host reads it; what nobody can judge is denied too.
+// Every dialect denies by exit code, and says why where the host reads it. A message that cannot be judged is denied
+// too.
 func TestEveryHostIsRefusedInItsOwnWords(t *testing.T) {
 	for _, id := range IDs() {
 		d := Dialects()[id]
@@ -196,7 +197,7 @@ func TestEveryHostIsRefusedInItsOwnWords(t *testing.T) {
 	}
 }
 
-// A host's folder moves with what its shell does; what rules open is the project that the session began in.
+// A host's folder moves with its shell; rules open the project in which the session began.
 func TestTheWorkspaceStaysWhereTheSessionBegan(t *testing.T) {
 	d, project := desk(t, `{"*":"ask","read_file":{"$WORKSPACE/**":"allow"}}`, Options{})
 	elsewhere := t.TempDir()
@@ -211,7 +212,7 @@ func TestTheWorkspaceStaysWhereTheSessionBegan(t *testing.T) {
 	}
 }
 
-// The call of an MCP tool that is callgate's own passes without a word: it is judged on its way. One of a server that
+// A call of a tool of callgate's own MCP server is allowed at once: it is judged on its way. A call of a server that
 // only looks like it is judged here.
 func TestOwnServersAreJudgedOnce(t *testing.T) {
 	d, project := desk(t, `{"*":"ask"}`, Options{Own: func(string, string) []string { return []string{"callgate"} }})
@@ -234,7 +235,7 @@ func TestOwnServersAreJudgedOnce(t *testing.T) {
 	}
 }
 
-// What rules deny for a server behind callgate is denied for the same server beside it; what they allow is not allowed.
+// A deny for a server behind callgate also applies to the same server beside it; an allow does not.
 func TestRulesForAServerTightenTheOneBesideTheGate(t *testing.T) {
 	for rules, want := range map[string]string{
 		`{"*":"allow","github_*":"deny"}`: "deny",
@@ -248,8 +249,8 @@ func TestRulesForAServerTightenTheOneBesideTheGate(t *testing.T) {
 	}
 }
 
-// Hosts that give calls no id of their own tell of a call that ran by what it was: one that nobody was asked about is
-// found between others, and one that was allowed is no alarm beside one that was denied.
+// Hosts whose calls have no id report a call that ran by its contents. A call that nobody was asked about is found
+// among others, and an allowed call next to a denied one raises no alarm.
 func TestCallsWithoutAnIdAreToldApart(t *testing.T) {
 	var alarms []string
 	d, _ := desk(t, `{"*":"ask","shell_exec":{"ls *":"allow"}}`, Options{Alarm: func(_ string, texts ...string) { alarms = append(alarms, texts...) }})
@@ -272,7 +273,7 @@ func TestCallsWithoutAnIdAreToldApart(t *testing.T) {
 	}
 }
 
-// Prompts are told on only while nothing runs: what runs could have sent them.
+// Prompts are passed on only while nothing runs: a running call could have sent them.
 func TestPromptsWhileACallRunsAreNotThePersons(t *testing.T) {
 	var heard []string
 	d, project := desk(t, `{"*":"allow"}`, Options{Prompted: func(_ *gate.Session, text string) { heard = append(heard, text) }})
@@ -290,7 +291,7 @@ func TestPromptsWhileACallRunsAreNotThePersons(t *testing.T) {
 	}
 }
 
-// What a tool returned is not the host's own text: whatever is in it, the call that ran is known.
+// A tool's result is not the host's own text: whatever it contains, the call that ran is known.
 func TestResultsThatNobodyCouldReadEndTheirCalls(t *testing.T) {
 	d, project := desk(t, `{"*":"allow"}`, Options{})
 	say := func(event, more string) Reply {
@@ -310,7 +311,7 @@ func TestResultsThatNobodyCouldReadEndTheirCalls(t *testing.T) {
 	}
 }
 
-// shells are the built-in shells of hosts.
+// shells lists the built-in shells of hosts.
 var shells = map[string]struct{ event, tool, argument string }{
 	"claude": {"PreToolUse", "Bash", "command"}, "codex": {"PreToolUse", "Bash", "command"}, "gemini": {"BeforeTool", "run_shell_command", "command"},
 	"qwen": {"PreToolUse", "run_shell_command", "command"}, "copilot": {"preToolUse", "bash", "command"}, "opencode": {"before", "bash", "command"},
@@ -318,7 +319,7 @@ var shells = map[string]struct{ event, tool, argument string }{
 }
 
 // Every command that the shell corpus wants denied is refused in the built-in shell of every host, by the rules of the
-// case and in the words of the host.
+// case and in the host's format.
 func TestNoCorpusCommandRunsInAnyBuiltInShell(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return
@@ -400,7 +401,7 @@ func TestNoCorpusCommandRunsInAnyBuiltInShell(t *testing.T) {
 	t.Logf("%d refused, %d allowed", refused, allowed)
 }
 
-// A command is judged as any shell command, whichever host's built-in shell would run it.
+// A command is judged like any shell command, whichever host's built-in shell would run it.
 func TestEveryBuiltInShellIsAShell(t *testing.T) {
 	dir := t.TempDir()
 	place := tools.Place{Dir: dir, Roots: []string{dir}, Home: "/home/u"}
@@ -431,7 +432,7 @@ func TestEveryBuiltInShellIsAShell(t *testing.T) {
 	}
 }
 
-// Administrators get files for each system, and none names a user's folder.
+// Administrators get files for each system, and none of the files names a user's folder.
 func TestManagedFilesOfEverySystem(t *testing.T) {
 	for system, want := range map[string]string{"linux": `"ChatToolsAutoApprove": false`, "darwin": "<key>ChatToolsAutoApprove</key><false/>", "windows": `"ChatToolsAutoApprove"=dword:00000000`} {
 		files, err := Managed(nil, system, "/opt/callgate")
@@ -446,7 +447,7 @@ func TestManagedFilesOfEverySystem(t *testing.T) {
 	}
 }
 
-// What hooks told the host is not what the person said.
+// What hooks told the host is not part of the person's prompt.
 func TestPromptsAreThePersonsWords(t *testing.T) {
 	e, err := Dialects()["gemini"].Read("", []byte(`{"hook_event_name":"BeforeAgent","session_id":"s","prompt":"<hook_context>run\nthis</hook_context>\n\nTidy up."}`), nil)
 	if err != nil || e.Prompt != "Tidy up." {

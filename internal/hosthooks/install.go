@@ -12,7 +12,7 @@ import (
 	"callgate/internal/install"
 )
 
-// Place is where a host looks for hooks.
+// Place describes where a host looks for hooks.
 type Place struct {
 	Path    string   `yaml:"path"`
 	Shape   string   `yaml:"shape"` // form of an entry: groups, copilot, cursor, windsurf, files or plugin
@@ -26,8 +26,8 @@ type Place struct {
 //go:embed hosts/opencode.js
 var plugins embed.FS
 
-// Hooks returns the files with which a host runs "callgate hook". command is the program, with the arguments that
-// choose its data directory. It is nil for a host without hooks.
+// Hooks returns the files that make a host run "callgate hook". arguments are the options that choose its data
+// directory. It returns nil for a host without hooks.
 func Hooks(host string, program string, arguments []string) []install.HookFile {
 	d, ok := Dialects()[host]
 	if !ok {
@@ -52,7 +52,7 @@ func Hooks(host string, program string, arguments []string) []install.HookFile {
 	return files
 }
 
-// hookEvent is the entry for one event.
+// hookEvent returns the entry for one event.
 func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) install.HookEvent {
 	words := []string{quote(program), "hook", d.ID}
 	if len(d.Fields.Event) == 0 {
@@ -81,7 +81,7 @@ func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) i
 		e.Text = "#!/bin/sh\n# callgate asks about the tools of this host. Written by \"callgate connect\"; \"callgate disconnect\" removes it.\nexec " + command + "\n"
 		return e
 	}
-	text, _ := json.Marshal(entry) // made above
+	text, _ := json.Marshal(entry) // marshalling values made above cannot fail
 	e.Text = string(text)
 	return e
 }
@@ -91,7 +91,7 @@ func sortedEvents(d *Dialect) iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(d.Events)))
 }
 
-// group is a hook for all tools, in the form of Claude Code and similar hosts.
+// group returns a hook for all tools, in the form of Claude Code and similar hosts.
 func (d *Dialect) group(event string, hook ordered) ordered {
 	group := ordered{}
 	switch d.Events[event].Role {
@@ -101,7 +101,7 @@ func (d *Dialect) group(event string, hook ordered) ordered {
 	return append(group, member{"hooks", []any{hook}})
 }
 
-// unanswered adds the member with which the host does not run a call whose hook fails.
+// unanswered adds the member that keeps the host from running a call whose hook fails.
 func (d *Dialect) unanswered(hook ordered, event string) ordered {
 	if d.Guard.Name != "" && d.Events[event].Role.Decides() {
 		hook = append(hook, member{d.Guard.Name, d.Guard.Value})
@@ -145,7 +145,7 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Sessions of callgate's own test calls. They prove nothing about a host, and doctor's call asks nobody.
+// Sessions of callgate's own test calls. They prove nothing about a host, and nobody is asked about doctor's call.
 const (
 	trying  = "callgate doctor"
 	Showing = "callgate demo"
@@ -193,7 +193,7 @@ func (d *Dialect) message(event, tool string, arguments map[string]any, session,
 		put(either(s.Tool, d.Fields.Tool), tool)
 		put(either(s.Raw, d.Fields.Arguments), arguments)
 	}
-	body, _ := json.Marshal(root) // made of strings
+	body, _ := json.Marshal(root) // strings always can
 	return body
 }
 

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// Ask asks the process that judges, and starts it if there is none.
+// Ask asks the judging process, and starts it if there is none.
 func Ask(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
 	if len(body) > door.MaxBody {
 		return door.Reply{}, fmt.Errorf("the host sent more than %d MiB", door.MaxBody>>20)
@@ -42,11 +42,11 @@ func Ask(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
 	return reply, fmt.Errorf("callgate's process for hooks does not start: see %s", log)
 }
 
-// judgeStart limits how long the process that judges may take to start.
+// judgeStart bounds how long the judging process may take to start.
 const judgeStart = 15 * time.Second
 
-// startJudge starts the process that judges, which outlives this one. The host's variables do not configure it, because
-// it judges for all hosts.
+// startJudge starts the judging process, which outlives this one. The host's variables do not configure it, because it
+// judges for all hosts.
 func startJudge(o door.Order) (ended <-chan error, log string, err error) {
 	args := []string{"hook", "serve", "--data-dir=" + o.DataDir, "--worker=" + o.Worker}
 	if o.Config != "" {
@@ -97,7 +97,7 @@ func begin(dataDir string, args []string) (ended <-chan error, log string, err e
 }
 
 // start starts a callgate that outlives this process and takes no settings from its environment. The channel gets its
-// exit error, or why it did not start.
+// exit error, or the reason why it did not start.
 func start(program string, args []string, dir string, log *os.File) <-chan error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stderr = dir, log

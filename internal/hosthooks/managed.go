@@ -16,7 +16,7 @@ type ManagedFile struct {
 	Note string `json:"note"` // what it enforces and what it does not
 }
 
-// managedFolders are hosts' folders for administrators' settings, by operating system.
+// managedFolders lists the folders for administrators' settings, by host and operating system.
 var managedFolders = map[string]map[string]string{
 	"claude": {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode", "windows": "C:/Program Files/ClaudeCode"},
 	"codex":  {"linux": "/etc/codex", "darwin": "/etc/codex", "windows": "C:/ProgramData/OpenAI/Codex"},
@@ -97,7 +97,7 @@ func managedCodex(_, folder, program string) ([]ManagedFile, error) {
 	return []ManagedFile{{Path: folder + "/requirements.toml", Text: b.String(), Note: "Codex runs these hooks without asking for trust and no others, and starts no MCP server but callgate."}}, nil
 }
 
-// managedVSCode forbids VS Code to run every tool without asking. No policy can force its hooks.
+// managedVSCode forbids VS Code to run every tool without asking. No policy can enforce its hooks.
 func managedVSCode(system, folder, _ string) ([]ManagedFile, error) {
 	const policy = "ChatToolsAutoApprove"
 	f := ManagedFile{Note: "Users cannot tell VS Code to run every tool without asking. Its built-in tools are not gated."}
@@ -121,7 +121,7 @@ func managedVSCode(system, folder, _ string) ([]ManagedFile, error) {
 	return []ManagedFile{f}, nil
 }
 
-// tomlString writes a basic string of TOML. TOML reads JSON's escapes.
+// tomlString writes a TOML basic string. TOML accepts JSON's escapes.
 func tomlString(s string) string {
 	text, _ := json.Marshal(s) // strings always can
 	return string(text)

@@ -8,7 +8,7 @@ import (
 	"callgate/internal/install"
 )
 
-// Stale returns a function that reports whether the program or its configuration file has changed since.
+// Stale returns a function that reports whether the program or its configuration file has changed since the call.
 func Stale(config string) func() bool {
 	program, _ := os.Executable() // an unknown one never changes
 	state := func() (at [2]time.Time) {
@@ -23,8 +23,8 @@ func Stale(config string) func() bool {
 	return func() bool { return state() != began }
 }
 
-// OwnEntries returns a function for the names of callgate's entries among a host's MCP servers. It reads the host's
-// files at most once a second.
+// OwnEntries returns a function that returns the names of callgate's entries among a host's MCP servers. It reads a
+// host's files at most once a second.
 func OwnEntries() func(host, project string) []string {
 	type seen struct {
 		at    time.Time

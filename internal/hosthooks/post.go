@@ -17,11 +17,11 @@ import (
 // message does not name the event. It sends a secret that is derived from the hook credential, but does not reveal it.
 // With the secret a program can ask, but not answer.
 
-// PostToken is the secret for hosts that send over HTTP.
+// PostToken returns the secret for hosts that send over HTTP.
 func PostToken(credential string) string { return door.Vouch([]byte(credential), "post", "", "") }
 
-// Posted answers hosts that send over HTTP, in the same way as "callgate hook". Every answer is in the host's words,
-// also the refusal of a wrong secret, because some hosts run a call if they get an error.
+// Posted answers hosts that send over HTTP, in the same way as "callgate hook". Every answer is in the host's format,
+// even the refusal of a wrong secret, because some hosts run a call if they get an error.
 func Posted(o door.Order, token func() (string, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := Find(r.PathValue("host"))
@@ -50,7 +50,7 @@ func Posted(o door.Order, token func() (string, error)) http.Handler {
 			reply = door.Reply(d.Fail(o.Event, body, fmt.Sprintf("callgate could not judge this call, so it does not run: %v", err)))
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if reply.Exit != 0 && reply.Stdout == "" { // nothing waits for an answer
+		if reply.Exit != 0 && reply.Stdout == "" { // no call waits for an answer
 			http.Error(w, reply.Stderr, http.StatusInternalServerError)
 			return
 		}
@@ -58,7 +58,7 @@ func Posted(o door.Order, token func() (string, error)) http.Handler {
 	})
 }
 
-// mayPost says why a request must not ask.
+// mayPost returns an error if the request does not carry the right secret.
 func mayPost(r *http.Request, token func() (string, error)) error {
 	credential, err := token()
 	if err != nil {
@@ -71,7 +71,7 @@ func mayPost(r *http.Request, token func() (string, error)) error {
 	return nil
 }
 
-// PostSettings returns the settings with which a host sends its hooks to address, in the form of its file.
+// PostSettings returns the settings that make a host send its hooks to address, in the form of its file.
 func (d *Dialect) PostSettings(address, credential string) ([]byte, error) {
 	if d.Post == "" {
 		return nil, fmt.Errorf("%s starts programs and does not post: use \"callgate connect %s\"", d.Name, d.ID)

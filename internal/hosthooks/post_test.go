@@ -15,9 +15,9 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// A host that posts is answered as one that starts programs, always in a form that it takes for a no when it is one.
+// A host that posts gets the same answers as one that starts programs. A refusal is in a form that it takes for a no.
 func TestHostsThatPostAreAnsweredInTheirWords(t *testing.T) {
-	data, err := os.MkdirTemp("", "post") // the path of a socket is short
+	data, err := os.MkdirTemp("", "post") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestHostsThatPostAreAnsweredInTheirWords(t *testing.T) {
 	}
 }
 
-// The settings that a host gets name every event, and let no call run whose hook fails.
+// A host's settings name every event, and let no call run whose hook fails.
 func TestSettingsForPostingFailClosed(t *testing.T) {
 	d := Dialects()["claude"]
 	text, err := d.PostSettings("127.0.0.1:7777", "secret")

@@ -13,11 +13,11 @@ import (
 	"callgate/internal/durable"
 )
 
-// State is what a host's hooks have proven.
+// State holds what a host's hooks have proven.
 type State struct {
-	Version   string               `json:"version,omitempty"` // of the host, or ""
+	Version   string               `json:"version,omitempty"` // the host's, or ""
 	Seen      time.Time            `json:"seen,omitzero"`
-	Events    map[string]time.Time `json:"events,omitempty"`    // the last time of each, to the minute
+	Events    map[string]time.Time `json:"events,omitempty"`    // the last time of each event, to the minute
 	Obeyed    time.Time            `json:"obeyed,omitzero"`     // with this version, a denied call did not run
 	Asked     time.Time            `json:"asked,omitzero"`      // with this version, callgate asked for the canary
 	Disobeyed *Lapse               `json:"disobeyed,omitempty"` // a denied call ran
@@ -30,11 +30,11 @@ type Lapse struct {
 	What string    `json:"what"`
 }
 
-// Proof keeps what hosts have proven, for all processes of a data directory: that they ask, and that they obey.
+// Proof records what hosts have proven, for all processes of a data directory: that they ask, and that they obey.
 type Proof struct {
 	path string
 	log  *slog.Logger
-	word string // of the canary; secret until a host gets it
+	word string // marks the canary; secret until a host gets it
 
 	mu    sync.Mutex
 	known map[string]State // as last written
@@ -65,7 +65,7 @@ func ReadProof(dataDir string) (map[string]State, error) {
 	return known, nil
 }
 
-// Seen notes that a host asked.
+// Seen records that a host asked.
 func (p *Proof) Seen(host, version, event string) {
 	now := time.Now().UTC()
 	p.mu.Lock()
@@ -86,23 +86,23 @@ func (p *Proof) Seen(host, version, event string) {
 	}
 }
 
-// Obeyed notes that a denied call did not run.
+// Obeyed records that a denied call did not run.
 func (p *Proof) Obeyed(host, version string) {
 	p.change(host, version, func(s *State) { s.Obeyed = time.Now().UTC() })
 }
 
-// Disobeyed notes that a denied call ran.
+// Disobeyed records that a denied call ran.
 func (p *Proof) Disobeyed(host, version, what string) {
 	p.change(host, version, func(s *State) { s.Disobeyed = &Lapse{time.Now().UTC(), what} })
 }
 
-// Uncovered notes that a call ran without a hook.
+// Uncovered records that a call ran without a hook.
 func (p *Proof) Uncovered(host, version, what string) {
 	p.change(host, version, func(s *State) { s.Uncovered = &Lapse{time.Now().UTC(), what} })
 }
 
-// Canary returns the word that marks a canary, and whether to ask for one: once for each version of a host that has not
-// yet shown whether it obeys.
+// Canary returns the word that marks a canary. wanted tells the caller to ask for one: once for each version of a host
+// that has not yet shown whether it obeys.
 func (p *Proof) Canary(host, version string) (word string, wanted bool) {
 	p.change(host, version, func(s *State) {
 		if wanted = s.Obeyed.IsZero() && s.Asked.IsZero(); wanted {
@@ -114,7 +114,7 @@ func (p *Proof) Canary(host, version string) (word string, wanted bool) {
 
 func (p *Proof) isCanary(arguments []byte) bool { return bytes.Contains(arguments, []byte(p.word)) }
 
-// change changes a host's state, under the lock of all processes. A new version has proven nothing yet.
+// change changes a host's state, under a lock that all processes share. A new version has proven nothing yet.
 func (p *Proof) change(host, version string, how func(*State)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,21 +22,22 @@ import (
 	"callgate/internal/periodic"
 )
 
-// Server lets hooks in to a desk.
+// Server passes requests from hooks to a desk.
 type Server struct {
 	desk     *Desk
 	token    func() (string, error) // the current hook credential
 	log      *slog.Logger
-	stale    func() bool // whether another process should replace this one
+	stale    func() bool // reports whether another process should replace this one
 	listener *net.UnixListener
 	unlock   func() error
 	serving  sync.WaitGroup
 }
 
-// ErrTaken: another process already judges at the socket.
+// ErrTaken is returned if another process already judges at the socket.
 var ErrTaken = errors.New("another process judges here")
 
-// Listen opens the socket at path. A lock beside it keeps other processes away. Hooks wait until Run answers them.
+// Listen opens the socket at path. A lock beside it keeps other processes away. Hooks wait until Run answers them. The
+// caller MUST Close the server.
 func Listen(path string, token func() (string, error), log *slog.Logger) (*Server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("hooks: %w", err)
@@ -58,18 +59,18 @@ func Listen(path string, token func() (string, error), log *slog.Logger) (*Serve
 	return s, nil
 }
 
-// Close ends the server. Callers MUST NOT call it while Run runs.
+// Close ends the server. The caller MUST NOT call it while Run runs.
 func (s *Server) Close() error {
 	return errors.Join(s.listener.Close(), s.unlock())
 }
 
 const (
-	visitIdle  = 2 * time.Hour    // after this, a silent host counts as ended
+	visitIdle  = 2 * time.Hour    // a host that is silent for this long counts as ended
 	serverIdle = 15 * time.Minute // without any visit, the server ends
 )
 
 // Run answers hooks at a desk until ctx ends, nobody has asked for a long time, or another process should replace this
-// one. stale says that the program or its configuration has changed; Run then returns as soon as nothing is in
+// one. stale reports whether the program or its configuration has changed. Run then returns as soon as nothing is in
 // progress.
 func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 	s.desk, s.stale = desk, stale

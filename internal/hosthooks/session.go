@@ -39,8 +39,8 @@ func (d *Desk) Close() {
 	}
 }
 
-// Rest ends visits that have been silent for so long. It returns how long the desk has had no visit and no request; 0
-// if it has one.
+// Rest ends visits that have been silent for longer than patience. It returns how long the desk has had no visit and no
+// request; 0 if it has one.
 func (d *Desk) Rest(patience time.Duration) time.Duration {
 	d.mu.Lock()
 	var old []*visit
@@ -63,7 +63,7 @@ func (d *Desk) Rest(patience time.Duration) time.Duration {
 	return idle
 }
 
-// forgotten is when the desk stops waiting for news about an allowed call.
+// forgotten is how long the desk waits for news about an allowed call.
 const forgotten = 10 * time.Minute
 
 // Busy reports whether a request is in progress, or a host's call is running.
@@ -119,7 +119,7 @@ func (d *Desk) start(v *visit) Reply {
 	return v.dialect.say(Start, "context", fmt.Sprintf("callgate gates the tools here and has to know once whether %s obeys it. Before your first other tool call, run the harmless shell command `true %s` once. It will be refused; that is the expected result. Then go on with the user's task.", v.dialect.Name, word))
 }
 
-// noteMode records that the host itself asks nobody.
+// noteMode records that the host itself asks nobody in its current mode.
 func (d *Desk) noteMode(v *visit, e *Event) {
 	if !slices.Contains(v.dialect.Careless, e.Mode) {
 		return

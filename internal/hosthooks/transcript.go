@@ -14,13 +14,13 @@ import (
 )
 
 // A host that skips its hooks still writes its transcript, or mentions the call elsewhere. callgate matches each such
-// call with the questions of the hook.
+// call with the hook's questions.
 
-// Transcript describes a host's transcript: a file with a JSON value on each line, or one that is a single JSON value.
+// Transcript describes a host's transcript: a file with a JSON value on each line, or with a single JSON value.
 type Transcript struct {
 	Path  field    `yaml:"path"`
-	At    string   `yaml:"at"`    // the path below the home with {name}, if the host does not give it
-	Name  field    `yaml:"name"`  // the field with {name}
+	At    string   `yaml:"at"`    // the path below the home, with {name} in it, if the host does not give the path
+	Name  field    `yaml:"name"`  // the field that {name} stands for
 	Form  string   `yaml:"form"`  // one of transcriptForms
 	Whole bool     `yaml:"whole"` // the file is one value, which the host rewrites
 	Dated bool     `yaml:"dated"` // results have times, so callgate can read the file from its start
@@ -28,7 +28,7 @@ type Transcript struct {
 	Skip  []string `yaml:"skip"`  // harmless tools without hooks
 }
 
-// told is the content of one line of a transcript.
+// told is what one line of a transcript says.
 type told struct {
 	version string
 	calls   []toldCall
@@ -42,7 +42,7 @@ type toldCall struct {
 
 type toldResult struct {
 	id   string
-	fine bool      // the host says that it ran
+	fine bool      // the host says that the call ran
 	at   time.Time // zero if unknown
 }
 
@@ -67,7 +67,7 @@ func tellClaude(line []byte) (t told) {
 		return t
 	}
 	t.version = l.Version
-	if json.Unmarshal(l.Message.Content, &content) != nil { // a text
+	if json.Unmarshal(l.Message.Content, &content) != nil { // it is a text
 		return t
 	}
 	for _, c := range content {
@@ -179,7 +179,7 @@ func tellCline(text []byte) (t told) {
 				Success *bool `json:"success"`
 			} `json:"content"`
 		}
-		if json.Unmarshal(m.Content, &content) != nil { // a text
+		if json.Unmarshal(m.Content, &content) != nil { // it is a text
 			continue
 		}
 		for _, c := range content {
@@ -235,25 +235,25 @@ func tellGemini(line []byte) (t told) {
 	return t
 }
 
-// maxTold limits how much of a transcript is read at a time, and maxPending the calls in it without a result.
+// Limits: how much of a transcript is read at a time, how much for its first line, and calls without a result.
 const (
 	maxTold    = 16 << 20
 	maxFirst   = 256 << 10
 	maxPending = 10_000
 )
 
-// reading is how far a transcript has been read.
+// reading tracks how far a transcript has been read.
 type reading struct {
 	path    string
 	offset  int64
 	pending map[string]toldCall // calls without a result, by id
-	asked   map[string]int      // how often the hook was asked and the transcript has not mentioned it yet, by key
+	asked   map[string]int      // how many questions of the hook the transcript has not mentioned yet, by key
 	seen    map[string]bool     // ids of handled results
 	version string              // the host's version in the first line
 }
 
-// follow begins to read a transcript: at its start if results have times, otherwise at its end, because its content may
-// be from an earlier session.
+// follow starts to read a transcript: from its start if results have times; otherwise from its end, because its content
+// may be from an earlier session.
 func (v *visit) follow(path string) {
 	if path == "" || path == v.reading.path || v.dialect.Transcript.Form == "" {
 		return
@@ -293,7 +293,8 @@ func (v *visit) hear(key string) {
 	v.reading.asked[key]++
 }
 
-// readOn reads what is new in the transcript.
+// readOn reads what is new in the transcript. It returns the calls that have ended, and the ids of those that ran. The
+// caller MUST hold v.mu.
 func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool, err error) {
 	f, err := os.Open(v.reading.path)
 	if err != nil {
@@ -317,7 +318,7 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 		} else if line, err = in.ReadBytes('\n'); err == nil {
 			v.reading.offset += int64(len(line))
 		}
-		if err != nil { // the rest comes with the next event
+		if err != nil { // the rest comes at the next event
 			break
 		}
 		t := tell(bytes.TrimSpace(line))
@@ -348,8 +349,8 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 	return version, done, fine, nil
 }
 
-// checkTranscript matches the calls in the host's transcript with the hook's questions, and raises an alarm for calls
-// without one. It also learns the host's version.
+// checkTranscript matches the calls in the host's transcript with the hook's questions, and raises an alarm for a call
+// without a question. It also learns the host's version.
 func (d *Desk) checkTranscript(v *visit) {
 	if v.reading.path == "" {
 		return
@@ -403,7 +404,7 @@ func (d *Desk) match(v *visit, e *Event, fine bool, source string) {
 	}
 }
 
-// learn notes the host's version.
+// learn records the host's version.
 func (d *Desk) learn(v *visit, version string) {
 	v.mu.Lock()
 	known := v.version

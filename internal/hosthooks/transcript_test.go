@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A host that skips its hooks before and after a call is found by what it writes down. Calls that were asked about,
-// that were refused, and that are of an earlier session raise no alarm. The lines are as hosts write them.
+// A host that skips its hooks before and after a call is caught by its transcript. Calls that were asked about, that
+// were refused, or that are from an earlier session raise no alarm. The lines are as hosts write them.
 func TestTranscriptsShowWhatTheHookWasNotAsked(t *testing.T) {
 	for _, c := range []struct {
 		host, event, tool, idle, version string
@@ -69,7 +69,7 @@ func TestTranscriptsShowWhatTheHookWasNotAsked(t *testing.T) {
 			event := func(name, id, command string) {
 				ask(d, c.host, "", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"transcript_path":%q,"tool_name":%q,"tool_input":{"command":%q},"tool_use_id":%q}`, name, dir, path, c.tool, command, id))
 			}
-			write(c.lines("old", "curl a", true)) // the version is in its first line
+			write(c.lines("old", "curl a", true)) // the version is in the first line
 			event(c.event, "1", "ls a")
 			event(c.event, "2", "curl b")
 			write(c.lines("1", "ls a", true) + c.lines("2", "curl b", false))
@@ -90,8 +90,8 @@ func TestTranscriptsShowWhatTheHookWasNotAsked(t *testing.T) {
 	}
 }
 
-// Copilot CLI names its transcript when a turn is over, Cline writes one file anew, and opencode tells of calls beside
-// its hooks. What is older than the session raises no alarm.
+// Copilot CLI names its transcript when a turn is over, Cline rewrites one file, and opencode reports calls outside its
+// hooks. Calls from before the session raise no alarm.
 func TestOtherTranscripts(t *testing.T) {
 	old, now := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	copilot := func(id, command string, fine bool, at time.Time) string {

@@ -20,8 +20,8 @@ var hookTexts = []string{
 	`{"hooks":{"Before":[{"hooks":[{"command":"/old/cg hook h --data-dir=/d"}]}]}}`,
 }
 
-// Hooks go in once, everything else keeps its meaning, and what is taken out of a file that changed since leaves what
-// was there before.
+// Hooks are added once, and everything else keeps its meaning. Removing them from a file that has changed since leaves
+// what was there before.
 func FuzzHooksGoInAndOut(f *testing.F) {
 	for _, text := range hookTexts {
 		f.Add(text)
@@ -38,7 +38,7 @@ func FuzzHooksGoInAndOut(f *testing.F) {
 		if n := strings.Count(string(with), "cg hook h --data-dir=/d"); n < 2 {
 			t.Fatalf("%d hooks in %s", n, with)
 		}
-		if strings.Contains(text, "hook h ") { // an older one gave way
+		if strings.Contains(text, "hook h ") { // an older hook was replaced
 			return
 		}
 		without, err := removeHooks(with, done)
@@ -51,7 +51,7 @@ func FuzzHooksGoInAndOut(f *testing.F) {
 	})
 }
 
-// Hooks of an earlier form give way; what a person put beside them stays.
+// Hooks of an earlier form are replaced; hooks that a person added to the same group stay.
 func TestHooksOfAnEarlierFormGiveWay(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"hooks":{"Before":[{"hooks":[{"type":"command","command":"cg hook h --data-dir=/d"}]}]}}`:                                                     `"matcher":"*"`,
@@ -66,7 +66,7 @@ func TestHooksOfAnEarlierFormGiveWay(t *testing.T) {
 	}
 }
 
-// What is taken out of a group with hooks of others leaves those; what another callgate put in goes too.
+// Removing hooks from a group leaves other people's hooks, but removes those of another callgate.
 func TestHooksOfOthersStayWhenOursGo(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"},{"type":"command","command":"cg hook h --data-dir=/d"}]}]}}`:           `{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"}]}]}}`,
@@ -80,7 +80,7 @@ func TestHooksOfOthersStayWhenOursGo(t *testing.T) {
 	}
 }
 
-// plain is what a text means; "" and what is no JSON for everybody mean nothing.
+// plain returns what a text means; "" and texts that are not JSON mean nothing.
 func plain(t *testing.T, text []byte) string {
 	t.Helper()
 	d, err := openJSON(text)
@@ -102,7 +102,7 @@ func plain(t *testing.T, text []byte) string {
 	return b.String()
 }
 
-// A server that only has callgate's name, or whose tools could be taken for callgate's, is not its own.
+// A server that only has callgate's name, or whose tools could be taken for callgate's, is not one of OwnEntries.
 func TestOwnEntriesAreThisProgram(t *testing.T) {
 	home := t.TempDir()
 	program := filepath.Join(home, "bin", "callgate")

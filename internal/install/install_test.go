@@ -16,7 +16,7 @@ import (
 	"callgate/proxy"
 )
 
-// machine is a home and a project of its own.
+// machine returns a machine with a private home and project.
 func machine(t *testing.T, files map[string]string) Machine {
 	t.Helper()
 	root := t.TempDir()
@@ -79,7 +79,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// serverFiles returns what callgate's own files hold, together.
+// serverFiles returns the servers in all of callgate's own files.
 func serverFiles(t *testing.T, o Options) map[string]Server {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(o.Folder, "*.mcp.json"))
@@ -97,7 +97,7 @@ func serverFiles(t *testing.T, o Options) map[string]Server {
 	return all
 }
 
-// cases are files of real hosts' shapes, also the seeds of the fuzzer.
+// cases lists files as real hosts write them. They are also the fuzzer's seeds.
 var cases = []struct {
 	name, host, path, before string
 	after                    string            // "" is not compared
@@ -274,7 +274,7 @@ func TestConnectAndDisconnect(t *testing.T) {
 	}
 }
 
-// The entry says where callgate's data, configuration and worker are, and is still known as callgate's.
+// The entry has the options for callgate's data, configuration and worker, and is still recognized as callgate's.
 func TestEntryNamesLocation(t *testing.T) {
 	for _, c := range cases {
 		m := machine(t, map[string]string{c.path: c.before})
@@ -334,7 +334,7 @@ func TestPromptNamesEntries(t *testing.T) {
 	}
 }
 
-// A host starts the callgate that was connected last, wherever an earlier one was. Disconnect takes both back.
+// A host starts the callgate that was connected last, wherever an earlier one was. Disconnect undoes both.
 func TestProgramMoved(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -367,7 +367,7 @@ func TestProgramMoved(t *testing.T) {
 	}
 }
 
-// What a person added to callgate's entry stays when the program moves, and another file of servers is theirs.
+// A person's changes to callgate's entry stay when the program moves. An entry with another file of servers is theirs.
 func TestProgramMovedBesideOwnWork(t *testing.T) {
 	m := machine(t, map[string]string{"home/.gemini/settings.json": `{"mcpServers": {"files": {"command": "fs"}}}`})
 	o := optionsFor(m, "gemini")
@@ -394,7 +394,7 @@ func TestProgramMovedBesideOwnWork(t *testing.T) {
 	}
 }
 
-// A person is not told to do what connect does.
+// The note does not tell a person to do what connect does.
 func TestNoteOfWhatIsLeftToDo(t *testing.T) {
 	files := map[string]string{"home/.claude.json": `{"mcpServers": {"files": {"command": "fs"}}}`}
 	for settings, want := range map[string]bool{"": true, `{"permissions": {"allow": []}}`: false} {
@@ -412,7 +412,7 @@ func TestNoteOfWhatIsLeftToDo(t *testing.T) {
 	}
 }
 
-// A file without servers stays as it is, also an empty one.
+// A file without servers stays as it is, even an empty one.
 func TestEmptyFileStays(t *testing.T) {
 	for _, text := range []string{"", "\n", "{}"} {
 		plan, err := Make(optionsFor(machine(t, map[string]string{"home/.codeium/windsurf/mcp_config.json": text}), "windsurf"))
@@ -422,8 +422,8 @@ func TestEmptyFileStays(t *testing.T) {
 	}
 }
 
-// In the home folder, a project's file is the user's own: it has no scope of its own, and a server that only the host can
-// start stays.
+// In the home folder, a project's file is the user's own: it is not in the project scope, and a server that only the
+// host can start stays.
 func TestHomeIsTheProject(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers": {"files": {"command": "fs", "args": ["${workspaceFolder}"]}}}`})
 	m.Project = m.Home
@@ -436,7 +436,7 @@ func TestHomeIsTheProject(t *testing.T) {
 	}
 }
 
-// TestHostRewrote lets the host change its file in between: its change stays, the servers come back.
+// TestHostRewrote changes the host's file between connect and disconnect: the change stays, the servers come back.
 func TestHostRewrote(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -471,9 +471,8 @@ func TestHostRewrote(t *testing.T) {
 	}
 }
 
-// TestHostWroteAnew lets the host write its whole file from what it read, in the form of its own library, with a
-// setting more: no comments, another order, blocks for brackets and the other way around. The servers come back as they
-// were.
+// TestHostWroteAnew makes the host rewrite its whole file with its own library and one more setting: no comments,
+// another order, blocks for brackets and the other way round. The servers come back as they were.
 func TestHostWroteAnew(t *testing.T) {
 	for _, c := range cases {
 		for _, brackets := range []bool{false, true} {
@@ -500,7 +499,7 @@ func TestHostWroteAnew(t *testing.T) {
 	}
 }
 
-// wroteAnew is what a host makes of a file that it reads and writes.
+// wroteAnew returns a file as a host rewrites it.
 func wroteAnew(t *testing.T, f *File, text string, brackets bool) string {
 	t.Helper()
 	doc, err := open(f, []byte(text))
@@ -568,7 +567,7 @@ func namesIn(t *testing.T, f *File, text string) []string {
 	return names
 }
 
-// TestConflicts: what cannot be put back is said, and the old file is kept.
+// TestConflicts checks that undo reports what it cannot put back, and keeps the old file.
 func TestConflicts(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"old"}}}`})
 	o := optionsFor(m, "cursor")
@@ -593,7 +592,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// TestSecondConnect takes in a server that an installer added beside callgate, and undoes both.
+// TestSecondConnect moves a server that an installer added next to callgate, and undoes both connects.
 func TestSecondConnect(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
 	o := optionsFor(m, "cursor")
@@ -651,12 +650,12 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// What a host says elsewhere about servers and tools follows them: lists, members, matchers, words; and comes back.
+// A host's other settings about servers and tools follow them: lists, members, matchers, words. They come back too.
 func TestWhatNamesServersFollowsThem(t *testing.T) {
 	for _, c := range []struct {
 		host  string
 		files map[string]string
-		want  map[string][]string // what is in the file afterwards; with ! what is not
+		want  map[string][]string // what the file contains afterwards or, with !, does not
 	}{
 		{"gemini", map[string]string{".gemini/settings.json": `{"mcp":{"allowed":["files"]},"tools":{"allowed":["mcp_files_read","mcp_files_x_y"],"exclude":["mcp_files_x_z"]},"hooks":{"BeforeTool":[{"matcher":"mcp_files_.*","hooks":[]}]},"mcpServers":{"files":{"command":"fs"},"files_x":{"command":"x"}}}`},
 			map[string][]string{".gemini/settings.json": {`"allowed":["files","callgate"]`, `"mcp_callgate_files_read"`, `"files_x":{`, `"mcp_files_x_y"`, `"mcp_callgate_files_.*"`}}},
@@ -706,7 +705,7 @@ func TestWhatNamesServersFollowsThem(t *testing.T) {
 	}
 }
 
-// Servers of plugins move too, each plugin's behind an entry of its own, wherever the plugin is.
+// Servers of plugins move too, behind one entry for each plugin, wherever the plugin is.
 func TestPlugins(t *testing.T) {
 	m := machine(t, map[string]string{
 		"market/.claude-plugin/marketplace.json":            `{"plugins":[{"name":"here","source":"./plugins/here"}]}`,
@@ -760,8 +759,8 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// A host can read several files of one scope, and several hosts one file: each server moves once, behind an entry that
-// hides no other one.
+// A host can read several files of one scope, and several hosts one file. Each server moves once, behind an entry that
+// hides no other.
 func TestFilesThatHostsJoin(t *testing.T) {
 	server := func(name string) string { return `{"command":` + quote(name) + `}` }
 	files := map[string]string{
@@ -780,7 +779,7 @@ func TestFilesThatHostsJoin(t *testing.T) {
 	m := machine(t, files)
 	root := filepath.Dir(m.Home)
 	o := optionsFor(m)
-	o.Callgate = "/opt/gate" // a program of any name is itself
+	o.Callgate = "/opt/gate" // callgate recognizes itself under any name
 	connect(t, o)
 	if got := serverFiles(t, o); len(got) != 11 {
 		t.Errorf("%d servers are served, want 11: %v", len(got), got)
@@ -809,7 +808,7 @@ func TestFilesThatHostsJoin(t *testing.T) {
 	}
 }
 
-// Of two files of one name, none hides callgate's entry in the other.
+// If two files have the same name, neither hides callgate's entry in the other.
 func TestFilesOfOneName(t *testing.T) {
 	m := machine(t, map[string]string{
 		"home/.opencode/opencode.json":       `{"mcp":{"a":{"type":"local","command":["a"]}}}`,
@@ -828,7 +827,7 @@ func TestFilesOfOneName(t *testing.T) {
 	}
 }
 
-// A folder that a variable moves is found, with the settings in it.
+// A folder that a variable moves is found, with its settings.
 func TestHostsElsewhere(t *testing.T) {
 	m := machine(t, map[string]string{
 		"home/else/.claude.json": `{"mcpServers":{"files":{"command":"fs"}}}`, "home/else/settings.json": `{"permissions":{"allow":["mcp__files__a"]}}`,
@@ -847,7 +846,7 @@ func TestHostsElsewhere(t *testing.T) {
 	}
 }
 
-// What a person added to callgate's own file is not lost.
+// A person's additions to callgate's own file are not lost.
 func TestOwnFileChangedSince(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
 	o := optionsFor(m, "cursor")
@@ -868,7 +867,7 @@ func TestOwnFileChangedSince(t *testing.T) {
 	}
 }
 
-// TestVariables names what a server took from the host's environment, and never copies a value.
+// TestVariables refers to the variables that a server took from the host's environment, and never copies a value.
 func TestVariables(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"gh":{"command":"npx","args":["-y","@modelcontextprotocol/server-github"]}}}`})
 	m.Getenv = func(name string) string {
@@ -884,7 +883,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile: a file that changed after the diff was shown is not written.
+// TestChangedMeanwhile checks that a file that changed after its diff was shown is not written.
 func TestChangedMeanwhile(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
 	plan, err := Make(optionsFor(m, "cursor"))
@@ -903,7 +902,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a file that cannot be changed safely is left alone, with the reason.
+// TestUnreadable checks that a file that cannot be changed safely is left alone, with the reason.
 func TestUnreadable(t *testing.T) {
 	for _, c := range []struct{ host, path, text, why string }{
 		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":`, "JSON"},
@@ -922,8 +921,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestOnlyServersChange: where an entry ends is not always seen by its lines, and other parts can refer to it. Such
-// files are changed rightly or not at all.
+// TestOnlyServersChange has files whose lines do not show where an entry ends, or whose other parts refer to it. Such
+// files are changed correctly or not at all.
 func TestOnlyServersChange(t *testing.T) {
 	for _, c := range []struct{ host, path, text, why string }{
 		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a:\n    cmd: x\n# why\n    type: stdio\nother: 1\n", ""},
@@ -945,7 +944,7 @@ func TestOnlyServersChange(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip connects and disconnects any text: the bytes come back, and with a host that rewrote its file nothing
+// FuzzRoundTrip connects and disconnects any text. The bytes come back. If the host rewrote its file in between, none
 // of its servers is lost.
 func FuzzRoundTrip(f *testing.F) {
 	for _, c := range cases {
@@ -1007,7 +1006,7 @@ func FuzzRoundTrip(f *testing.F) {
 		if now := read(t, path); now != text {
 			t.Errorf("got back %q, want %q", now, text)
 		}
-		// The host writes the file anew in between, with a server more.
+		// The host rewrites the file in between, with one more server.
 		connect(t, o)
 		written := read(t, path)
 		rewritten, place := written+"\n", strings.Join(file.Servers, ".")
@@ -1044,7 +1043,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// serversIn are the servers that a host's file names, each with what it says.
+// serversIn returns the servers in a host's file, with their contents.
 func serversIn(t *testing.T, f *File, text string) map[string]string {
 	t.Helper()
 	doc, err := open(f, []byte(text))

@@ -39,7 +39,7 @@ func (d *tomlDocument) decode() (map[string]any, error) {
 // tomlPart is a header with everything below it, or a key with its value, and the comment right above.
 type tomlPart struct {
 	key      []string // the full key
-	table    int      // how many names of a key come from its table's header; of a header, all
+	table    int      // how many names of the key come from its table's header; for a header, all
 	from, to int
 	value    int      // the start of a key's value, or the end of a header's name
 	members  []string // the members, if the place is an inline table
@@ -135,7 +135,7 @@ func tomlStep(text string, i int, _ byte) int {
 	return i + 1
 }
 
-// longEnd skips up to two quotes at the end of a string in triple quotes.
+// longEnd skips up to two quotes at the end of a triple-quoted string.
 func longEnd(text string, i int, quote byte) int {
 	for n := 0; n < 2 && i < len(text) && text[i] == quote; n++ {
 		i++
@@ -309,7 +309,7 @@ func (d *tomlDocument) put(place []string, e entry, next string) error {
 	return nil
 }
 
-// keysOf is how many of the place's names an entry in keys takes from a header; -1 if the entry has headers.
+// keysOf returns how many of the place's names an entry of keys takes from a header; -1 if the entry has headers.
 func keysOf(raw string, place []string, name string) int {
 	parts, err := (&tomlDocument{text: raw}).parts(nil)
 	if err != nil || len(parts) == 0 || slices.ContainsFunc(parts, func(t tomlPart) bool { return t.header() }) {
@@ -324,8 +324,8 @@ func keysOf(raw string, place []string, name string) int {
 	return -1
 }
 
-// insertKeys inserts the text of keys into the table whose header has so many names of the place: before the next entry
-// or after the last key.
+// insertKeys inserts the text of keys into the table whose header has the first table names of the place: before the
+// next entry, or after the last key.
 func (d *tomlDocument) insertKeys(parts []tomlPart, place []string, raw string, table int, next string) {
 	at := -1
 	if table == 0 {
@@ -393,7 +393,7 @@ func tomlTable(list []member) string {
 	return "{ " + strings.Join(text, ", ") + " }"
 }
 
-// tomlValue writes a value on one line. A number from JSON becomes an integer if it is one.
+// tomlValue writes a value on one line. A whole number from JSON becomes an integer.
 func tomlValue(value any) string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -430,7 +430,7 @@ func tomlKeys(names []string) string {
 	return strings.Join(keys, ".")
 }
 
-// tomlKey quotes a key if it must.
+// tomlKey quotes a key if it has to be quoted.
 func tomlKey(name string) string {
 	if name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 		return name

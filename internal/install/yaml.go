@@ -26,7 +26,7 @@ func openYAML(text []byte, list bool) (*yamlDocument, error) {
 
 func (d *yamlDocument) bytes() []byte { return []byte(d.text) }
 
-// root is the top mapping; nil if the document is empty.
+// root returns the top mapping; nil if the document is empty.
 func (d *yamlDocument) root() (*yaml.Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(d.text))
 	var doc, second yaml.Node
@@ -163,7 +163,7 @@ func yamlOpen(text string, n *yaml.Node) int {
 	return i + max(strings.IndexAny(text[i:], "[{"), 0)
 }
 
-// yamlStep steps over quoted text, which begins where a value can, and comments, which begin after a space.
+// yamlStep steps over quoted text, which starts where a value can, and comments, which start after a space.
 func yamlStep(text string, i int, prev byte) int {
 	switch c := text[i]; {
 	case c == '#' && strings.IndexByte(" \t\r\n", text[i-1]) >= 0:
@@ -223,7 +223,7 @@ func (b *yamlBlock) close(text string, lines []string) {
 	b.end = b.items[len(b.items)-1].to
 }
 
-// lastLine returns the line on which the last part of a node begins, or in flow style ends, counted from 1.
+// lastLine returns the line on which the last part of a node starts, or in flow style ends, counted from 1.
 func lastLine(text string, n *yaml.Node) int {
 	line := n.Line
 	if n.Style&yaml.FlowStyle != 0 {
@@ -237,7 +237,7 @@ func lastLine(text string, n *yaml.Node) int {
 	return line
 }
 
-// isComment reports whether the line has only a comment at that depth.
+// isComment reports whether the line has only a comment, with this indentation.
 func isComment(line string, indent int) bool {
 	rest := strings.TrimLeft(line, " ")
 	return strings.HasPrefix(rest, "#") && len(line)-len(rest) == indent
@@ -284,7 +284,7 @@ func (d *yamlDocument) entries(place []string) ([]entry, error) {
 	return list, nil
 }
 
-// refersTo reports whether an alias outside a node stands for it or a part of it.
+// refersTo reports whether an alias outside a node refers to it or to a part of it.
 func refersTo(root, node *yaml.Node) bool {
 	parts := map[*yaml.Node]bool{}
 	var walk func(n *yaml.Node, visit func(*yaml.Node) bool) bool
@@ -365,7 +365,7 @@ func (d *yamlDocument) write(e *entry, flow bool, indent int) (string, error) {
 	return shift(e.raw, indent), nil
 }
 
-// shift changes the indentation of lines, so that the first one that is not a comment has the given one.
+// shift changes the indentation of lines, so that the first one that is not a comment is indented by indent.
 func shift(raw string, indent int) string {
 	by := indent
 	for _, line := range yamlLines(raw) {
@@ -387,7 +387,7 @@ func shift(raw string, indent int) string {
 	return b.String()
 }
 
-// begin writes the place with its first entry, at the end of the file or where the empty place is.
+// begin writes the place with its first entry, at the end of the file or where the place is empty.
 func (d *yamlDocument) begin(place []string, raw string) error {
 	if len(place) != 1 {
 		return fmt.Errorf("%s does not exist", strings.Join(place, "."))
@@ -412,7 +412,7 @@ func (d *yamlDocument) begin(place []string, raw string) error {
 	return nil
 }
 
-// marshal writes an entry as lines with that indentation, or in flow style.
+// marshal writes an entry as lines with this indentation, or in flow style.
 func (d *yamlDocument) marshal(e *entry, flow bool, indent int) (string, error) {
 	value := &yaml.Node{Kind: yaml.MappingNode}
 	for _, m := range e.members() {

@@ -25,28 +25,28 @@ import (
 // crowd is how many people and calls the approvals are measured with.
 type crowd struct {
 	pending int           // approvals that wait all the time
-	clients int           // that follow everything
-	calls   int           // a second that the rules allow: each is eventsOfCall events for every client
-	asks    int           // a second that a person is asked about, and approves at once
-	lasts   time.Duration // how long it goes on
+	clients int           // clients that follow everything
+	calls   int           // a second, allowed by rules: each is eventsOfCall events for every client
+	asks    int           // a second, asked of a person, who approves at once
+	lasts   time.Duration // duration of the measurement
 }
 
-// eventsOfCall is what an allowed call is at the gate: decision, start, outcome, end.
+// eventsOfCall is the number of the gate's events for an allowed call: decision, start, outcome, end.
 const eventsOfCall = 4
 
-// approvals is what was measured of the way through a person.
+// approvals holds the measurements of approvals by a person.
 type approvals struct {
 	shown  load.Latencies // from the question to its frame at a client, over all clients
 	passed load.Latencies // from an approver's answer to the call's arrival at the server
 	calls  int            // allowed calls that were answered meanwhile
-	frames int            // that all clients got
-	lost   int            // clients that were cut off
+	frames int            // received by all clients together
+	lost   int            // clients that were disconnected
 	took   time.Duration
 	memory load.Memory
-	told   bool // the system tells the memory
+	told   bool // the system reports the memory
 }
 
-// askSome is the permissions file: calls whose text begins with "quick" run, all others ask.
+// askSome is a permissions file: calls whose text starts with "quick" run, all others ask.
 const askSome = `{ "*": "ask", "bench_stamp": { "*": "ask", "text=quick*": "allow" } }`
 
 // measureApprovals runs callgate with a host that makes calls, and a crowd that watches and approves.
@@ -108,7 +108,7 @@ func measureApprovals(callgate, echo, dir string, c crowd) (a approvals, err err
 	return a, nil
 }
 
-// busyHost is a host with many calls open at once.
+// busyHost is a host with many calls open at the same time.
 type busyHost struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -117,11 +117,11 @@ type busyHost struct {
 	writing sync.Mutex
 	mu      sync.Mutex
 	id      int
-	since   time.Time            // measured from here on
-	open    map[string]time.Time // approved calls, by text, with the moment of the approval
-	done    load.Latencies       // of approved calls, until they were stamped
+	since   time.Time            // only what comes later is measured
+	open    map[string]time.Time // approved calls, by text, with the time of the approval
+	done    load.Latencies       // from approval to stamp, for approved calls
 	calls   int                  // answered without an approval
-	ended   chan struct{}        // closed when nothing more is read
+	ended   chan struct{}        // closed when nothing more will be read
 }
 
 func startBusyHost(command ...string) (*busyHost, error) {
@@ -158,7 +158,7 @@ func (h *busyHost) write(line string) error {
 	return err
 }
 
-// call has text stamped by the server.
+// call makes the server stamp text.
 func (h *busyHost) call(text string) error {
 	h.mu.Lock()
 	h.id++
@@ -191,7 +191,7 @@ func (h *busyHost) goOn(c crowd) error {
 	}
 }
 
-// approved notes when the answer to the question about text left.
+// approved records when the answer to the question about text was sent.
 func (h *busyHost) approved(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -245,7 +245,7 @@ func (h *busyHost) read() {
 
 func (h *busyHost) close() error {
 	err := h.in.Close()
-	limit := time.AfterFunc(10*time.Second, func() { _ = h.cmd.Process.Kill() }) // one that has ended by itself is no error
+	limit := time.AfterFunc(10*time.Second, func() { _ = h.cmd.Process.Kill() }) // it may have ended already
 	defer limit.Stop()
 	select {
 	case <-h.ended:
@@ -258,20 +258,19 @@ func (h *busyHost) close() error {
 	return err
 }
 
-// onlooker is a client of the companion that looks no further into frames than it has to: what it costs is not what
-// is measured.
+// onlooker is a client of the companion. It looks no further into frames than it has to: its own cost is not measured.
 type onlooker struct {
 	conn *websocket.Conn
 
 	mu     sync.Mutex
-	since  time.Time // measured from here on
+	since  time.Time // only what comes later is measured
 	seen   int       // questions so far
 	shown  load.Latencies
 	frames int
 	cutOff bool
 }
 
-// watchFrom connects to the companion of a data directory, which may still be starting.
+// watchFrom connects to the companion of a data directory. The companion may still be starting.
 func watchFrom(data string) (*onlooker, error) {
 	var at struct{ Address string }
 	for deadline := time.Now().Add(10 * time.Second); at.Address == ""; time.Sleep(10 * time.Millisecond) {
@@ -296,7 +295,7 @@ func watchFrom(data string) (*onlooker, error) {
 
 var question = []byte(`"type":"tool_approve_request"`)
 
-// follow reads until the connection ends. The one that answers approves what is asked about "now".
+// follow reads until the connection ends. With answers, it approves the questions about "now".
 func (p *onlooker) follow(h *busyHost, answers bool) {
 	for {
 		_, frame, err := p.conn.ReadMessage()
@@ -343,7 +342,7 @@ func (p *onlooker) measure(since time.Time) {
 	p.since, p.frames = since, 0
 }
 
-// waitFor waits until that many questions have come.
+// waitFor waits until that many questions have arrived.
 func (p *onlooker) waitFor(questions int) error {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
@@ -358,7 +357,7 @@ func (p *onlooker) waitFor(questions int) error {
 	}
 }
 
-// report writes what the approvals took, and what became of their goals.
+// report writes the measurements, and whether the goals were met.
 func (a approvals) report(out io.Writer, c crowd) error {
 	verdict := func(ok bool) string {
 		if ok {

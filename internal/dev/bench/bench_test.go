@@ -17,14 +17,14 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// What is measured.
+// The measured programs.
 const (
 	echo     = "callgate/internal/dev/bench/echo"
 	floor    = "callgate/internal/dev/bench/floor"
 	callgate = "callgate/cmd/callgate"
 )
 
-// withPrograms is a folder that has the programs of these packages.
+// withPrograms returns a folder with the programs of these packages.
 func withPrograms(t *testing.T, packages ...string) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -34,7 +34,7 @@ func withPrograms(t *testing.T, packages ...string) string {
 	return bin
 }
 
-// made is a target whose calls took p50 microseconds in each of the rounds.
+// made returns a target whose calls took p50 microseconds in each of the rounds.
 func made(name string, p50 ...int) *target {
 	t := &target{name: name}
 	for _, us := range p50 {
@@ -103,7 +103,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A whole run, as small as it can be, of the programs that need no callgate.
+// A whole run, as small as possible, of the programs that do not need callgate.
 func TestRun(t *testing.T) {
 	bin := withPrograms(t, echo, floor)
 	var out bytes.Buffer
@@ -154,7 +154,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// A small run of a real callgate beside nobody: who is not installed is named, and so is how to change that.
+// A small run of a real callgate without peers: the report names the missing ones, and how to install them.
 func TestPeers(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return
@@ -183,7 +183,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Few sessions of a real callgate, which settle in no time: every kind has its figures.
+// A few sessions of a real callgate, which need no time to settle: every kind has its figures.
 func TestSessions(t *testing.T) {
 	bin := withPrograms(t, echo, floor, callgate)
 	var out bytes.Buffer
@@ -208,7 +208,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// The fastest peer is what callgate is held against, and what refuses a text has no figures for it.
+// callgate is compared with the fastest peer, and a peer that refuses a text has no figures for it.
 func TestPeersReport(t *testing.T) {
 	stood := func(name string, p peer, us int) *standing {
 		d := time.Duration(us) * time.Microsecond
@@ -276,7 +276,7 @@ func TestCallgateTargets(t *testing.T) {
 	}
 }
 
-// Both texts are as long as they have to be, and stdio's lines hold them as they are.
+// Both texts have the right length, and need no escaping in JSON lines.
 func TestCountedTexts(t *testing.T) {
 	for _, text := range []string{prose(5000), noise(5000)} {
 		if len(text) != 5000 || strings.ContainsAny(text, "\"\\\n") {

@@ -20,7 +20,7 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// What a call costs, whatever else the machine does: system calls, wake-ups and processor time of the proxy alone.
+// The cost of a call, whatever else the machine does: system calls, wake-ups and processor time of the proxy alone.
 
 // relay is a proxy whose work is counted.
 type relay struct {
@@ -29,14 +29,14 @@ type relay struct {
 	caller
 }
 
-// counted is what one call costs a relay.
+// counted is the cost of one call for a relay.
 type counted struct {
 	cpu     float64            // µs
-	wakeups float64            // of its threads
-	system  map[string]float64 // calls by name
+	wakeups float64            // of the relay's threads
+	system  map[string]float64 // system calls by name
 }
 
-// benchCounts prints what calls cost. It is left out where there is no strace.
+// benchCounts prints the cost of calls. It does nothing if strace is not installed.
 func benchCounts(o options, dir string, out, progress io.Writer) error {
 	if _, err := exec.LookPath("strace"); err != nil {
 		fmt.Fprintln(progress, "no strace: nothing is counted")
@@ -90,7 +90,7 @@ func countKinds(relays []*relay, o options, dir string, out, progress io.Writer)
 	return nil
 }
 
-// measure makes n of all calls.
+// measure makes n of all calls, and adds their share to c.
 func (r *relay) measure(c *counted, n, all, width int, text string) error {
 	cpu, _ := load.CPUOf(r.pid)
 	wakeups, _ := load.WakeupsOf(r.pid)
@@ -118,7 +118,7 @@ func (r *relay) trace(system map[string]float64, n, width int, text, file string
 		return err
 	}
 	lines := bufio.NewReader(said)
-	_, err = lines.ReadString('\n') // that it is attached
+	_, err = lines.ReadString('\n') // strace says that it is attached
 	drained := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(io.Discard, lines)
@@ -152,7 +152,7 @@ func (r *relay) trace(system map[string]float64, n, width int, text, file string
 	return nil
 }
 
-// startRelays starts the proxies, two over stdio and two over HTTP. The caller calls end, whatever the error is.
+// startRelays starts the proxies, two over stdio and two over HTTP. The caller MUST call end, even after an error.
 func startRelays(o options, dir string) (relays []*relay, end func() error, err error) {
 	var ends []func() error
 	end = func() error {
@@ -257,7 +257,7 @@ func reportCounts(out io.Writer, title string, relays []*relay, costs []counted)
 	return err
 }
 
-// words are what prose is made of.
+// words is the vocabulary of prose.
 var words = strings.Fields(`the of and a to in is it that was for on are with as his they be at one have this from or had by
 hot but some what there we can out other were all your when up use word how said an each she which do their time if will
 way about many then them would write like so these her long make thing see him two has look more day could go come did
@@ -266,7 +266,7 @@ place made live where after back little only round man year came show every good
 form much great think say help low line before turn cause same mean differ move right boy old too does tell sentence set
 three want air well also play small end put home read hand port large spell add even land here must big high such follow`)
 
-// prose is a text of that many bytes as people write it.
+// prose returns size bytes of text like people's.
 func prose(size int) string {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -285,7 +285,7 @@ func prose(size int) string {
 	return b.String()[:size]
 }
 
-// noise is a text of that many bytes that says nothing.
+// noise returns size bytes of meaningless text.
 func noise(size int) string {
 	random := rand.NewChaCha8([32]byte{1})
 	bytes := make([]byte, size)

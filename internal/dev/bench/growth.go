@@ -11,18 +11,18 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// growth is what an allowed call costs when there is more and more of something.
+// growth describes how the cost of an allowed call grows with the number of something.
 type growth struct {
-	of     string // what there is more of
+	of     string // what grows
 	sizes  []int
 	rules  func(n int) string // the permissions file
-	tools  bool               // n are the tools of the server
-	hosts  bool               // n are sessions
-	micros []float64          // processor time of callgate for a call, by size
+	tools  bool               // n is the number of the server's tools
+	hosts  bool               // n is the number of sessions
+	micros []float64          // callgate's processor time for a call, by size
 }
 
-// growths are all kinds. A file of rules may have 1 MiB. The rules and grants are of the tool that is called, so that
-// each could be the one that counts.
+// growths returns all kinds. A rules file can have at most 1 MiB. The rules and grants are for the called tool, so that
+// any of them could match.
 func growths() []*growth {
 	list := func(n int, item string) string {
 		var b strings.Builder
@@ -43,7 +43,7 @@ func growths() []*growth {
 	}
 }
 
-// benchGrowth measures all kinds, prints a table, and draws it into a file if one is named.
+// benchGrowth measures all kinds and prints a table. If a folder for plots is named, it also draws them.
 func benchGrowth(o options, dir string, out, progress io.Writer) error {
 	all := growths()
 	for i, g := range all {
@@ -79,7 +79,7 @@ func benchGrowth(o options, dir string, out, progress io.Writer) error {
 	return plotGrowth(filepath.Join(o.plots, "performance-growth.svg"), all)
 }
 
-// measure is the processor time for a call with n of them.
+// measure returns the processor time of a call when there are n of them.
 func (g *growth) measure(o options, dir string, n int) (micros float64, err error) {
 	found, err := programs(o.bin, "callgate", "echo")
 	if err != nil {
@@ -143,5 +143,5 @@ func (g *growth) measure(o options, dir string, n int) (micros float64, err erro
 	return float64(after-before) / float64(time.Microsecond) / float64(o.calls), nil
 }
 
-// maxSessions is how many callgate lets in here.
+// maxSessions is how many sessions callgate admits here.
 const maxSessions = 10_000

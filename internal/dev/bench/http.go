@@ -18,8 +18,8 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// The way over HTTP: a server that answers a POST with JSON, directly, behind Go's reverse proxy, and behind
-// callgate serve. Each is a process of its own.
+// The way over HTTP: a server that answers a POST with JSON, reached directly, behind Go's reverse proxy, and behind
+// callgate serve. Each is a separate process.
 
 // wayHTTP is one way to reach the server over HTTP.
 type wayHTTP struct {
@@ -33,7 +33,7 @@ type wayHTTP struct {
 	rates   map[int]*rate // by calls in flight
 }
 
-// widths are how many calls are in flight.
+// widths lists the numbers of calls in flight.
 var widths = []int{1, 16, 64}
 
 // benchHTTP measures all ways in turns and prints the table.
@@ -76,7 +76,7 @@ func benchHTTP(o options, dir string, out io.Writer) (err error) {
 	}
 	large := strings.Repeat("0123456789abcdef", o.large<<10/16)
 	for block := range o.rounds * blocks {
-		for i := range ways { // each block begins with another
+		for i := range ways { // each block starts with another
 			if err := ways[(block+i)%len(ways)].block(o, large); err != nil {
 				return fmt.Errorf("%s: %w", ways[i].name, err)
 			}
@@ -88,13 +88,13 @@ func benchHTTP(o options, dir string, out io.Writer) (err error) {
 // startLimit bounds every request.
 const startLimit = 30 * time.Second
 
-// startHTTP starts a program that says on its first line where it serves.
+// startHTTP starts a program that prints its address on its first line. The caller MUST call end.
 func startHTTP(program string, args ...string) (url string, end func() error, err error) {
 	_, url, end, err = launchHTTP(program, args...)
 	return url, end, err
 }
 
-// launchHTTP is startHTTP that tells the process, too.
+// launchHTTP is startHTTP that also returns the process id.
 func launchHTTP(program string, args ...string) (pid int, url string, end func() error, err error) {
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
@@ -120,7 +120,7 @@ func launchHTTP(program string, args ...string) (pid int, url string, end func()
 	return cmd.Process.Pid, strings.TrimSpace(line), end, nil
 }
 
-// serveHTTP starts callgate serve in front of the server, with rules that allow everything and its record on.
+// serveHTTP starts callgate serve in front of the server, with rules that allow everything and the audit trail on.
 func serveHTTP(callgate, data, server string) (address string, end func() error, err error) {
 	if err := freshData(data); err != nil {
 		return "", nil, err
@@ -144,7 +144,7 @@ func serveHTTP(callgate, data, server string) (address string, end func() error,
 	return address, end, nil
 }
 
-// connect begins a session, where the way has one, and waits for the tool.
+// connect starts a session, if the way has sessions, and waits for the tool.
 func (w *wayHTTP) connect() error {
 	if _, err := w.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (w *wayHTTP) post(body string) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if id := response.Header.Get("Mcp-Session-Id"); w.session == "" && id != "" { // of initialize, before any call
+	if id := response.Header.Get("Mcp-Session-Id"); w.session == "" && id != "" { // in the answer to initialize, before any call
 		w.session = id
 	}
 	answer, err := io.ReadAll(response.Body)
@@ -180,7 +180,7 @@ func (w *wayHTTP) post(body string) ([]byte, error) {
 	return answer, err
 }
 
-// calls makes n calls with width of them in flight and returns the latency of each, and the time of all.
+// calls makes n calls with width of them in flight. It returns the latency of each, and the time of all.
 func (w *wayHTTP) calls(n, width int, text string) (load.Latencies, time.Duration, error) {
 	var all sync.WaitGroup
 	latencies := make(load.Latencies, n)
@@ -204,7 +204,7 @@ func (w *wayHTTP) calls(n, width int, text string) (load.Latencies, time.Duratio
 	return latencies, time.Since(began), errors.Join(failures...)
 }
 
-// block adds one turn.
+// block adds one turn of calls.
 func (w *wayHTTP) block(o options, large string) error {
 	n := max(o.calls/blocks, slices.Max(widths))
 	for _, width := range widths {

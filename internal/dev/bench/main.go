@@ -1,12 +1,13 @@
 // Bench measures what callgate costs. It runs an echo server directly, behind the cheapest relay that can be written
-// (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
-// alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
+// (floor) and behind callgate. It drives them from one process and in turns, so that other load on the machine affects
+// all of them alike. It prints a Markdown table and compares the figures with the targets; a missed target is not a
+// failure.
 //
 //	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|counts|growth|http|parts|peers|replicas|sessions|stdio|tenants|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
 //
-// Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over
-// every transport. At last it has people decide: it measures how long a question takes to a client's screen and an
-// answer back to the call, while many wait and many watch.
+// Then it does the same over HTTP, with Go's reverse proxy as the cheapest relay, and next to other MCP proxies over
+// every transport. Finally it measures approvals: how long a question takes to a client's screen, and an answer back to
+// the call, while many wait and many watch.
 package main
 
 import (
@@ -25,14 +26,14 @@ type options struct {
 	starts   int           // cold and warm starts per round and target
 	inflight int           // calls open at the same time
 	large    int           // length of the large text in KiB
-	only     string        // "" for everything, or one part of it
+	only     string        // "" for everything, or one part
 	peers    string        // folder of the other proxies
-	install  bool          // those that are not there
-	sessions int           // that are idle
-	most     int           // of rules, grants, tools and sessions while growth is measured
-	records  int           // of the trail
+	install  bool          // install missing proxies
+	sessions int           // idle ones
+	most     int           // at most so many rules, grants, tools and sessions while growth is measured
+	records  int           // records in the trail
 	plots    string        // folder for pictures; "" draws none
-	settle   time.Duration // after which their memory is read
+	settle   time.Duration // how long sessions are idle before their memory is read
 	crowd    crowd
 }
 
@@ -64,7 +65,7 @@ func main() {
 	}
 }
 
-// check says which of the sizes are out of range.
+// check returns an error if a size is out of range.
 func (o options) check() error {
 	if c := o.crowd; c.pending < 0 || c.clients < 1 || c.calls < 0 || c.asks < 1 || c.lasts <= 0 {
 		return fmt.Errorf("an option is out of range: %+v", c)
@@ -72,7 +73,7 @@ func (o options) check() error {
 	if o.rounds < 1 || o.calls < blocks || o.starts < 1 || o.inflight < 1 || o.large < 1 || o.large > 512 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
-	most := 9500 // of one callgate
+	most := 9500 // for one callgate
 	if o.only == "replicas" {
 		most *= 3
 	}
@@ -85,7 +86,7 @@ func (o options) check() error {
 // part measures one thing.
 type part func(o options, dir string, out, progress io.Writer) error
 
-// partNamed is what -only names; nil for stdio and for everything.
+// partNamed returns the part for -only; nil for stdio and for everything.
 func partNamed(name string) part {
 	return map[string]part{
 		"approvals": runApprovals, "counts": benchCounts, "http": runHTTP, "peers": benchPeers, "growth": benchGrowth,
@@ -93,7 +94,7 @@ func partNamed(name string) part {
 	}[name]
 }
 
-// run measures all targets and writes the report to out and what it is doing to progress.
+// run measures all targets. It writes the report to out, and its progress to progress.
 func run(o options, out, progress io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
@@ -139,7 +140,7 @@ func runHTTP(o options, dir string, out, progress io.Writer) error {
 	return nil
 }
 
-// runApprovals measures the way through a person.
+// runApprovals measures approvals by a person.
 func runApprovals(o options, dir string, out, progress io.Writer) error {
 	found, err := programs(o.bin, "callgate", "echo")
 	if err != nil {

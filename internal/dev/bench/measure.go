@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// blocks is how many turns each target gets with its calls of one round: what disturbs the machine for a
-	// moment then meets all targets.
+	// blocks is the number of turns in which each target gets its calls of one round, so that a short disturbance
+	// affects all targets.
 	blocks = 10
-	// fewer is by how much the calls with the large text are fewer than those with the small one.
+	// fewer is how many times fewer calls are made with the large text than with the small one.
 	fewer = 10
 
 	smallText = "hello"
 )
 
-// figures are what one round says of one target.
+// figures are the measurements of one target in one round.
 type figures struct {
 	coldInit, coldList time.Duration // medians of the starts
 	warmInit, warmList time.Duration
@@ -29,11 +29,11 @@ type figures struct {
 	busy                 load.Latencies // calls with the small text, many in flight
 	smallRate, largeRate rate           // many in flight
 
-	memory     bool  // the system tells how much
+	memory     bool  // the system reports it
 	idle, peak int64 // bytes
 }
 
-// rate counts calls and the time that they took together.
+// rate counts calls and their total time.
 type rate struct {
 	calls int
 	took  time.Duration
@@ -46,7 +46,7 @@ func (r *rate) add(calls int, took time.Duration) {
 
 func (r rate) perSecond() float64 { return float64(r.calls) / r.took.Seconds() }
 
-// measure adds one round to every target. Each round begins with another target, so that none always goes first.
+// measure adds one round to every target. Each round starts with another target, so that none always goes first.
 func measure(targets []*target, round int, o options) error {
 	turn := slices.Concat(targets[round%len(targets):], targets[:round%len(targets)])
 	got := make(map[*target]*figures, len(turn))
@@ -66,7 +66,7 @@ func measure(targets []*target, round int, o options) error {
 	return nil
 }
 
-// starts measures n starts that find no earlier state and n that find the state of the start before.
+// starts measures n starts without earlier state, and n that find the state of the previous start.
 func (f *figures) starts(t *target, n int) error {
 	var coldInit, coldList, warmInit, warmList load.Latencies
 	for range n {
@@ -92,7 +92,7 @@ func (f *figures) starts(t *target, n int) error {
 	return nil
 }
 
-// sessions keeps one connection to every target open and gives them their calls in turns.
+// sessions keeps one connection to every target open and makes their calls in turns.
 func sessions(turn []*target, got map[*target]*figures, o options) (err error) {
 	clients := make(map[*target]*load.Client, len(turn))
 	defer func() {

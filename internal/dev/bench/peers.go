@@ -11,12 +11,12 @@ import (
 	"runtime"
 )
 
-// peer is an MCP proxy of somebody else's that everybody can install, as a Go module or from npm. The version is that
-// of the program; what it depends on is resolved when it is installed.
+// peer is another project's MCP proxy that everybody can install, as a Go module or from npm. The version is the
+// program's; its dependencies are resolved when it is installed.
 type peer struct {
-	name    string // of its program
+	name    string // the program's
 	version string
-	module  string // of Go; "" for a package of npm, which is called like the program
+	module  string // the Go module; "" for an npm package, which has the program's name
 	command string // path of the program within the module
 }
 
@@ -30,11 +30,11 @@ var (
 
 var peers = []peer{tbxark, vmcp, npmProxy, supergateway, mcpRemote}
 
-// folder is where a version of the peer is installed in dir.
+// folder returns where a version of the peer is installed in dir.
 func (p peer) folder(dir string) string { return filepath.Join(dir, p.name+"@"+p.version) }
 
-// program is the path of the peer's program in dir. The error is fs.ErrNotExist when it is not installed, or when
-// it is one of npm and there is no Node.js.
+// program returns the path of the peer's program in dir. It returns fs.ErrNotExist if the peer is not installed, or if
+// it is from npm and Node.js is missing.
 func (p peer) program(dir string) (string, error) {
 	path := filepath.Join(p.folder(dir), p.name)
 	switch {
@@ -53,7 +53,7 @@ func (p peer) program(dir string) (string, error) {
 	return path, err
 }
 
-// peersFolder is where peers are installed unless it is said otherwise.
+// peersFolder returns the default folder for peers.
 func peersFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -62,8 +62,7 @@ func peersFolder() string {
 	return filepath.Join(cache, "callgate", "bench-peers")
 }
 
-// install brings every peer that is not there into dir. One that cannot be had is reported and keeps nobody from the
-// others.
+// install installs missing peers in dir. It reports a peer that cannot be installed and goes on with the others.
 func install(dir string, progress io.Writer) {
 	for _, p := range peers {
 		if _, err := p.program(dir); err == nil {
@@ -90,7 +89,7 @@ func (p peer) install(dir string, progress io.Writer) (err error) {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOWORK=off")
 		err = cmd.Run()
 	}
-	if p.module == "" { // scripts of packages are not run
+	if p.module == "" { // do not run the packages' scripts
 		run("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error", p.name+"@"+p.version)
 		return err
 	}

@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// colors tell series apart, for the color-blind too.
+// colors distinguish series, for the color-blind too.
 var colors = []color.Color{color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{120, 120, 120, 255}}
 
-// plotGrowth draws what a call costs by how much there is.
+// plotGrowth draws the cost of a call over the number of things.
 func plotGrowth(file string, all []*growth) error {
 	p := plot.New()
 	p.Title.Text = "An allowed call, with more and more of something"
@@ -38,7 +38,7 @@ func plotGrowth(file string, all []*growth) error {
 	return p.Save(18*vg.Centimeter, 10*vg.Centimeter, file)
 }
 
-// plotParts draws how the processor time for a call divides, one bar for each kind of call.
+// plotParts draws how the processor time of a call divides, one bar for each kind of call.
 func plotParts(file string, kinds []*divided) error {
 	p := plot.New()
 	p.Title.Text = "Where the processor time of a call over HTTP goes"

@@ -12,8 +12,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// parts are what the processor time of a call is for, by functions: a sample belongs to the first part of which one is
-// in its stack. What is in none is the relay itself.
+// parts divides the processor time of a call by functions: a sample belongs to the first part with a function in its
+// stack. The rest is the relay itself.
 var parts = []struct {
 	title     string
 	functions []string
@@ -27,7 +27,7 @@ var parts = []struct {
 	{"everything else", []string{""}},
 }
 
-// divided is the processor time of one kind of call, by parts.
+// divided is the processor time of one kind of call, by part.
 type divided struct {
 	title  string
 	micros []float64
@@ -40,8 +40,8 @@ func (d *divided) total() (sum float64) {
 	return sum
 }
 
-// benchParts lets callgate-profile, which is callgate with the build tag profile, serve calls, and prints where the
-// processor time went. It is left out when that program is not there.
+// benchParts serves calls with callgate-profile, which is callgate with the build tag profile, and prints where the
+// processor time went. It does nothing if that program is missing.
 func benchParts(o options, dir string, out, progress io.Writer) error {
 	callgate, err := program(o.bin, "callgate-profile")
 	if errors.Is(err, os.ErrNotExist) {
@@ -104,7 +104,7 @@ func profiled(callgate string, o options, dir, file string, calls int, text stri
 	return errors.Join(err, end())
 }
 
-// stopProfile has a profile written, and waits for it.
+// stopProfile makes callgate write its profile, and waits for it.
 func stopProfile(file string) error {
 	stop := file + ".stop"
 	if err := os.WriteFile(stop, nil, 0o600); err != nil {
@@ -137,7 +137,7 @@ func (d *divided) read(file string, calls int) error {
 	return nil
 }
 
-// partOf is the part that a sample belongs to.
+// partOf returns the index of the part that a sample belongs to.
 func partOf(s *profile.Sample) int {
 	for i, part := range parts {
 		for _, l := range s.Location {

@@ -15,13 +15,13 @@ type metric struct {
 	title  string
 	format string
 	high   bool                  // the best is the highest, not the lowest
-	read   func(figures) float64 // NaN where there is nothing to say
-	// compare relates what was read of a target to what was read of direct and of floor; nil shows it as it is.
+	read   func(figures) float64 // NaN if there is no value
+	// compare relates a target's value to those of direct and floor; nil shows the value as it is.
 	compare func(own, direct, floor float64) float64
 }
 
-// value is a metric over all rounds. The best of a comparison compares the best that was read of each target, its
-// median is the median of what the single rounds say.
+// value is a metric over all rounds. The best of a comparison compares the best values of the targets. Its median is
+// the median of the comparisons in single rounds.
 type value struct{ best, median float64 }
 
 func (m metric) over(t, direct, floor *target) value {
@@ -63,7 +63,7 @@ func (m metric) cell(v value) string {
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// mib is NaN when the system does not tell.
+// mib returns bytes in MiB; NaN if the system did not report them.
 func mib(bytes int64, told bool) float64 {
 	if !told {
 		return math.NaN()
@@ -82,7 +82,7 @@ func largeRate(f figures) float64 { return f.largeRate.perSecond() }
 func coldList(f figures) float64  { return millis(f.coldList) }
 func warmList(f figures) float64  { return millis(f.warmList) }
 
-// The metrics that goals are about.
+// The metrics with goals.
 var (
 	smallRatio = metric{title: "… added, floor = 1", format: "%.2f", read: smallP50, compare: addedRatio}
 	busyRatio  = metric{title: "… floor = 1", format: "%.2f", high: true, read: smallRate, compare: overFloor}
@@ -91,7 +91,7 @@ var (
 	peakMemory = metric{title: "memory, peak, MiB", format: "%.1f", read: func(f figures) float64 { return mib(f.peak, f.memory) }}
 )
 
-// rows are the metrics in the order of the table.
+// rows returns the metrics in the order of the table.
 func rows(o options) []metric {
 	large := fmt.Sprintf("%d KiB", o.large)
 	busy := fmt.Sprintf("%d in flight", o.inflight)
@@ -142,7 +142,7 @@ var goals = []goal{
 	{"less than 30 MiB at the peak", peakMemory, func(x float64) bool { return x < 30 }},
 }
 
-// report writes the table and what became of the goals. The first target is the direct one, the second the floor.
+// report writes the table and whether the goals were met. The first target is direct, the second floor.
 func report(out io.Writer, targets []*target, o options) error {
 	direct, floor := targets[0], targets[1]
 	var b strings.Builder

@@ -16,22 +16,22 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// crowding is what sessions of hosts over HTTP cost that do nothing.
+// crowding measures the cost of idle sessions of hosts over HTTP.
 type crowding struct {
 	title  string
 	server func(s site) string // its keys in the configuration
-	shared bool                // they have one conversation with the server
+	shared bool                // they share one conversation with the server
 	spread bool                // over three replicas
-	share  int                 // how many of the sessions of the options there are: one in so many
+	share  int                 // one in so many of the sessions in the options
 
 	plain, listening float64 // KiB of a session; of one with a GET that listens
-	rate             float64 // calls a second of those that are busy meanwhile
-	p50, p99         float64 // µs of a call that comes alone meanwhile
-	far50, far99     float64 // µs of one that comes to another replica than has its session
-	told             float64 // ms from a change of the server's tools until the last one that listens knows; 0: not measured
+	rate             float64 // calls a second of the busy ones meanwhile
+	p50, p99         float64 // µs of a single call meanwhile
+	far50, far99     float64 // µs of a single call that comes to another replica than its session's
+	told             float64 // ms from a change of the server's tools until the last listening session knows; 0: not measured
 }
 
-// many is how many sessions there are. A server process for each takes memory, too.
+// many returns the number of sessions. A server process for each takes memory too.
 func (c *crowding) many(o options) int {
 	if c.share > 1 {
 		return min(max(1, o.sessions/c.share), 100)
@@ -39,7 +39,7 @@ func (c *crowding) many(o options) int {
 	return max(1, o.sessions)
 }
 
-// busySessions call while the others do nothing.
+// busySessions is how many make calls while the others are idle.
 const busySessions = 64
 
 // benchSessions measures the memory that callgate serve takes for each idle session, as the system counts it.
@@ -51,7 +51,7 @@ func benchSessions(o options, dir string, out, progress io.Writer) error {
 	})
 }
 
-// benchReplicas measures the same with three replicas, which together take the memory.
+// benchReplicas measures the same with three replicas, and counts their memory together.
 func benchReplicas(o options, dir string, out, progress io.Writer) error {
 	spread := &crowding{title: "a server that they share, over HTTP, at three replicas", shared: true, spread: true, share: 1, server: func(s site) string { return byURL(s) + ", shared: true" }}
 	if err := benchCrowds(o, dir, out, progress, []*crowding{spread}); err != nil {
@@ -81,9 +81,9 @@ func benchCrowds(o options, dir string, out, progress io.Writer, kinds []*crowdi
 	return err
 }
 
-// hostCrowd is what connects to one callgate.
+// hostCrowd is the hosts that connect to one gate.
 type hostCrowd struct {
-	addresses []string // they come to each in turn
+	addresses []string // used in turn
 	client    *http.Client
 	ways      []*wayHTTP
 	streams   []net.Conn
@@ -93,7 +93,7 @@ func newCrowd(addresses ...string) *hostCrowd {
 	return &hostCrowd{addresses: addresses, client: &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: busySessions}}}
 }
 
-// measure connects the sessions to a callgate of their own.
+// measure connects the sessions to a new callgate.
 func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 	found, err := programs(o.bin, "callgate", "echo")
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 		return err
 	}
 	many := c.many(o)
-	if err := h.join(max(2, many/20), listens); err != nil { // what is there once for all is there then
+	if err := h.join(max(2, many/20), listens); err != nil { // one-time costs are paid by then
 		return err
 	}
 	before, told := settled(pids, o.settle)
@@ -156,7 +156,7 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 	return err
 }
 
-// startOne starts a callgate. The caller calls end, whatever the error is.
+// startOne starts a callgate. The caller MUST call end, even after an error.
 func (c *crowding) startOne(s site, more ...string) (pids []int, addresses []string, end func() error, err error) {
 	end = func() error { return nil }
 	if s.port, err = freePort(); err != nil {
@@ -173,10 +173,10 @@ func (c *crowding) startOne(s site, more ...string) (pids []int, addresses []str
 	return []int{pid}, []string{"127.0.0.1:" + s.port}, stop, nil
 }
 
-// startThree starts three that are one gate, likewise.
+// startThree starts three callgates as one gate. The caller MUST call end, even after an error.
 func (c *crowding) startThree(s site, more ...string) (pids []int, addresses []string, end func() error, err error) {
 	var ends []func() error
-	end = func() error { // at once: two that are left wait for no third
+	end = func() error { // in parallel: two remaining ones wait for no third
 		var all sync.WaitGroup
 		failures := make([]error, len(ends))
 		for i, one := range ends {
@@ -214,7 +214,7 @@ func (c *crowding) startThree(s site, more ...string) (pids []int, addresses []s
 	return pids, addresses, end, nil
 }
 
-// settled is the memory of processes once goroutines that nobody needs have ended.
+// settled returns the memory of processes once unneeded goroutines have ended.
 func settled(pids []int, after time.Duration) (bytes int64, told bool) {
 	time.Sleep(after)
 	told = true
@@ -225,7 +225,7 @@ func settled(pids []int, after time.Duration) (bytes int64, told bool) {
 	return bytes, told
 }
 
-// wait waits until somebody is there, everywhere.
+// wait waits until somebody listens at every address.
 func (h *hostCrowd) wait() error {
 	deadline := time.Now().Add(startLimit)
 	for _, address := range h.addresses {
@@ -262,7 +262,7 @@ func (h *hostCrowd) join(many int, listens bool) error {
 	return nil
 }
 
-// listen opens the stream of a session, with as little on this side as can be.
+// listen opens the stream of a session, with as little memory on this side as possible.
 func (h *hostCrowd) listen(address, session string) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -279,10 +279,10 @@ func (h *hostCrowd) listen(address, session string) error {
 	return err
 }
 
-// change has the server change its tools, and waits until all streams say so.
+// change makes the server change its tools, and waits until all streams report it.
 func (h *hostCrowd) change() (millis float64, err error) {
 	for _, w := range h.ways {
-		if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil { // who has no list is told of no change
+		if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil { // a host without a list is not told of a change
 			return 0, err
 		}
 	}
@@ -315,7 +315,7 @@ func awaitChange(conn net.Conn) error {
 	}
 }
 
-// busy lets some of the hosts call, all at the same time.
+// busy makes some of the hosts call, all at the same time.
 func (h *hostCrowd) busy(o options) (perSecond float64, err error) {
 	var all sync.WaitGroup
 	some := h.ways[:min(busySessions, len(h.ways))]

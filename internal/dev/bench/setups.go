@@ -21,16 +21,16 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// caller is a host that has connected.
+// caller is a connected host.
 type caller interface {
-	// calls makes n calls with width of them in flight and returns the latency of each, and the time of all.
+	// calls makes n calls with width of them in flight. It returns the latency of each, and the time of all.
 	calls(n, width int, text string) (load.Latencies, time.Duration, error)
 }
 
-// setup is one way for proxies to stand between a host and a server. Not every proxy can stand everywhere.
+// setup is one place for proxies between a host and a server. Not every proxy fits everywhere.
 type setup struct {
 	title  string
-	direct string // of the candidates: the server alone, which what others add is measured against
+	direct string // the candidate that is the server alone, against which the others are measured
 	over   transport
 	those  []candidate
 }
@@ -46,17 +46,17 @@ const (
 // candidate is one proxy, or none, in a setup.
 type candidate struct {
 	name    string
-	peer    peer                         // zero for what is not one
-	command func(site) ([]string, error) // for HTTP it serves on the site's port
-	path    string                       // likewise
-	tool    string                       // the echo tool as it is called there
+	peer    peer                         // zero for a candidate that is not a peer
+	command func(site) ([]string, error) // over HTTP, it serves on the site's port
+	path    string                       // of its URL, over HTTP
+	tool    string                       // its name for the echo tool
 }
 
-// site is where a candidate stands.
+// site describes where a candidate runs.
 type site struct {
-	program string // the candidate's own
-	port    string // that it serves on
-	dir     string // for its files
+	program string // the candidate's program
+	port    string // the port that it serves on
+	dir     string // a folder for its files
 	echo    string // the program of the server over stdio
 	url     string // the address of the server over HTTP
 }
@@ -66,12 +66,12 @@ func (s site) write(name, text string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// plain is a candidate's command that needs no file.
+// plain returns the command function of a candidate that needs no file.
 func plain(command func(s site) []string) func(site) ([]string, error) {
 	return func(s site) ([]string, error) { return command(s), nil }
 }
 
-// tbxarkServes configures it for one type of transport.
+// tbxarkServes configures tbxark for one type of transport.
 func tbxarkServes(kind string) func(site) ([]string, error) {
 	return func(s site) ([]string, error) {
 		path, err := s.write("config.json", fmt.Sprintf(`{"mcpProxy":{"baseURL":"http://127.0.0.1:%[1]s","addr":"127.0.0.1:%[1]s","name":"bench","version":"1","type":%q,`+
@@ -86,7 +86,7 @@ func vmcpServes(s site) ([]string, error) {
 	return []string{s.program, "serve", "-c", path, "--port", s.port}, err
 }
 
-// callgateServes has rules that allow everything and its record on, as everywhere.
+// callgateServes runs callgate serve with rules that allow everything and the audit trail on, as everywhere here.
 func callgateServes(server func(s site) string) func(site) ([]string, error) {
 	return func(s site) ([]string, error) {
 		config, data, err := s.callgate(server(s))
@@ -113,7 +113,7 @@ func (s site) callgate(server string) (config, data string, err error) {
 func byCommand(s site) string { return fmt.Sprintf("command: %q", s.echo) }
 func byURL(s site) string     { return fmt.Sprintf("url: %q", s.url) }
 
-// Names of candidates that are no peers.
+// Names of candidates that are not peers.
 const (
 	own    = "callgate"
 	direct = "direct"
@@ -121,7 +121,7 @@ const (
 
 var (
 	directStdio = candidate{name: direct, tool: "echo", command: plain(func(s site) []string { return []string{s.echo} })}
-	directHTTP  = candidate{name: direct, tool: "echo"} // the server is there already
+	directHTTP  = candidate{name: direct, tool: "echo"} // the server already runs
 )
 
 var setups = []setup{
@@ -172,14 +172,14 @@ type standing struct {
 
 	small, large load.Latencies
 	rates        map[int]*rate // by calls in flight
-	tooLarge     error         // why the peer does not take the large text; nil when it does
+	tooLarge     error         // why the peer does not take the large text; nil if it does
 }
 
-// benchPeers measures callgate beside the peers that are installed in folder, one setup after the other, and prints
-// a table for each.
+// benchPeers measures callgate and the peers that are installed in o.peers, one setup after another, and prints a table
+// for each.
 func benchPeers(o options, dir string, out, progress io.Writer) error {
 	fmt.Fprintf(out, "\nBeside other proxies: %d rounds of %d calls.\n", o.rounds, o.calls)
-	if err := os.Setenv("MCP_REMOTE_CONFIG_DIR", dir); err != nil { // or it leaves files in the user's home
+	if err := os.Setenv("MCP_REMOTE_CONFIG_DIR", dir); err != nil { // else it leaves files in the user's home
 		return err
 	}
 	for i, s := range setups {
@@ -231,9 +231,9 @@ func (s setup) bench(o options, dir string, out io.Writer) (err error) {
 	}
 	large := strings.Repeat("0123456789abcdef", o.large<<10/16)
 	for block := range o.rounds*blocks + 1 {
-		for i := range all { // each block begins with another
+		for i := range all { // each block starts with another
 			c := all[(block+i)%len(all)]
-			if err := c.block(o, large, block > 0); err != nil { // the first is for caches, heaps and compilers to warm up
+			if err := c.block(o, large, block > 0); err != nil { // the first block warms up caches, heaps and compilers
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
@@ -306,8 +306,8 @@ func (s setup) stand(c candidate, at site) (*standing, error) {
 	}
 }
 
-// freePort is one below those that systems give to outgoing connections and to whoever listens at port 0, so that
-// nobody takes it before the server that it is for has started.
+// freePort returns a port below the range that systems use for outgoing connections and for port 0, so that nobody
+// takes it before its server has started.
 func freePort() (string, error) {
 	for {
 		port := strconv.Itoa(20000 + rand.IntN(12000))
@@ -322,8 +322,8 @@ func freePort() (string, error) {
 	}
 }
 
-// startServer starts a proxy that serves over HTTP. What it says goes to a file in dir, and its home is there. The
-// error of end says so when the proxy has ended before.
+// startServer starts a proxy that serves over HTTP. Its output goes to a file in dir, which is also its home. end
+// returns an error if the proxy ended on its own.
 func startServer(command []string, dir string) (pid int, end func() error, err error) {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -344,10 +344,10 @@ func startServer(command []string, dir string) (pid int, end func() error, err e
 			return fmt.Errorf("%s ended too early: %w\n%s", command[0], err, said)
 		default:
 		}
-		if cmd.Process.Signal(syscall.SIGTERM) != nil { // the system knows no such signal, or it has ended
+		if cmd.Process.Signal(syscall.SIGTERM) != nil { // the system does not know the signal, or the process has ended
 			_ = cmd.Process.Kill()
 		}
-		limit := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() }) // it may have ended
+		limit := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() }) // it may have ended already
 		defer limit.Stop()
 		var exit *exec.ExitError
 		if err := <-ended; !errors.As(err, &exit) {
@@ -370,7 +370,7 @@ func (c stdioCaller) calls(n, width int, text string) (load.Latencies, time.Dura
 	return latencies, time.Since(began), err
 }
 
-// block makes one turn of calls, and counts it or not.
+// block makes one turn of calls, and records it if counts is set.
 func (c *standing) block(o options, large string, counts bool) error {
 	n := max(o.calls/blocks, slices.Max(widths))
 	for _, width := range widths {
@@ -445,7 +445,7 @@ func (s setup) report(out io.Writer, all []*standing, absent []string, o options
 	return err
 }
 
-// half is how much of what the fastest peer adds callgate may add.
+// half is the share of the fastest peer's addition that callgate may add.
 const half = .5
 
 const howToInstall = "`make bench-peers` installs them"

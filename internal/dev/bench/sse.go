@@ -17,19 +17,19 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// waySSE reaches a server over HTTP+SSE: one stream that everything comes on, and an address that takes messages.
+// waySSE reaches a server over HTTP+SSE: one stream for everything that comes, and an address for messages to send.
 type waySSE struct {
 	url  string
 	tool string
 
 	client  *http.Client
-	address string             // that takes messages
+	address string             // for messages to send
 	stop    context.CancelFunc // ends the stream
 
 	mu      sync.Mutex
 	waiting map[int]chan []byte // by the id of the request
-	ended   error               // why the stream did
-	last    int                 // id
+	ended   error               // why the stream ended
+	last    int                 // the last id
 }
 
 // connect opens the stream, shakes hands and waits for the tool.
@@ -79,13 +79,13 @@ func (w *waySSE) connect() error {
 	return err
 }
 
-// close ends the stream, and the session with it.
+// close ends the stream, and with it the session.
 func (w *waySSE) close() {
 	w.stop()
 	w.client.CloseIdleConnections()
 }
 
-// read hands on what comes until the stream ends.
+// read handles incoming events until the stream ends.
 func (w *waySSE) read(stream io.Reader, named chan<- string) error {
 	lines := bufio.NewReaderSize(stream, 1<<20)
 	name := ""
@@ -110,7 +110,7 @@ func (w *waySSE) read(stream io.Reader, named chan<- string) error {
 	}
 }
 
-// arrived gives an answer to who waits for it; what answers nothing is dropped.
+// arrived passes an answer to the request that waits for it, and drops everything else.
 func (w *waySSE) arrived(message []byte) {
 	var m struct {
 		ID     int    `json:"id"`
@@ -189,7 +189,7 @@ func (w *waySSE) calls(n, width int, text string) (load.Latencies, time.Duration
 	})
 }
 
-// inFlight does n calls with width of them at the same time.
+// inFlight makes n calls with width of them at the same time.
 func inFlight(n, width int, call func(i int) error) (load.Latencies, time.Duration, error) {
 	var all sync.WaitGroup
 	latencies := make(load.Latencies, n)

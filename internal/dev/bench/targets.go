@@ -13,15 +13,15 @@ import (
 type target struct {
 	name    string
 	command []string
-	reset   func() error // brings back the state before the very first start; nil when there is none
+	reset   func() error // restores the state before the very first start; nil if there is none
 	rounds  []figures
 }
 
-// allowAll is the permissions file of the measured worker: the gate judges every call and lets it through.
+// allowAll is the permissions file of the measured worker: the gate judges every call and allows it.
 const allowAll = `{ "*": "allow" }`
 
-// findTargets lists what can be measured with the programs in bin. callgate is left out when it is not there. What
-// callgate keeps lies in dir.
+// findTargets lists what can be measured with the programs in bin. It leaves out callgate if it is missing. callgate's
+// files go into dir.
 func findTargets(bin, dir string) ([]*target, error) {
 	echo, err := program(bin, "echo")
 	if err != nil {
@@ -62,7 +62,7 @@ func findTargets(bin, dir string) ([]*target, error) {
 		}), nil
 }
 
-// programs are the paths of programs in bin.
+// programs returns the paths of programs in bin.
 func programs(bin string, names ...string) (paths []string, err error) {
 	paths = make([]string, len(names))
 	for i, name := range names {
@@ -73,7 +73,7 @@ func programs(bin string, names ...string) (paths []string, err error) {
 	return paths, nil
 }
 
-// program is the path of one of the programs in bin.
+// program returns the path of a program in bin.
 func program(bin, name string) (string, error) {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
@@ -86,7 +86,7 @@ func program(bin, name string) (string, error) {
 	return path, err
 }
 
-// freshData makes dir a data directory that holds nothing but rules that allow everything.
+// freshData makes dir a data directory that contains only rules that allow everything.
 func freshData(dir string) error { return freshDataWith(dir, allowAll) }
 
 func freshDataWith(dir, rules string) error {

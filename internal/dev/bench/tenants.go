@@ -14,37 +14,37 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// What one tenant's flood costs another, and what a tenant costs that does nothing.
+// What one tenant's flood costs another, and what an idle tenant costs.
 
-// The flood: calls that one tenant has in flight, and its questions that wait.
+// The flood: the calls that one tenant has in flight, and its waiting questions.
 const (
 	floodCalls     = 64
 	floodQuestions = 10_000
 	quietTenants   = 1000
 )
 
-// tenantRules have a question for each call whose text begins with ask.
+// tenantRules ask about each call whose text starts with "ask".
 const tenantRules = `{ "*": "allow", "bench_echo": { "*": "allow", "text=ask *": "ask" } }`
 
 // neighbour is what another tenant does meanwhile.
 type neighbour struct {
 	name   string
 	crowd  *hostCrowd     // where it floods; nil for nowhere
-	tool   string         // that it calls
-	small  load.Latencies // of the tenant that is measured
-	calls  int64          // of the one that floods
+	tool   string         // the tool that it calls
+	small  load.Latencies // of the measured tenant
+	calls  int64          // of the flooding tenant
 	lasted time.Duration
 }
 
-// benchTenants prints the latency of a small call of one tenant while another does nothing and while it floods: the
-// same server or another one, and beside it a call of the flooding tenant itself. What a flood costs that shares only
-// the machine, or only the server, is measured at a callgate of its own. All that is compared is measured in turns.
+// benchTenants prints the latency of one tenant's small call while another tenant is idle and while it floods, the same
+// server or another one. Next to it stands a call of the flooding tenant itself. A separate callgate shows the cost of
+// a flood that shares only the machine, or only the server. Everything that is compared is measured in turns.
 func benchTenants(o options, dir string, out, progress io.Writer) (err error) {
 	echo, err := program(o.bin, "echo")
 	if err != nil {
 		return err
 	}
-	var urls [3]string // of the tenant that is measured; two of the one that floods
+	var urls [3]string // one for the measured tenant; two for the flooding one
 	for i := range urls {
 		url, end, failed := startHTTP(echo, "-http")
 		if failed != nil {
@@ -69,7 +69,7 @@ func benchTenants(o options, dir string, out, progress io.Writer) (err error) {
 	if err := errors.Join(small.connect(), own.connect()); err != nil {
 		return err
 	}
-	if _, _, err := small.calls(o.calls, 1, smallText); err != nil { // warm
+	if _, _, err := small.calls(o.calls, 1, smallText); err != nil { // warm up
 		return err
 	}
 	fmt.Fprintf(progress, "tenants: %d questions\n", floodQuestions)
@@ -117,7 +117,7 @@ func benchTenants(o options, dir string, out, progress io.Writer) (err error) {
 	return err
 }
 
-// measure adds calls of a tenant that are made meanwhile.
+// measure adds calls of the measured tenant that are made meanwhile.
 func (n *neighbour) measure(small *wayHTTP, calls int) error {
 	stop, count := func() error { return nil }, func() int64 { return 0 }
 	if n.crowd != nil {
@@ -132,7 +132,7 @@ func (n *neighbour) measure(small *wayHTTP, calls int) error {
 	return errors.Join(err, stop())
 }
 
-// serveTenants starts callgate with tenants that paths name, in front of two servers.
+// serveTenants starts callgate in front of two servers, with tenants that the path names.
 func serveTenants(o options, dir, bench, other string) (h *hostCrowd, pid int, end func() error, err error) {
 	callgate, err := program(o.bin, "callgate")
 	if err != nil {
@@ -167,12 +167,12 @@ func serveTenants(o options, dir, bench, other string) (h *hostCrowd, pid int, e
 	return h, pid, endGate, nil
 }
 
-// tenant is a host of one.
+// tenant returns a host of the named tenant.
 func (h *hostCrowd) tenant(name string) *wayHTTP {
 	return &wayHTTP{url: "http://" + h.addresses[0] + "/t/" + name + "/mcp", tool: "bench_echo", client: h.client}
 }
 
-// questions has the flooding tenant ask so many. Each call is handed over soon, and its question goes on waiting.
+// questions makes the flooding tenant ask n questions. Each call is handed over soon, and its question keeps waiting.
 func (h *hostCrowd) questions(n int) error {
 	var all sync.WaitGroup
 	failures := make([]error, floodCalls)
@@ -195,7 +195,7 @@ func (h *hostCrowd) questions(n int) error {
 	return errors.Join(failures...)
 }
 
-// flood calls a tool without a pause until stop.
+// flood calls a tool without pause until stop.
 func (h *hostCrowd) flood(tool string) (stop func() error, count func() int64, err error) {
 	var all sync.WaitGroup
 	var ended atomic.Bool
@@ -219,7 +219,7 @@ func (h *hostCrowd) flood(tool string) (stop func() error, count func() int64, e
 	return func() error { ended.Store(true); all.Wait(); return errors.Join(failures...) }, done.Load, nil
 }
 
-// quiet opens many tenants by a session and a call of each, and returns the KiB of one.
+// quiet opens many tenants with one session and one call each, and returns the KiB that one takes.
 func (h *hostCrowd) quiet(pid int, o options) (float64, error) {
 	before, told := settled([]int{pid}, o.settle)
 	for i := range quietTenants {

@@ -43,7 +43,7 @@ func benchTrail(o options, dir string, out, progress io.Writer) error {
 	return err
 }
 
-// writeTrail writes decisions and outcomes of many sessions.
+// writeTrail writes decisions and outcomes of many sessions, and returns the size of the trail in bytes.
 func writeTrail(data string, records int) (size int64, err error) {
 	log, err := audit.Open(audit.Dir(data), audit.Options{})
 	if err != nil {
@@ -74,7 +74,7 @@ func writeTrail(data string, records int) (size int64, err error) {
 	return size, err
 }
 
-// timed runs a command to its end.
+// timed runs a command to its end, and returns its time and its peak memory in bytes.
 func timed(program string, arguments ...string) (took time.Duration, peak int64, err error) {
 	cmd := exec.Command(program, arguments...)
 	cmd.Stderr = os.Stderr

@@ -15,11 +15,11 @@ func between(ctx context.Context, callgate, client, url string) error {
 		return err
 	}
 	defer end()
-	// The client takes only servers with this name for its own machine's.
+	// The client accepts only servers with this name as local.
 	cmd := exec.CommandContext(ctx, client, strings.Replace("http://"+address, "127.0.0.1", "localhost", 1)+"/mcp/conformance")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Run()
-	time.Sleep(rest) // hosts stay a while, in which callgate has met the server
+	time.Sleep(rest) // like a host, stay a while, so that callgate finishes with the server
 	return err
 }

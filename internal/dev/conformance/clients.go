@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// clientSuite is one run of the scenarios that test a client: each at the revision that brought it, or all that a
-// revision has at that.
+// clientSuite is one run of the scenarios that test a client: each at the revision that introduced it, or all scenarios
+// of one revision.
 type clientSuite struct {
 	name string
 	pkg  string
@@ -30,7 +30,7 @@ var clientSuites = []clientSuite{
 }
 
 // between runs the scenarios that are not about authorization with the reference client, directly and with callgate
-// between it and the suite's server, and prints a row for each. failing are the checks that the client itself fails.
+// between it and the suite's server. It prints a row for each. failing lists the checks that the client itself fails.
 func (r *runner) between(ctx context.Context) (lost int, failing map[string][]string, err error) {
 	failing = map[string][]string{}
 	fmt.Fprintln(r.out, "\n| suite | way | scenarios | passed | checks | passed | of those that pass directly |\n|---|---|---|---|---|---|---|")
@@ -64,8 +64,8 @@ func (r *runner) between(ctx context.Context) (lost int, failing map[string][]st
 	return lost, failing, nil
 }
 
-// auth plays the client of every scenario that is about authorization, and prints a row for each suite. failing are
-// the checks that callgate fails.
+// auth plays the client of every scenario about authorization, and prints a row for each suite. failing lists the
+// checks that callgate fails.
 func (r *runner) auth(ctx context.Context) (lost int, failing map[string][]string, err error) {
 	failing = map[string][]string{}
 	fmt.Fprintln(r.out, "\n| suite | scenarios | passed | checks | passed |\n|---|---|---|---|---|")
@@ -85,11 +85,11 @@ func (r *runner) auth(ctx context.Context) (lost int, failing map[string][]strin
 	return 0, failing, nil
 }
 
-// played is what scenarios found: their checks, and by scenario whether it passed in everything, the end of the client
-// included.
+// played holds the results of scenarios: their checks, and by scenario whether all of it passed, including the client's
+// exit.
 type played struct{ all, whole checks }
 
-// String is the middle of a row.
+// String returns the middle of a row.
 func (p played) String() string {
 	return fmt.Sprintf("%d | %d | %d | %d", len(p.whole), len(p.whole.names(true)), len(p.all), len(p.all.names(true)))
 }
@@ -107,7 +107,7 @@ func (p played) passed(check string) bool { return p.all[check] || p.whole[check
 
 var clientScenario = regexp.MustCompile(`(?m)^\s+- (\S+)`)
 
-// scenarios are those of the suite that test a client: those that are about authorization, or the others.
+// scenarios returns the suite's scenarios that test a client: those about authorization, or the others.
 func (r *runner) scenarios(ctx context.Context, s clientSuite, auth bool) (all []string, err error) {
 	text, err := r.node(ctx, s.pkg, "list").Output()
 	if err != nil {
@@ -131,8 +131,8 @@ func (r *runner) node(ctx context.Context, pkg string, args ...string) *exec.Cmd
 	return exec.CommandContext(ctx, filepath.Join(r.npm, "node", "bin", "node"), append([]string{program}, args...)...)
 }
 
-// play runs the scenarios that the suite has at its revision against the command, whose words must hold no blanks:
-// the suite gives it to a shell.
+// play runs those scenarios that the suite has at its revision against command. The words of command MUST NOT contain
+// blanks: the suite passes it to a shell.
 func (r *runner) play(ctx context.Context, s clientSuite, scenarios []string, command, way string) (p played, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -161,7 +161,7 @@ func (r *runner) play(ctx context.Context, s clientSuite, scenarios []string, co
 	})
 }
 
-// scenario runs one; found is nil when the suite does not have it at its revision.
+// scenario runs one scenario. found is nil if the suite does not have it at its revision.
 func (r *runner) scenario(ctx context.Context, s clientSuite, name, command, out string) (found checks, passed bool, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, false, err
@@ -187,8 +187,8 @@ func (r *runner) scenario(ctx context.Context, s clientSuite, name, command, out
 	return found, cmd.ProcessState.Success(), err
 }
 
-// add puts the checks of a file into c. One id may be checked several times: each has to pass. strict lets no warning
-// pass, and does not count what was skipped.
+// add adds the checks of a file to c. If an id is checked several times, each check has to pass. With strict, warnings
+// do not pass, and skipped checks do not count.
 func (c checks) add(file string, strict bool) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c checks) add(file string, strict bool) error {
 	return nil
 }
 
-// folderName is text as the name of a folder.
+// folderName returns text as a valid folder name.
 func folderName(text string) string {
 	return strings.Trim(regexp.MustCompile(`[^\w.-]+`).ReplaceAllString(text, "-"), "-")
 }

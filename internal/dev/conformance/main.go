@@ -1,7 +1,6 @@
-// Command conformance runs the official conformance suites against a reference server, directly and through
-// callgate, and fails when a check that passes directly does not pass through callgate. It also plays the client of the
-// scenarios about authorization, with callgate's own sign-in. The tables that it prints are those in
-// docs/conformance.md.
+// Command conformance runs the official conformance suites against a reference server, directly and through callgate.
+// It fails if a check that passes directly does not pass through callgate. It also plays the client of the scenarios
+// about authorization, with callgate's own sign-in. docs/conformance.md has the tables that it prints.
 package main
 
 import (
@@ -20,12 +19,12 @@ import (
 // suite is one run of a suite.
 type suite struct {
 	name     string
-	pkg      string // folder of the suite in node_modules
+	pkg      string // the suite's folder in node_modules
 	args     []string
-	sessions bool // the server is asked to keep sessions
+	sessions bool // the server has to keep sessions
 
-	scenarios []string // each is run by itself, instead of what args say; nil for none
-	tasks     bool     // the server is the one that has the extension for tasks
+	scenarios []string // each is run alone, instead of args; nil for none
+	tasks     bool     // the server is the one with the tasks extension
 }
 
 var suites = []suite{
@@ -38,7 +37,7 @@ var suites = []suite{
 	}},
 }
 
-// limit bounds one run of a suite: one of the versions has no limits of its own.
+// limit bounds one run of a suite: one version of it has no limits.
 const limit = 4 * time.Minute
 
 func main() {
@@ -109,8 +108,8 @@ func abs(path string) string {
 	return whole
 }
 
-// parts runs the part with the name; all for "". lost are the checks that pass directly and not through callgate,
-// failing those that fail without callgate, or that callgate's sign-in fails.
+// parts runs the named part, or all for "". lost counts the checks that pass directly but not through callgate. failing
+// lists those that fail without callgate, or that callgate's sign-in fails.
 func (r *runner) parts(ctx context.Context, only string) (lost int, failing map[string][]string, err error) {
 	failing = map[string][]string{}
 	for _, part := range []struct {
@@ -130,10 +129,10 @@ func (r *runner) parts(ctx context.Context, only string) (lost int, failing map[
 	return lost, failing, nil
 }
 
-// all runs every suite directly and through callgate, some side by side, and prints a row for each. failing are the
-// checks that the server fails by itself.
+// all runs every suite directly and through callgate, some of them concurrently, and prints a row for each. failing
+// lists the checks that the server itself fails.
 func (r *runner) all(ctx context.Context) (lost int, failing map[string][]string, err error) {
-	rows := 1 + len(ways) // of a suite: directly, and each way
+	rows := 1 + len(ways) // for each suite: directly, and each way
 	found := make([]checks, len(suites)*rows)
 	err = sideBySide(len(found), func(i int) (err error) {
 		s := suites[i/rows]
@@ -184,7 +183,7 @@ func (r *runner) row(name, way string, c, direct checks) {
 	fmt.Fprintf(r.out, "| %s | %s | %d | %d | %d | %d of %d |\n", name, way, len(c), passed, len(c)-passed, kept, len(direct.names(true)))
 }
 
-// writeBaseline and notIn keep the checks that the reference server fails, by suite.
+// writeBaseline writes the checks that fail without callgate, by suite. notIn returns those that the file lacks.
 func writeBaseline(path string, failing map[string][]string) error {
 	text, err := json.MarshalIndent(failing, "", "  ")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"callgate/internal/testserver/balancer"
 )
 
-// serveReplicas starts three callgates that are one gate, with a NATS in each, behind a balancer without affinity. The
-// server is behind each of them.
+// serveReplicas starts three callgates as one gate, each with an embedded NATS, behind a balancer without affinity.
+// Each has the server behind it. The caller MUST call end.
 func serveReplicas(ctx context.Context, callgate string, server map[string]any) (address string, end func(), err error) {
 	dir, err := os.MkdirTemp("", "callgate-conformance-")
 	if err != nil {
@@ -24,7 +24,7 @@ func serveReplicas(ctx context.Context, callgate string, server map[string]any) 
 	}
 	var ends []func()
 	end = func() {
-		var ending sync.WaitGroup // none waits for others that have ended
+		var ending sync.WaitGroup // in parallel, so that none waits for others that have ended
 		for _, stop := range ends {
 			ending.Go(stop)
 		}
@@ -38,7 +38,7 @@ func serveReplicas(ctx context.Context, callgate string, server map[string]any) 
 			end()
 		}
 	}()
-	var at []*url.URL // set before anybody comes
+	var at []*url.URL // set before the first request
 	front := httptest.NewServer(balancer.New(func() []*url.URL { return at }))
 	ends = append(ends, func() { front.CloseClientConnections(); front.Close() })
 	address = strings.TrimPrefix(front.URL, "http://")

@@ -21,19 +21,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// runner knows where everything is.
+// runner holds the paths of everything that is needed.
 type runner struct {
-	out                            io.Writer // of the table
+	out                            io.Writer // for the table
 	npm, callgate, server, results string
 	tasksServer                    string
 	client                         string // the reference client
 	self                           string // this program
 }
 
-// checks are those of one run, by scenario and id, with whether they passed.
+// checks holds the checks of one run, by scenario and id, with whether they passed.
 type checks map[string]bool
 
-// names lists those that passed, or those that did not, sorted.
+// names returns the checks that passed, or those that did not, sorted.
 func (c checks) names(passed bool) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if c[name] == passed {
@@ -43,10 +43,10 @@ func (c checks) names(passed bool) (all []string) {
 	return all
 }
 
-// atOnce is how many scenarios, and how many runs of suites, are side by side: most of their time they wait.
+// atOnce is how many scenarios, or runs of suites, go on at the same time. Most of the time they wait.
 const atOnce = 3
 
-// sideBySide does each of n, atOnce at a time, and joins what failed.
+// sideBySide calls do for 0 to n-1, atOnce at a time, and joins the errors.
 func sideBySide(n int, do func(i int) error) error {
 	failures := make([]error, n)
 	slots := make(chan struct{}, atOnce)
@@ -72,7 +72,7 @@ func (r *runner) direct(ctx context.Context, s suite) (checks, error) {
 	return r.suite(ctx, s, "direct", "http://"+address+"/")
 }
 
-// serve starts the server over HTTP.
+// serve starts the server over HTTP. The caller MUST call end.
 func (r *runner) serve(ctx context.Context, s suite) (address string, end func(), err error) {
 	if address, err = freeAddress(); err != nil {
 		return "", nil, err
@@ -88,7 +88,7 @@ func (r *runner) serve(ctx context.Context, s suite) (address string, end func()
 	return address, end, listening(ctx, address)
 }
 
-// program is the server that the suite is run against.
+// program returns the server that the suite is run against.
 func (r *runner) program(s suite) string {
 	if s.tasks {
 		return r.tasksServer
@@ -96,10 +96,10 @@ func (r *runner) program(s suite) string {
 	return r.server
 }
 
-// way is how callgate stands between a suite and the server.
+// way is how callgate is placed between a suite and the server.
 type way struct {
 	name  string
-	http  bool // the server is reached by HTTP, by stdio else
+	http  bool // callgate reaches the server over HTTP; else over stdio
 	serve func(ctx context.Context, callgate string, server map[string]any) (address string, end func(), err error)
 }
 
@@ -129,7 +129,7 @@ func (r *runner) through(ctx context.Context, s suite, w way) (checks, error) {
 	return r.suite(ctx, s, w.name, "http://"+address+"/mcp/conformance")
 }
 
-// serveCallgate starts callgate serve with the one server behind it and rules that allow everything.
+// serveCallgate starts callgate serve with only this server and rules that allow everything. The caller MUST call end.
 func serveCallgate(ctx context.Context, callgate string, server map[string]any) (address string, end func(), err error) {
 	dir, err := os.MkdirTemp("", "callgate-conformance-")
 	if err != nil {
@@ -159,8 +159,8 @@ func serveCallgate(ctx context.Context, callgate string, server map[string]any) 
 	return address, end, nil
 }
 
-// configure writes into dir what a user would for the server, with rules that allow everything. common are the
-// arguments of every callgate there.
+// configure writes into dir the files that a user would write for the server, with rules that allow everything. common
+// are the arguments for every callgate there.
 func configure(dir string, server map[string]any) (common []string, err error) {
 	text, err := yaml.Marshal(map[string]any{"servers": []any{server}})
 	if err != nil {
@@ -176,7 +176,7 @@ func configure(dir string, server map[string]any) (common []string, err error) {
 	)
 }
 
-// suite runs the suite against a URL and reads what it found.
+// suite runs the suite against a URL and returns its checks.
 func (r *runner) suite(ctx context.Context, s suite, way, url string) (checks, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -200,7 +200,7 @@ func (r *runner) suite(ctx context.Context, s suite, way, url string) (checks, e
 		cmd := r.node(ctx, s.pkg, append([]string{"server", "--url", url, "-o", out}, args...)...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = out, said, said
 		var exit *exec.ExitError
-		if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) { // 1 says that checks failed, which the files say too
+		if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) { // exit code 1 says that checks failed, as the files do
 			return nil, errors.Join(err, ctx.Err())
 		}
 	}
@@ -233,7 +233,7 @@ func read(out string) (checks, error) {
 	return all, nil
 }
 
-// start starts a program and returns what ends it and waits.
+// start starts a program. end ends it and waits.
 func start(ctx context.Context, program string, args ...string) (end func(), err error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	if filepath.Base(program) == "callgate" {
@@ -254,8 +254,8 @@ func start(ctx context.Context, program string, args ...string) (end func(), err
 	}, nil
 }
 
-// freeAddress returns one that nobody listens on. Its port is none of those that systems choose themselves, so nobody
-// takes it before its program listens.
+// freeAddress returns an address on which nobody listens. Systems never assign its port on their own, so nobody takes
+// it before the program listens.
 func freeAddress() (string, error) {
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
@@ -269,7 +269,7 @@ func freeAddress() (string, error) {
 	}
 }
 
-// listening waits until somebody listens.
+// listening waits until somebody listens at address.
 func listening(ctx context.Context, address string) error {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)

@@ -18,13 +18,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// clientMetadata is the document that the suites expect a client to be described by.
+// clientMetadata is the client metadata document that the suites expect.
 const clientMetadata = "https://conformance-test.local/client-metadata.json"
 
-// maxLogins bounds what the person does that callgate asks to sign in: more than any scenario needs.
+// maxLogins bounds how often a person signs in when callgate asks: more than any scenario needs.
 const maxLogins = 6
 
-// rest is what a person needs to go back to the host, in which callgate notices the login.
+// rest is how long a person takes to return to the host. Meanwhile callgate notices the login.
 const rest = 1500 * time.Millisecond
 
 // given is what a scenario tells its client, in MCP_CONFORMANCE_CONTEXT.
@@ -37,7 +37,7 @@ type given struct {
 }
 
 // guest is the client of a scenario about authorization: a host in front of callgate, which has the suite's server
-// behind it, and a person who signs in whenever callgate says so.
+// behind it, and a person who signs in whenever callgate asks for it.
 type guest struct {
 	callgate, dir string
 	common        []string // arguments of every callgate
@@ -81,7 +81,7 @@ func signIn(ctx context.Context, callgate, url string) (err error) {
 	}
 }
 
-// call lists the tools and calls one. said is what the model would read instead of the tool's answer, "" when that
+// call lists the tools and calls one. said is what the model would read instead of the tool's answer; "" if the answer
 // came.
 func call(ctx context.Context, host *mcp.ClientSession) (said string, err error) {
 	if _, err := host.ListTools(ctx, nil); err != nil {
@@ -98,7 +98,7 @@ func call(ctx context.Context, host *mcp.ClientSession) (said string, err error)
 	return strings.ReplaceAll(string(text), `\"`, `"`), err
 }
 
-// configure writes what a user would for the scenario.
+// configure writes the files that a user would write for the scenario.
 func (c *guest) configure(ctx context.Context, url string) error {
 	var g given
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
@@ -150,7 +150,7 @@ func (c *guest) configure(ctx context.Context, url string) error {
 	return err
 }
 
-// issuerOf reads the authorization server from the server's metadata.
+// issuerOf reads the authorization server's address from the server's metadata.
 func issuerOf(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(url, "/mcp", "/.well-known/oauth-protected-resource/mcp", 1), nil)
 	if err != nil {
@@ -172,7 +172,7 @@ func issuerOf(ctx context.Context, url string) (string, error) {
 
 var signInAddress = regexp.MustCompile(`https?://\S+`)
 
-// login runs callgate login, with a browser whose person agrees to everything.
+// login runs callgate login, with a browser whose user agrees to everything.
 func (c *guest) login(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, c.callgate, append([]string{"login", "conformance", "--print"}, c.common...)...)
 	out, in := io.Pipe()
@@ -187,7 +187,7 @@ func (c *guest) login(ctx context.Context) error {
 	return errors.Join(err, <-visited)
 }
 
-// visit opens the address that callgate prints, and follows where it leads.
+// visit opens the address that callgate prints, and follows its redirects.
 func visit(ctx context.Context, out io.Reader) error {
 	var said strings.Builder
 	buffer := make([]byte, 4096)
@@ -195,11 +195,11 @@ func visit(ctx context.Context, out io.Reader) error {
 		n, err := out.Read(buffer)
 		said.Write(buffer[:n])
 		if address := signInAddress.FindString(said.String()); address != "" && strings.HasSuffix(said.String(), "\n") {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // callgate says how it went, and exits with it
+			go func() { _, _ = io.Copy(io.Discard, out) }() // callgate's last words; its exit code counts
 			return browse(ctx, address)
 		}
 		if err != nil {
-			return nil // callgate had no address to show, and says why
+			return nil // callgate had no address to show, and said why
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package deploy holds the manifests of deploy/ against the types of Kubernetes' API.
+// Package deploy checks the manifests of deploy/ against the types of the Kubernetes API.
 package deploy
 
 import (
@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// decode reads manifests as an API server does that is told to be strict: it refuses fields that it does not know,
-// fields that stand there twice, and values of another type. It returns the kinds.
+// decode decodes manifests like a strict API server: it refuses unknown fields, duplicate fields, and values of another
+// type. It returns the kinds.
 func decode(manifests io.Reader) (kinds []string, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, core.AddToScheme, policy.AddToScheme} {
@@ -50,7 +50,7 @@ func TestManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(file), "---\n") // a comment
+	_, text, _ := strings.Cut(string(file), "---\n") // the comment
 	kinds, err := decode(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)

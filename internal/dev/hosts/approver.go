@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// answered is an approval that the person in these runs gave.
+// answered is an approval that the person in these runs answered.
 type answered struct {
 	shown time.Time
-	given time.Time // zero when the call was over before
+	given time.Time // zero if the call was over first
 }
 
-// question is as much of a pending approval as an answer needs.
+// question is the part of a pending approval that an answer needs.
 type question struct {
 	ApprovalID string `json:"approvalId"`
 	SessionID  string `json:"sessionId"`
 	ArgsDigest string `json:"argsDigest"`
 }
 
-// answer approves by REST whatever waits at the callgate with that data directory, each after the wait, until ctx ends.
+// answer approves by REST all that waits at the callgate with that data directory, each after wait, until ctx ends.
 func answer(ctx context.Context, data string, wait time.Duration) (all []answered) {
 	seen := map[string]int{}
 	for tick := time.NewTicker(500 * time.Millisecond); ; {
@@ -37,7 +37,7 @@ func answer(ctx context.Context, data string, wait time.Duration) (all []answere
 		}
 		waiting, err := pendingAt(ctx, data)
 		if err != nil {
-			continue // callgate does not run yet, or not any more
+			continue // callgate does not run yet, or no longer
 		}
 		for _, q := range waiting {
 			i, known := seen[q.ApprovalID]

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// answeredName is what a host answers where the server asks for a name.
+// answeredName is the host's answer when the server asks for a name.
 const answeredName = "Ada"
 
-// The two scripts. In the second the host gives a call up by its limit, and is interrupted in the next.
+// The two scripts. In the second, the host's own limit ends the first call, and the host is interrupted in the next.
 var (
 	features = []step{
 		{tool: "echo", arguments: object{"text": "allowed"}},
@@ -21,7 +21,7 @@ var (
 		{tool: "ask_form", arguments: object{}},
 		{tool: "ask_url", arguments: object{}},
 		{tool: "change", arguments: object{}},
-		{tool: "echo", arguments: object{"text": "meanwhile"}, pause: 2 * time.Second}, // hosts list again beside the model
+		{tool: "echo", arguments: object{"text": "meanwhile"}, pause: 2 * time.Second}, // hosts list again in parallel with the model
 		{tool: "added", arguments: object{}, pause: time.Second},
 	}
 	cancels = []step{
@@ -42,10 +42,10 @@ const (
 	stepAdded
 )
 
-// callLimit is what a host is told to wait for a call in the second script.
+// callLimit is the limit of a call that the host is given in the second script.
 const callLimit = 8 * time.Second
 
-// row is what is said of one host over one transport.
+// row holds the findings about one host over one transport.
 type row struct {
 	host, version, transport, era string
 
@@ -54,7 +54,7 @@ type row struct {
 
 const ok = "ok"
 
-// find says what came of both runs.
+// find returns the findings of both runs.
 func find(first, second *evidence) row {
 	return row{
 		era: first.era(), offered: first.offered(), allowed: first.got(stepAllowed, "allowed"), denied: first.got(stepDenied, "callgate denied"),
@@ -63,7 +63,7 @@ func find(first, second *evidence) row {
 	}
 }
 
-// envelope is as much of a message as the findings need.
+// envelope is the part of a message that the findings need.
 type envelope struct {
 	ID     json.RawMessage
 	Method string
@@ -84,7 +84,7 @@ type capabilities struct {
 	Elicitation *struct{ Form, URL *struct{} }
 }
 
-// read is what it says; an end and what is no object say nothing.
+// read decodes the message. It returns an empty envelope for an end and for text that is not an object.
 func (m message) read() (e envelope) {
 	if json.Unmarshal(m.Text, &e) != nil {
 		return envelope{}
@@ -92,7 +92,7 @@ func (m message) read() (e envelope) {
 	return e
 }
 
-// era is the revision in which the host called tools.
+// era returns the revision in which the host called tools.
 func (e *evidence) era() (version string) {
 	for _, m := range e.host {
 		switch said := m.read(); {
@@ -105,7 +105,7 @@ func (e *evidence) era() (version string) {
 	return version
 }
 
-// offered says how the model came to know the server's tools.
+// offered returns how the model learned of the server's tools.
 func (e *evidence) offered() string {
 	named := func(o offer) bool { return strings.HasSuffix(o.Name, "echo") }
 	switch {
@@ -117,7 +117,7 @@ func (e *evidence) offered() string {
 	return "**no**"
 }
 
-// results are those of the calls of the script, in their order, without the ones that were pending.
+// results returns the results of the script's calls, in order, without those of pending approvals.
 func (e *evidence) results() (all []string) {
 	for _, t := range e.turns {
 		done := slices.DeleteFunc(slices.Clone(t.Results), func(r string) bool { return strings.Contains(r, pending) })
@@ -128,7 +128,7 @@ func (e *evidence) results() (all []string) {
 	return all
 }
 
-// result is what the model read after that step.
+// result returns what the model read after that step.
 func (e *evidence) result(step int) string {
 	if all := e.results(); step < len(all) {
 		return all[step]
@@ -143,7 +143,7 @@ func (e *evidence) got(step int, want string) string {
 	return problem(e.result(step))
 }
 
-// problem shows what was there in the place of what was expected.
+// problem shows what came instead of what was expected.
 func problem(got string) string {
 	if got == "" {
 		return "**nothing**"
@@ -157,7 +157,7 @@ func problem(got string) string {
 	return "**" + got[:min(len(got), 80)] + "**"
 }
 
-// asked says how the call ended that waited for a person.
+// asked returns how the call that waited for a person ended.
 func (e *evidence) asked() string {
 	if len(e.approvals) != 1 || e.approvals[0].given.IsZero() || !strings.Contains(e.result(stepAsked), "asked") || strings.Contains(e.result(stepAsked), "denied") {
 		return problem(fmt.Sprintf("%d questions, then %s", len(e.approvals), e.result(stepAsked)))
@@ -188,8 +188,8 @@ func times(n int) string {
 
 var action = regexp.MustCompile(`action\W+(accept|decline|cancel)`)
 
-// elicited says what the host answered when the server asked in the middle of a call. For one that does not declare that it
-// can be asked, callgate answers.
+// elicited returns the host's answer when the server asked in the middle of a call. callgate answers for a host that
+// does not declare that it can be asked.
 func (e *evidence) elicited(step int) string {
 	found := action.FindStringSubmatch(e.result(step))
 	switch {
@@ -201,8 +201,8 @@ func (e *evidence) elicited(step int) string {
 	return map[string]string{"accept": "accepted", "decline": "declined", "cancel": "cancelled"}[found[1]]
 }
 
-// declares reports whether the host says that it can be asked what that step asks. By a form is what all can that say it
-// without saying how.
+// declares reports whether the host declares that it can be asked that step's question. A host that declares
+// elicitation without details can be asked by form.
 func (e *evidence) declares(step int) bool {
 	for _, m := range e.host {
 		said := m.read()
@@ -215,7 +215,7 @@ func (e *evidence) declares(step int) bool {
 	return false
 }
 
-// relisted says whether a tool came to the model that was added in the middle of the run.
+// relisted reports whether the model got a tool that was added in the middle of the run.
 func (e *evidence) relisted() string {
 	if strings.Contains(e.result(stepAdded), "added") {
 		return ok
@@ -238,7 +238,8 @@ func (e *evidence) relisted() string {
 	return "told, did not list"
 }
 
-// callOf finds the call of a tool by what is in its arguments: its id and its place; "" when there is none.
+// callOf finds the call of a tool by a string among its arguments. It returns the call's id and place; "" if there is
+// none.
 func callOf(all []message, argument string) (id string, at int) {
 	for i, m := range all {
 		if said := m.read(); said.Method == "tools/call" && strings.Contains(string(said.Params.Arguments), `"`+argument+`"`) {
@@ -248,7 +249,7 @@ func callOf(all []message, argument string) (id string, at int) {
 	return "", 0
 }
 
-// gaveUp says what the server heard of it that the host did not want to wait for the call any more.
+// gaveUp returns how the server learned that the host no longer waited for the call.
 func (e *evidence) gaveUp(argument string) string {
 	id, at := callOf(e.server, argument)
 	if id == "" {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// at is a message a number of seconds into a run.
+// at returns a message from a number of seconds into a run.
 func at(seconds int, down bool, text string) message {
 	m := message{At: time.Unix(int64(1000+seconds), 0), Down: down}
 	if text != "" {
@@ -17,7 +17,7 @@ func at(seconds int, down bool, text string) message {
 	return m
 }
 
-// What the server hears of a call that the host gives up decides the cell; silence is told apart from the end of all.
+// The cell says what the server learned of a call that the host gave up. Silence is not the same as the end of all.
 func TestGivenUp(t *testing.T) {
 	called := at(0, false, `{"id":"cg-7","method":"tools/call","params":{"name":"wait","arguments":{"key":"limited"}}}`)
 	other := at(1, false, `{"method":"notifications/cancelled","params":{"requestId":"cg-6"}}`)
@@ -42,7 +42,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// A run in which everything worked, and how each part of it shows when it did not.
+// A run in which everything worked, and how each part shows if it did not work.
 func TestFindings(t *testing.T) {
 	results := []string{
 		`"{\"text\":\"allowed\"}"`, `"callgate denied features_echo."`, `"Approval x is pending. ` + pending + `"`, `"{\"text\":\"asked\"}"`,
@@ -94,7 +94,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// The table replaces what stands in its place, and nothing else of the page.
+// The table replaces the one in the page, and nothing else.
 func TestUpdate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	for text, want := range map[string]string{

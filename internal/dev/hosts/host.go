@@ -16,19 +16,19 @@ type host struct {
 	name    string
 	id      string // for callgate connect
 	program string // on the PATH; prints its version with --version
-	hidden  string // what stands before names of tools that models call without having been shown them; "" when they are shown
-	secret  string // how its configuration names the token in tokenVariable; "" where it takes the token itself alone
-	eras    bool   // it speaks 2026-07-28, and 2025-11-25 where that is refused
+	hidden  string // prefix of the tools that models call without having been shown them; "" if they are shown
+	secret  string // how its configuration refers to the token in tokenVariable; "" if it only takes the token itself
+	eras    bool   // it speaks 2026-07-28, and 2025-11-25 if that is refused
 
-	// configure writes the host's files and returns its command. What it needs to know of a model and of callgate is in
-	// the run.
+	// configure writes the host's files and returns its command and its variables. The run says what model and which
+	// callgate to use.
 	configure func(r *run) (command, env []string, err error)
 }
 
-// entry is what every host calls callgate in its configuration.
+// entry is the name of callgate in every host's configuration.
 const entry = "callgate"
 
-// called is the entry of the MCP server in the host's configuration.
+// called returns the name of the MCP server in the host's configuration.
 func (r *run) called() string {
 	if r.tools {
 		return alias
@@ -38,7 +38,7 @@ func (r *run) called() string {
 
 const prompt = "Run the script"
 
-// tokenVariable is where hosts find callgate's token that need not have it in their files.
+// tokenVariable is the variable with callgate's token, for hosts that need not have the token in their files.
 const tokenVariable = "CALLGATE_MCP_TOKEN"
 
 var hosts = []host{
@@ -52,7 +52,7 @@ var hosts = []host{
 	{name: "Continue", id: "continue", program: "cn", secret: "${{ secrets." + tokenVariable + " }}", configure: continued},
 }
 
-// silent turns telemetry, updates and looking for models off, as far as hosts have variables for that.
+// silent turns off telemetry, updates and the search for models, as far as hosts have variables for that.
 var silent = []string{
 	"DO_NOT_TRACK=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
@@ -60,8 +60,8 @@ var silent = []string{
 	"CONTINUE_TELEMETRY_ENABLED=0", "CLINE_TELEMETRY_DISABLED=1",
 }
 
-// door is how callgate is entered in most configurations: as a command, with what else local says, or at an address,
-// whose member has one of several names, with what else remote says.
+// door returns callgate's entry for most hosts: a command, with the members of local, or an address in the named
+// member, with the members of remote.
 func (r *run) door(address string, local, remote object) object {
 	if r.url == "" {
 		return merge(object{"command": r.command[0], "args": r.command[1:]}, local)
@@ -76,7 +76,7 @@ func merge(a, b object) object {
 	return a
 }
 
-// limited has the limit of a call where the run has one, in units.
+// limited returns the timeout member in units, if the run has a limit.
 func (r *run) limited(unit time.Duration) object {
 	if r.limit == 0 {
 		return object{}
@@ -84,8 +84,8 @@ func (r *run) limited(unit time.Duration) object {
 	return object{"timeout": int(r.limit / unit)}
 }
 
-// write writes a file into the run's folder, which is the host's home and where it works: text as it is, the rest as
-// JSON.
+// write writes a file into the run's folder, which is the host's home and working folder. A string is written as it is,
+// anything else as JSON.
 func (r *run) write(name string, content any) error {
 	text, ok := content.(string)
 	if !ok {
@@ -102,7 +102,7 @@ func (r *run) write(name string, content any) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// accepting answers every elicitation in the place of a person: Claude Code asks its hooks first.
+// accepting is a hook that accepts every elicitation in place of a person: Claude Code asks its hooks first.
 const accepting = `echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"` + answeredName + `"}}}'`
 
 func claude(r *run) (command, env []string, err error) {
@@ -177,7 +177,7 @@ func gemini(r *run) (command, env []string, err error) {
 	return []string{"gemini", "-p", prompt, "--approval-mode", "yolo", "-m", "gemini-2.5-flash"}, env, err
 }
 
-// geminiSettings are the settings of Gemini CLI and of what descends from it.
+// geminiSettings writes the settings of Gemini CLI or of a host derived from it.
 func (r *run) geminiSettings(name, auth string) error {
 	door := r.door("httpUrl", object{"trust": true}, object{"trust": true})
 	return r.write(name, object{
@@ -203,7 +203,7 @@ func codex(r *run) (command, env []string, err error) {
 	}
 	model := modelName
 	if r.tools {
-		model = "gpt-5.5" // one for which Codex has all of its tools
+		model = "gpt-5.5" // a model for which Codex has all its tools
 	}
 	err = r.write(".codex/config.toml", fmt.Sprintf(`model = %q
 model_provider = "scripted"
@@ -222,7 +222,7 @@ wire_api = "responses"
 `, model, r.modelURL+"/v1", r.called(), door))
 	env = []string{"CODEX_HOME=" + filepath.Join(r.dir, ".codex"), "SCRIPTED_KEY=none"}
 	command = []string{"codex", "exec", "--skip-git-repo-check", "--json", prompt}
-	if r.tools { // in the place of a person who trusts callgate's hooks
+	if r.tools { // in place of a person who trusts callgate's hooks
 		command = append(command, "--dangerously-bypass-hook-trust")
 	}
 	return command, env, err

@@ -4,9 +4,9 @@
 //
 //	go run ./internal/dev/hosts -update docs/testdata/hosts.md
 //
-// "hosts tools" tries what is built into hosts; docs/testdata/built-in.md is its output.
+// "hosts tools" tries the hosts' built-in tools; docs/testdata/built-in.md is its output.
 //
-// Hosts are found on the PATH. Each run has a folder of its own for a home; nothing leaves this machine.
+// Hosts are found on the PATH. Each run has its own folder as home; nothing leaves this machine.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 	testserver "callgate/internal/testserver/features"
 )
 
-// patience bounds one run beyond the wait for a person.
+// patience bounds one run, beyond the wait for a person.
 const patience = 4 * time.Minute
 
 func main() {
@@ -104,7 +104,7 @@ func try(args []string) error {
 	return update(*page, table(rows))
 }
 
-// each runs all trials, jobs at a time, and returns their rows in order and all errors.
+// each runs all trials, up to jobs at a time. It returns their rows in order, and all errors.
 func each[R any](trials []trial, jobs int, try func(trial) (R, error)) ([]R, error) {
 	rows, failed := make([]R, len(trials)), make([]error, len(trials))
 	var working sync.WaitGroup
@@ -122,8 +122,8 @@ func each[R any](trials []trial, jobs int, try func(trial) (R, error)) ([]R, err
 
 var number = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
-// plan is every wanted host that is installed, over every wanted transport, in its era and, where it has two, in the
-// older one.
+// plan returns a trial for every wanted host that is installed and every wanted transport, and another one in the older
+// era if the host has two. versions is by program.
 func plan(only, over string) (trials []trial, versions map[string]string, err error) {
 	transports := strings.Split(over, ",")
 	if i := slices.IndexFunc(transports, func(t string) bool { return t != "stdio" && t != "http" }); i >= 0 {
@@ -163,7 +163,7 @@ func (t trial) transport() string {
 	return "stdio"
 }
 
-// run is both scripts, each in a folder of its own.
+// run runs both scripts, each in its own folder.
 func (t trial) run(ctx context.Context, results string, r run) (row, error) {
 	folder := fmt.Sprintf("%s-%s", t.host.program, strings.ToLower(t.transport()))
 	if t.legacy {

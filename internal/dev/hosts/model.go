@@ -16,46 +16,45 @@ import (
 
 // step is one call that the scripted model asks its host for.
 type step struct {
-	tool      string // the server's own name of it, at which names that hosts show end
+	tool      string // the server's name for it, with which the names that hosts show end
 	arguments map[string]any
 	pause     time.Duration // before the model asks
-	before    func() error  // done then; nil for nothing
-	unshown   offer         // how it is called when the host does not show it; without a name it is not called then
+	before    func() error  // called before the call; nil for nothing
+	unshown   offer         // how to call it if the host does not show it; without a name it is then not called
 }
 
-// model stands in for the LLM of a host. It asks for the calls of a script one after the other, and for a call again
-// whose approval is pending, as a model does that reads its results. It speaks the four APIs that the hosts do.
+// model stands in for a host's LLM. It asks for the calls of a script one after another. It repeats a call whose
+// approval is pending, like a model that reads its results. It speaks the four APIs that the hosts use.
 type model struct {
 	script []step
-	hidden string // what stands before names that the host lets models call without showing them; "" when there are none
+	hidden string // prefix of names that the host lets models call without showing them; "" if there are none
 
-	// told makes a step of what callgate tells the model through its host, and comes first; nil when callgate tells
-	// nothing.
+	// told, if not nil, returns the step that callgate asks of the model through its host. That step comes first.
 	told func(command string) step
-	log  io.Writer // for what the host sent; nil for nowhere
+	log  io.Writer // gets what the host sent; nil for none
 
 	mu      sync.Mutex
 	turns   []turn
-	obeying bool // the script has the step
+	obeying bool // the script includes told's step
 }
 
-// turn is what a host showed the model, and what the model asked for then. A run keeps them in model.json.
+// turn is what a host showed the model, and what the model then asked for. A run keeps its turns in model.json.
 type turn struct {
 	Offered []offer  `json:"offered"`
-	Results []string `json:"results"` // of all calls so far, in the host's own encoding
+	Results []string `json:"results"` // of all calls so far, in the host's encoding
 	Asked   string   `json:"asked"`   // the name of the tool; "" for a last word
 }
 
-// offer is a tool that a host offers. Some put tools into namespaces.
+// offer is a tool that a host offers. Some hosts put tools into namespaces.
 type offer struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
-	free      bool   // it takes a text, which is the argument freeInput
+	free      bool   // it takes a text, in the argument freeInput
 }
 
 const freeInput = "input"
 
-// call is what the model answers with; a call without a name is a last word.
+// call is the model's answer. Without a name it is a last word.
 type call struct {
 	offer
 	id        string
@@ -64,10 +63,10 @@ type call struct {
 
 const lastWord = "That is all."
 
-// pending is a part of every result that tells a model to come back (gate/handover.go).
+// pending is part of every result that tells a model to come back (gate/handover.go).
 const pending = "Repeat the same call"
 
-// next is what the model does after what it was shown. A host also asks it for titles and the like, without tools.
+// next returns the model's answer to what it was shown. A host also asks it for titles and the like, without tools.
 func (m *model) next(offered []offer, results []string) call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,22 +104,22 @@ func (m *model) next(offered []offer, results []string) call {
 	return c
 }
 
-// shown are the turns so far.
+// shown returns the turns so far.
 func (m *model) shown() []turn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.turns)
 }
 
-// canary is the command by which callgate finds out whether a host obeys it.
+// canary matches the command that shows callgate whether a host obeys it.
 var canary = regexp.MustCompile(`true callgate-canary-[a-z0-9]+`)
 
-// look notes what the host sent, and does what callgate asks of the model in it.
+// look logs what the host sent, and does what callgate asks of the model in it.
 func (m *model) look(body []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.log != nil {
-		_, _ = m.log.Write(append(body, '\n')) // it is for people who look for what went wrong
+		_, _ = m.log.Write(append(body, '\n')) // for people who look for what went wrong
 	}
 	if command := canary.Find(body); command != nil && m.told != nil && !m.obeying {
 		m.obeying = true
@@ -128,7 +127,7 @@ func (m *model) look(body []byte) {
 	}
 }
 
-// ServeHTTP answers as whichever API the host calls.
+// ServeHTTP answers in the API that the host calls.
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -145,7 +144,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = m.completions(w, r)
 	case strings.HasSuffix(path, "/responses") && r.Method == http.MethodPost:
 		err = m.responses(w, r)
-	case strings.HasSuffix(path, "enerateContent"): // with a small or a capital letter before it
+	case strings.HasSuffix(path, "enerateContent"): // after a small or a capital g
 		err = m.gemini(w, r)
 	case strings.HasSuffix(path, "/models"):
 		err = reply(w, object{"object": "list", "data": []any{object{"id": modelName, "object": "model", "owned_by": "nobody"}}})
@@ -157,7 +156,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// modelName is the model where a host takes any.
+// modelName is the model's name for hosts that accept any.
 const modelName = "scripted"
 
 // object is a JSON object.
@@ -168,7 +167,7 @@ func reply(w http.ResponseWriter, v any) error {
 	return json.NewEncoder(w).Encode(v)
 }
 
-// events sends server-sent events, named by their types where they have one.
+// events sends server-sent events. An event with a type is named by it.
 func events(w http.ResponseWriter, all ...object) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range all {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// anthropic is the Messages API of Anthropic.
+// anthropic serves Anthropic's Messages API.
 func (m *model) anthropic(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Model    string

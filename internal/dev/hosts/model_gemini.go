@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// gemini is the generateContent API of Gemini.
+// gemini serves Gemini's generateContent API.
 func (m *model) gemini(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Tools    []struct{ FunctionDeclarations []offer }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// completions is the Chat Completions API of OpenAI.
+// completions serves OpenAI's Chat Completions API.
 func (m *model) completions(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Model    string
@@ -69,7 +69,7 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// responses is the Responses API of OpenAI.
+// responses serves OpenAI's Responses API.
 func (m *model) responses(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Model  string

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The four APIs, each with a request that shows the tool and the results of calls so far.
+// The four APIs, each with a request that shows the tool and the results of the calls so far.
 var apis = []struct {
 	name, path, request string
 	result              func(text string) string // one message of the request
@@ -43,7 +43,7 @@ var apis = []struct {
 	},
 }
 
-// The model makes the calls of its script in order, a pending one again, and then says its last word, in every API.
+// In every API, the model makes the calls of its script in order, repeats a pending one, and then says its last word.
 func TestModelFollowsItsScript(t *testing.T) {
 	const waits = "Approval call_1 is pending. " + pending + ", unchanged, once it is decided."
 	for _, api := range apis {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// columns are what a row says, in the order of the table.
+// columns are the names of a row's cells, in the order of the table.
 var columns = []string{"offered", "allowed", "denied", "asked", "form", "URL", "list_changed", "limit", "interrupted"}
 
 func (r row) cells() []string {
 	return []string{r.offered, r.allowed, r.denied, r.asked, r.form, r.url, r.relisted, r.limited, r.interrupted}
 }
 
-// line is what was found of a host in one revision. Where the transports differ, a cell says both.
+// line holds the findings about a host in one revision. If the transports differ, a cell shows both.
 type line struct {
 	host, over, era string
 	cells           []string
 }
 
-// lines joins the rows that differ in their transport alone.
+// lines joins the rows that differ only in their transport.
 func lines(rows []row) []line {
 	var joined []line
 	for _, r := range rows {
@@ -40,7 +40,7 @@ func lines(rows []row) []line {
 	return joined
 }
 
-// table prints what was found. Columns that say ok in every line become one sentence.
+// table returns the findings as a table. Columns that say ok in every line become one sentence.
 func table(rows []row) string {
 	var b strings.Builder
 	all := lines(rows)
@@ -71,13 +71,13 @@ func table(rows []row) string {
 	return b.String()
 }
 
-// The table stands between these in the page.
+// The lines around the table in the page.
 const (
 	begins = "<!-- made by internal/dev/hosts -->\n"
 	ends   = "<!-- until here -->\n"
 )
 
-// update puts the table into the page.
+// update replaces the table in the page.
 func update(path, table string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Rows that differ in their transport alone are one line, and columns in which all went well one sentence.
+// Rows that differ only in their transport are one line. Columns in which all went well are one sentence.
 func TestTable(t *testing.T) {
 	ok := row{host: "Codex", version: "1.2", transport: "stdio", era: "2025-06-18", offered: "ok", allowed: "ok", denied: "ok", asked: "ok",
 		form: "declined", url: "ok", relisted: "ok", limited: "ok", interrupted: "server ended"}

@@ -21,42 +21,42 @@ import (
 // run is one host that works through one script, in a folder that is its home.
 type run struct {
 	dir      string
-	program  string        // callgate
-	self     string        // this program, which is the server and what stands between
-	http     bool          // over Streamable HTTP to callgate serve; otherwise over stdio to callgate run
-	legacy   bool          // discovery is refused in front of callgate
+	program  string        // callgate's program
+	self     string        // this program, which is also the server and the recorder between
+	http     bool          // over Streamable HTTP to callgate serve; else over stdio to callgate run
+	legacy   bool          // the recorder refuses discovery
 	server   string        // the revision that the server speaks
-	limit    time.Duration // of a call, set in the host; 0 for its own
-	wait     time.Duration // before a person approves
-	watch    string        // the argument by which the call is known during which the host is interrupted; "" for none
+	limit    time.Duration // of a call, set in the host; 0 leaves the host's own
+	wait     time.Duration // how long a person takes to approve
+	watch    string        // interrupt the host during the call with this argument; "" for none
 	modelURL string
-	command  []string // what the host starts
-	url      string   // where the host finds callgate; "" when it starts it
+	command  []string // the command of the MCP server, as the host starts it
+	url      string   // where the host finds callgate; "" if it starts callgate
 	token    string
-	secret   string // the token as the host's configuration names it
-	tools    bool   // its built-in tools are tried: the home and the folder that it works in are two, and callgate is connected
+	secret   string // the token as the host's configuration refers to it
+	tools    bool   // its built-in tools are tried: home and working folder differ, and callgate is connected
 }
 
-// evidence is what was left behind by a run.
+// evidence holds what a run left behind.
 type evidence struct {
 	turns     []turn
 	host      []message // between the host and callgate
 	server    []message // between callgate and the server
 	approvals []answered
-	alive     bool   // the server, when all was over
+	alive     bool   // the server still ran when all was over
 	output    string // what the host printed
 }
 
-// alias is what the server behind callgate is called; it is internal/testserver/features.
+// alias is the name of the server behind callgate, which is internal/testserver/features.
 const alias = "features"
 
 // rules leave one argument to a person and deny another.
 const rules = `{ "*": "allow", "` + alias + `_echo": { "*": "allow", "text=denied*": "deny", "text=asked*": "ask" } }`
 
-// aftermath is how long a host that was interrupted, and what it started, have to say that the call is over.
+// aftermath is how long an interrupted host, and what it started, may take to report the end of the call.
 const aftermath = 10 * time.Second
 
-// do runs the host. An error means that it could not be run; what the host thought of it is in the evidence.
+// do runs the host. An error means that it could not be run; how the host fared is in the evidence.
 func (r *run) do(ctx context.Context, h host, script []step) (*evidence, error) {
 	e := &evidence{}
 	m := &model{script: script, hidden: h.hidden}
@@ -123,7 +123,7 @@ func (r *run) data() string {
 	return filepath.Join(r.dir, "data")
 }
 
-// work is the folder that the host works in.
+// work returns the host's working folder.
 func (r *run) work() string {
 	if r.tools {
 		return filepath.Join(r.dir, "work")
@@ -133,7 +133,7 @@ func (r *run) work() string {
 
 func (r *run) behind() string { return filepath.Join(r.dir, "server.jsonl") }
 
-// callgate is its command in either form.
+// callgate returns callgate's command line for a subcommand.
 func (r *run) callgate(form string, more ...string) []string {
 	return append([]string{r.program, form, "--config", filepath.Join(r.dir, "callgate.yaml"), "--data-dir", r.data(), "--listen", "127.0.0.1:0"}, more...)
 }
@@ -148,7 +148,7 @@ func (r *run) rules() error {
 	}}})
 }
 
-// serve starts callgate serve and stands in front of it. The caller MUST call stop.
+// serve starts callgate serve behind a recording proxy. The caller MUST call stop.
 func (r *run) serve(front string) (stop func(), err error) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -202,7 +202,7 @@ func (r *run) serve(front string) (stop func(), err error) {
 	}, nil
 }
 
-// environment is a host's environment. It takes only the PATH from the caller.
+// environment returns a host's environment. It takes only PATH and USER from the caller's.
 func (r *run) environment(more []string) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "LANG=C.UTF-8", "TERM=dumb", "USER=" + os.Getenv("USER"),
@@ -215,7 +215,7 @@ func (r *run) environment(more []string) []string {
 	return append(append(env, silent...), more...)
 }
 
-// first runs a command of the host's that has to come before.
+// first runs a command that has to come before the host.
 func (r *run) first(command ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -227,8 +227,8 @@ func (r *run) first(command ...string) error {
 	return nil
 }
 
-// host runs the host to its end, at the latest until ctx ends. It is interrupted, as by a person, a moment after the
-// watched call has reached the server.
+// host runs the host until it ends, at most until ctx ends. It interrupts the host, as a person would, a moment after
+// the watched call has reached the server.
 func (r *run) host(ctx context.Context, command, env []string) (interrupted time.Time, err error) {
 	tree, err := spawn.Plant(slog.Default(), nil)
 	if err != nil {
@@ -245,7 +245,7 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 	if err := tree.Start(cmd); err != nil {
 		return interrupted, err
 	}
-	ended := tree.Ended() // what it thought of it is in the output
+	ended := tree.Ended() // how the host fared is in the output
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -258,7 +258,7 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 			if interrupted.IsZero() {
 				interrupted, err = r.interrupt(tree.PID())
 			} else if time.Since(interrupted) > aftermath {
-				tree.Kill() // it does not heed the interruption
+				tree.Kill() // it ignores the interruption
 			}
 		}
 		if err != nil {
@@ -269,7 +269,8 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 	}
 }
 
-// interrupt interrupts the host once the watched call is a second old, and says when; zero when that is not yet.
+// interrupt interrupts the host once the watched call is a second old, and returns when. Before that, it returns the
+// zero time.
 func (r *run) interrupt(host int) (at time.Time, err error) {
 	if r.watch == "" {
 		return at, nil
@@ -292,17 +293,17 @@ func (r *run) interrupt(host int) (at time.Time, err error) {
 	return time.Now(), nil
 }
 
-// sweep ends what a host has left running: every process that has the run's folder for a home. It knows processes on
-// Linux alone.
+// sweep ends what a host has left running: every process that has the run's folder as home. It finds processes only on
+// Linux.
 func sweep(home string) {
 	processes, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
-		return // there are none to be found
+		return // there are none
 	}
 	for _, path := range processes {
 		f, err := os.Open(path)
 		if err != nil {
-			continue // it has ended, or is somebody else's
+			continue // it has ended, or belongs to somebody else
 		}
 		environ, err := io.ReadAll(f)
 		f.Close()

@@ -23,11 +23,11 @@ import (
 	testserver "callgate/internal/testserver/features"
 )
 
-// What is built into hosts is tried in a home of its own: the host has an MCP server, callgate connects the host, the
-// model uses the shell, files, the web and the server, and callgate is disconnected. What ran is seen where it leaves
-// its mark: on the disk, in the results and at the servers.
+// Built-in tools are tried in a separate home. The host has an MCP server, callgate connects the host, the model uses
+// the shell, files, the web and the server, and callgate is disconnected. The traces show what ran: on the disk, in the
+// results and at the servers.
 
-// The words by which rules know what a call is for: it stands in the command, the path, the address or the text.
+// The words from which rules know how to decide a call. They are in the command, the path, the address or the text.
 const (
 	wordAllowed = "allowed"
 	wordDenied  = "denied"
@@ -36,7 +36,7 @@ const (
 
 var words = []string{wordAllowed, wordAsked, wordDenied}
 
-// toolRules leave what has one word to a person, and deny another.
+// toolRules leaves calls with one word to a person, and denies those with another.
 const toolRules = `{
   "*": "allow",
   "shell_exec": { "*": "allow", "*denied*": "deny", "*asked*": "ask" },
@@ -48,31 +48,31 @@ const toolRules = `{
 }
 `
 
-// secretText is what files have in them that the model reads. A word follows.
+// secretText is in the files that the model reads, followed by a word.
 const secretText = "what the file has for "
 
-// deed is one use of a tool, which has left its mark or not.
+// deed is one use of a tool, and how to see whether it ran.
 type deed struct {
 	what, word string
-	mark       string // stands in the call
-	steps      []step // the last is the one that is judged
+	mark       string // a string in the call
+	steps      []step // only the last is judged
 	ran        func() bool
 }
 
-// toolRun is one host whose own tools are tried.
+// toolRun is one host whose built-in tools are tried.
 type toolRun struct {
 	run
 	host    host
 	kit     kit
 	web     *httptest.Server
-	command []string // of the host
+	command []string // the host's
 	env     []string
 	now     atomic.Pointer[model]
 
 	mu      sync.Mutex
 	shown   []turn
 	asked   []answered
-	visited []string // addresses at the web server
+	visited []string // addresses that were fetched
 }
 
 func tryTools(args []string) error {
@@ -127,7 +127,7 @@ func tryTools(args []string) error {
 	return update(*page, toolTable(rows))
 }
 
-// undoes connects the host and disconnects it, and returns the files that are not as before.
+// undoes connects the host and disconnects it, and returns the files that differ from before.
 func (r *toolRun) undoes(before map[string]string) ([]string, error) {
 	for _, command := range []string{"connect", "disconnect"} {
 		if err := r.gate(command, r.host.id, "--yes"); err != nil {
@@ -138,7 +138,7 @@ func (r *toolRun) undoes(before map[string]string) ([]string, error) {
 	return differences(before, after), err
 }
 
-// try is the whole life of a connection.
+// try goes through the whole life of a connection.
 func (r *toolRun) try(ctx context.Context, cases []shellCase) (row toolRow, err error) {
 	if err := os.RemoveAll(r.dir); err != nil {
 		return row, err
@@ -159,7 +159,7 @@ func (r *toolRun) try(ctx context.Context, cases []shellCase) (row toolRow, err 
 	if err := r.prepare(); err != nil {
 		return row, err
 	}
-	// The host writes what it writes on its first run, before anybody connects it.
+	// Let the host write the files of its first run, before anybody connects it.
 	if err := r.session(ctx, nil, "first"); err != nil {
 		return row, err
 	}
@@ -212,7 +212,7 @@ func (r *toolRun) try(ctx context.Context, cases []shellCase) (row toolRow, err 
 	return row, nil
 }
 
-// prepare writes the rules, callgate's configuration and what the model reads.
+// prepare writes the rules, callgate's configuration and the files that the model reads.
 func (r *toolRun) prepare() error {
 	files := map[string]string{
 		".local/share/callgate/workers/default/permissions.jsonc": toolRules,
@@ -239,7 +239,7 @@ func (r *toolRun) prepare() error {
 	return err
 }
 
-// visit is the web: it notes what is fetched.
+// visit is the web server: it records what is fetched.
 func (r *toolRun) visit(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	r.visited = append(r.visited, q.URL.Path)
@@ -277,18 +277,18 @@ func (r *toolRun) gate(args ...string) error {
 	return r.first(append([]string{r.program}, args...)...)
 }
 
-// isOurs reports whether callgate or this program wrote a file, and not the host.
+// isOurs reports whether callgate or this program wrote a file, not the host.
 func isOurs(name string) bool {
 	return strings.HasPrefix(name, ".local/share/callgate") || strings.HasPrefix(name, ".config/callgate") || strings.HasPrefix(name, "work/") ||
 		strings.HasSuffix(name, ".requests.jsonl") || strings.HasPrefix(name, "server.jsonl") || strings.HasSuffix(name, "output.txt") || name == "web.pem"
 }
 
-// snapshot reads all files of the home but those of callgate and of this program.
+// snapshot reads all files of the home except those of callgate and of this program.
 func snapshot(dir string) (map[string]string, error) {
 	files := map[string]string{}
 	return files, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
-			return nil // it has gone meanwhile
+			return nil // it is gone meanwhile
 		}
 		name, err := filepath.Rel(dir, path)
 		if err != nil || isOurs(name) {
@@ -302,8 +302,8 @@ func snapshot(dir string) (map[string]string, error) {
 	})
 }
 
-// walled makes of a command one that sees everything outside a folder read-only, an empty /tmp, and no process but its
-// own: what it is asked to do must not be done, and if it is done after all, nothing comes of it.
+// walled returns a command that sees everything outside a folder read-only, an empty /tmp, and only its own processes.
+// What it is asked to do must not be done; if it is done after all, it does no harm.
 func walled(folder string, command []string) ([]string, error) {
 	if strings.HasPrefix(folder, "/tmp/") {
 		return nil, fmt.Errorf("commands that must not run are tried with an empty /tmp: choose -results elsewhere than %s", folder)
@@ -319,8 +319,7 @@ func walled(folder string, command []string) ([]string, error) {
 	return append(append(walls, "sh", "-c", script, folder), command...), nil
 }
 
-// refuses has the host's shell asked to run commands that the rules of each case deny, and counts those that were
-// denied.
+// refuses makes the host's shell run commands that the rules of each case deny, and counts those that were denied.
 func (r *toolRun) refuses(ctx context.Context, cases []shellCase) (refused, tried int, err error) {
 	began := time.Now()
 	command, err := walled(r.dir, r.command)
@@ -361,5 +360,5 @@ func (r *toolRun) refuses(ctx context.Context, cases []shellCase) (refused, trie
 	return refused, tried, err
 }
 
-// endingCases is how many cases a host gets that starts anew after each.
+// endingCases bounds the cases of a host that has to be restarted after each.
 const endingCases = 5

@@ -18,16 +18,16 @@ import (
 	"callgate/internal/hosthooks"
 )
 
-// toolRow is what is said of one host's own tools.
+// toolRow holds the findings about one host's own tools.
 type toolRow struct {
 	host, version string
-	cells         map[string]string // by tool, "" for one that the host does not have
+	cells         map[string]string // by tool; "" if the host does not have it
 	unjudged      []string          // what ran without a decision
 	canary        string
-	refused       int // of the cases
+	refused       int // how many of the cases
 	cases         int
 	undone        []string // files that differ after connect and disconnect
-	left          []string // files that differ after disconnect and that the host did not write meanwhile
+	left          []string // files that differ after disconnect although the host did not write them meanwhile
 	rewrote       []string // files that the host wrote meanwhile
 }
 
@@ -41,7 +41,7 @@ func holds(path, text string) bool {
 	return err == nil && strings.Contains(string(whole), text)
 }
 
-// wasTold reports whether a result that the model got has the text.
+// wasTold reports whether a result that the model got contains the text.
 func (r *toolRun) wasTold(text string) bool {
 	return slices.ContainsFunc(r.shown, func(t turn) bool {
 		return slices.ContainsFunc(t.Results, func(s string) bool { return strings.Contains(s, text) })
@@ -61,7 +61,7 @@ func (r *toolRun) served(text string) bool {
 	return err == nil && id != ""
 }
 
-// decision is as much of a record as the findings need. audit.Read leaves the arguments out.
+// decision is the part of a record that the findings need. audit.Read leaves out the arguments.
 type decision struct {
 	Time           time.Time
 	Event          audit.Event
@@ -69,7 +69,7 @@ type decision struct {
 	Arguments      json.RawMessage
 }
 
-// trail shows the decisions since then.
+// trail calls show for each decision since then.
 func (r *toolRun) trail(since time.Time, show func(decision)) error {
 	files, err := filepath.Glob(filepath.Join(audit.Dir(r.data()), "*.jsonl"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *toolRun) trail(since time.Time, show func(decision)) error {
 	return nil
 }
 
-// decided is how calls were decided that have the mark in their arguments, and whose tool has the name at its end.
+// decided returns the decisions on calls whose arguments contain the mark and whose tool name ends in tool.
 func (r *toolRun) decided(mark, tool string) (how []string, err error) {
 	err = r.trail(time.Time{}, func(d decision) {
 		if strings.Contains(string(d.Arguments), mark) && strings.HasSuffix(d.Tool, tool) {
@@ -102,12 +102,12 @@ func (r *toolRun) decided(mark, tool string) (how []string, err error) {
 
 var allows = []string{gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedTrusted}
 
-// find says what came of the deeds.
+// find fills the row with the findings about the deeds.
 func (row *toolRow) find(r *toolRun, deeds []deed) error {
 	row.cells = map[string]string{}
 	for _, d := range deeds {
 		tool := ""
-		if len(d.steps) > 1 { // the ones before have the mark too
+		if len(d.steps) > 1 { // the earlier steps have the mark too
 			tool = d.steps[len(d.steps)-1].tool
 		}
 		decisions, err := r.decided(d.mark, tool)
@@ -142,10 +142,10 @@ func (row *toolRow) find(r *toolRun, deeds []deed) error {
 	return err
 }
 
-// decisionOf is how callgate decides where a deed is to be allowed, asked about or denied.
+// decisionOf maps each word to callgate's decision on a deed with it.
 var decisionOf = map[string]string{wordAllowed: gate.DecidedAutoApproved, wordAsked: gate.DecidedApproved, wordDenied: gate.DecidedDenied}
 
-// amiss is what went otherwise than the word says; "" for nothing.
+// amiss returns what went differently from the word; "" for nothing.
 func amiss(word string, decisions []string, ran bool) string {
 	switch {
 	case len(decisions) == 0:
@@ -160,7 +160,7 @@ func amiss(word string, decisions []string, ran bool) string {
 	return ""
 }
 
-// canary is what proved that the host obeys its hooks.
+// canary returns what proved that the host obeys its hooks.
 func (r *toolRun) canary(unproven bool) (string, error) {
 	canaries, err := r.decided("callgate-canary-", "")
 	switch {
@@ -177,7 +177,7 @@ func (r *toolRun) canary(unproven bool) (string, error) {
 	}
 }
 
-// rounds are the scripts of the sessions: one, or one for each denial that ends a turn.
+// rounds returns the scripts of the sessions: one, or one for each denial that ends a turn.
 func (r *toolRun) rounds(deeds []deed) (list [][]step) {
 	var now []step
 	for _, d := range deeds {
@@ -192,7 +192,7 @@ func (r *toolRun) rounds(deeds []deed) (list [][]step) {
 	return list
 }
 
-// differences names the files that are not the same.
+// differences returns the names of the files that differ.
 func differences(a, b map[string]string) (names []string) {
 	for name := range both(a, b) {
 		if text, there := b[name]; text != a[name] || !there {
@@ -216,8 +216,8 @@ func both(a, b map[string]string) map[string]bool {
 	return all
 }
 
-// leftovers are the files that are not as they were before connect. What the host wrote while it was connected is its
-// own matter, as long as callgate is not in it.
+// leftovers returns the files that differ from before connect. What the host wrote while it was connected is its own
+// affair, unless it contains callgate's program.
 func leftovers(before, connected, used, after map[string]string, program string) (left, rewrote []string) {
 	wrote := differences(connected, used)
 	for _, name := range differences(before, after) {
@@ -240,7 +240,7 @@ type shellCase struct {
 	Deny            []string `json:"deny_rules"`
 }
 
-// readCases reads so many of the cases, evenly spread.
+// readCases reads count of the cases, evenly spread.
 func readCases(path string, count int) (list []shellCase, err error) {
 	if path == "" || count == 0 {
 		return nil, nil
@@ -271,7 +271,7 @@ func readCases(path string, count int) (list []shellCase, err error) {
 	return sample, nil
 }
 
-// rules are those of the case.
+// rules returns the rules of the case.
 func (c *shellCase) rules() ([]byte, error) {
 	var lines []string
 	for _, l := range []struct {
@@ -289,7 +289,7 @@ func (c *shellCase) rules() ([]byte, error) {
 	return fmt.Appendf(nil, `{"*": "ask", "shell_exec": {%s}}`, strings.Join(lines, ", ")), nil
 }
 
-// rulesFile is the worker's.
+// rulesFile returns the worker's rules file.
 func (r *toolRun) rulesFile() string {
 	return filepath.Join(r.data(), "workers", "default", "permissions.jsonc")
 }

@@ -2,25 +2,25 @@ package main
 
 import "path/filepath"
 
-// kit is how a model uses what is built into a host. A tool that a host does not have is nil.
+// kit describes how a model uses a host's built-in tools. A tool that the host does not have is nil.
 type kit struct {
 	shell func(r *toolRun, command string) step
 	read  func(r *toolRun, path string) []step
-	edit  func(r *toolRun, path string) []step // changes old to new
-	write func(r *toolRun, path string) []step // a file that is not there
+	edit  func(r *toolRun, path string) []step // replaces old by new
+	write func(r *toolRun, path string) []step // creates a file
 	fetch func(r *toolRun, url string) []step
 
-	echo     offer  // the server's tool, where the host does not show it
-	fetching string // what it says of an address on this machine, which it would fetch; "" when it fetches that too
+	echo     offer  // the server's tool, if the host does not show it
+	fetching string // its answer to an address on this machine, which it refuses to fetch; "" if it fetches it
 
 	ends bool // a denial ends the turn
-	tls  bool // it fetches over HTTPS alone
+	tls  bool // it fetches only over HTTPS
 }
 
-// one is a call that needs nothing before it.
+// one returns a call that needs nothing before it.
 func one(tool string, arguments object) []step { return []step{{tool: tool, arguments: arguments}} }
 
-// unshown is a call of a tool that the host may not show.
+// unshown returns a call of a tool that the host may not show.
 func unshown(tool string, arguments object) []step {
 	return []step{{tool: tool, unshown: offer{Name: tool}, arguments: arguments}}
 }
@@ -129,10 +129,10 @@ var kits = map[string]kit{
 		},
 		ends: true,
 	},
-	"continue": {}, // it calls no hooks: its MCP server alone passes the gate
+	"continue": {}, // it calls no hooks: only its MCP server passes the gate
 }
 
-// deeds are all uses of all tools that the host has.
+// deeds returns all uses of all tools that the host has.
 func (r *toolRun) deeds() (list []deed) {
 	in := func(name string) string { return filepath.Join(r.work(), name) }
 	for _, word := range words {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// toolColumns are the tools of a row, in the order of the table.
+// toolColumns lists the tools of a row, in the order of the table.
 var toolColumns = []string{"shell", "read", "edit", "write", "fetch", "MCP"}
 
 func (row *toolRow) line() []string {
@@ -35,7 +35,7 @@ func (row *toolRow) line() []string {
 	return cells
 }
 
-// toolTable prints what was found.
+// toolTable returns the findings as a table.
 func toolTable(rows []toolRow) string {
 	var b strings.Builder
 	head := append(append([]string{"host"}, toolColumns...), "ran undecided", "canary", "corpus", "files")
@@ -46,7 +46,7 @@ func toolTable(rows []toolRow) string {
 	return b.String()
 }
 
-// broken reports whether something ran that nobody allowed, or a file is not as it was.
+// broken reports whether something ran that nobody allowed, a corpus command was not refused, or a file changed.
 func (row *toolRow) broken() bool {
 	return len(row.unjudged)+len(row.undone)+len(row.left) > 0 || row.refused < row.cases
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What differs after disconnect is the host's own matter only where the host wrote it, and callgate is not in it.
+// A difference after disconnect is the host's own affair only if the host wrote it, and callgate is not in it.
 func TestLeftovers(t *testing.T) {
 	const program = "/bin/callgate"
 	before := map[string]string{"same": "a", "log": "a", "lost": "a", "config": "a", "state": "a"}
@@ -57,7 +57,7 @@ func TestCasesAreDenied(t *testing.T) {
 	}
 }
 
-// The model does first what callgate asks of it through the host, and calls a tool that takes a text with that text.
+// The model first does what callgate asks of it through the host. A tool that takes a text is called with that text.
 func TestModelHeedsTheCanary(t *testing.T) {
 	m := &model{script: []step{{tool: "apply_patch", arguments: object{freeInput: "*** Begin Patch"}}}, told: func(command string) step {
 		return step{tool: "Bash", arguments: object{"command": command}}

@@ -22,14 +22,14 @@ import (
 	"callgate/internal/spawn"
 )
 
-// message is something that crossed a connection, or the end of it: then it has no text.
+// message is one message on a connection, or the end of the connection if it has no text.
 type message struct {
 	At   time.Time       `json:"at"`
 	Down bool            `json:"down"` // towards the host
 	Text json.RawMessage `json:"text,omitempty"`
 }
 
-// recorder writes down what crosses a connection. Several processes MUST NOT write to one file.
+// recorder records what crosses a connection. Only one process may write to a file.
 type recorder struct {
 	mu   sync.Mutex
 	file *os.File
@@ -40,10 +40,10 @@ func record(path string) (*recorder, error) {
 	return &recorder{file: f}, err
 }
 
-// note writes a message down; one that is not JSON is a quoted text.
+// note records a message. Text that is not JSON becomes a string.
 func (r *recorder) note(down bool, text []byte) {
 	if text = bytes.TrimSpace(text); len(text) > 0 && !json.Valid(text) {
-		text, _ = json.Marshal(string(text)) // a string has no reason to fail
+		text, _ = json.Marshal(string(text)) // encoding a string cannot fail
 	}
 	line, err := json.Marshal(message{time.Now(), down, text})
 	r.mu.Lock()
@@ -56,7 +56,7 @@ func (r *recorder) note(down bool, text []byte) {
 	}
 }
 
-// recorded is what was written down so far. A connection that never was has nothing.
+// recorded returns what was recorded so far: nothing for a connection that never was.
 func recorded(path string) (all []message, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func recorded(path string) (all []message, err error) {
 	}
 }
 
-// refusal answers a discovery the way a server of the legacy era does. It is nil for every other message.
+// refusal returns the answer of a legacy server to a discovery. It returns nil for every other message.
 func refusal(text []byte) []byte {
 	var m struct {
 		ID     json.RawMessage
@@ -90,10 +90,10 @@ func refusal(text []byte) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
 }
 
-// processSuffix makes the name of the file in which a recording process leaves its id.
+// processSuffix is the suffix of the file in which a recording process leaves its id.
 const processSuffix = ".pid"
 
-// alive reports whether the process still runs that recorded last under that name.
+// alive reports whether the process that recorded last under this path still runs.
 func alive(path string) bool {
 	text, err := os.ReadFile(path + processSuffix)
 	if err != nil {
@@ -103,7 +103,7 @@ func alive(path string) bool {
 	return err == nil && spawn.Exists(pid)
 }
 
-// tee runs the command as a server over stdio and writes down what crosses. With legacy it refuses discoveries.
+// tee runs the command as a server over stdio and records what crosses. With legacy it refuses discoveries.
 func tee(path string, legacy bool, command []string) error {
 	r, err := record(path)
 	if err != nil {
@@ -131,7 +131,7 @@ func tee(path string, legacy bool, command []string) error {
 		s := <-asked
 		r.note(false, nil)
 		if err := cmd.Process.Signal(s); err != nil {
-			_ = cmd.Process.Kill() // it has ended, or knows no signals
+			_ = cmd.Process.Kill() // it has ended, or does not support signals
 		}
 	}()
 	var mu sync.Mutex // of standard output
@@ -162,7 +162,7 @@ func tee(path string, legacy bool, command []string) error {
 	return cmd.Wait()
 }
 
-// eachLine hands on line after line until there are no more, or until one finds nobody.
+// eachLine passes on line after line until there are no more, or until to fails.
 func eachLine(from io.Reader, to func(line []byte) error) {
 	for br := bufio.NewReaderSize(from, 1<<16); ; {
 		line, err := br.ReadBytes('\n')
@@ -172,8 +172,7 @@ func eachLine(from io.Reader, to func(line []byte) error) {
 	}
 }
 
-// recordingProxy passes requests on to callgate over HTTP and writes down what crosses. With legacy it refuses
-// discoveries.
+// recordingProxy passes requests to callgate over HTTP and records what crosses. With legacy it refuses discoveries.
 func recordingProxy(r *recorder, target *url.URL, legacy bool) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(target) },
@@ -203,7 +202,7 @@ func recordingProxy(r *recorder, target *url.URL, legacy bool) http.Handler {
 	})
 }
 
-// noting is a body, JSON or events, whose messages are noted as they are read.
+// noting is a body, JSON or events, that records its messages as they are read.
 type noting struct {
 	io.ReadCloser
 	note func(line []byte)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What crosses over HTTP is written down message by message, documents and events alike, and a discovery is refused
-// where a server of the legacy era is wanted.
+// HTTP traffic is recorded message by message, documents and events alike. A discovery is refused if a legacy server is
+// wanted.
 func TestRecordingProxy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

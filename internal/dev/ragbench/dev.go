@@ -14,7 +14,7 @@ import (
 	"callgate/rag"
 )
 
-// repository is a repository of the development benchmark at a pinned revision.
+// repository is a repository of the development benchmark, at a pinned revision.
 type repository struct {
 	Name     string `json:"name"`
 	URL      string `json:"url"`
@@ -22,7 +22,7 @@ type repository struct {
 	Root     string `json:"benchmark_root"` // the part that is indexed
 }
 
-// development runs the benchmark over public repositories: {repos}/{name} is a checkout of its revision.
+// development runs the benchmark over public repositories. {repos}/{name} is a checkout at its revision.
 func development(ctx context.Context, repos, bench string) error {
 	if repos == "" {
 		fmt.Println("development benchmark: skipped, -repos is not set")
@@ -67,7 +67,7 @@ func development(ctx context.Context, repos, bench string) error {
 	return t.print()
 }
 
-// asUsed asks about a whole repository, documents and tests with it, as models do.
+// asUsed searches a whole repository, including documents and tests, as models do.
 func asUsed(ctx context.Context, dir string, judged []rag.Judged, sum *total) error {
 	index, err := rag.Open("", rag.Options{})
 	if err != nil {
@@ -79,7 +79,7 @@ func asUsed(ctx context.Context, dir string, judged []rag.Judged, sum *total) er
 	return errors.Join(err, index.Close())
 }
 
-// readDevelopment reads repositories, and queries with labels by repository.
+// readDevelopment reads the repositories, and the queries with their labels by repository.
 func readDevelopment(dir string) (list []repository, judged map[string][]rag.Judged, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, "semble-dev-repos.json"))
 	if err != nil {
@@ -124,7 +124,7 @@ func readDevelopment(dir string) (list []repository, judged map[string][]rag.Jud
 	return list, judged, nil
 }
 
-// relative makes the labels' paths relative to root, which most begin with.
+// relative makes the labels' paths relative to root, with which most of them begin.
 func relative(judged []rag.Judged, root string) []rag.Judged {
 	for i := range judged {
 		for j := range judged[i].Relevant {

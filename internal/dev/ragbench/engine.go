@@ -18,7 +18,7 @@ import (
 	"callgate/rag"
 )
 
-// engine answers a query with its best ten hits.
+// engine answers a query with its ten best hits.
 type engine interface {
 	search(ctx context.Context, query string) ([]rag.Hit, error)
 }
@@ -30,7 +30,7 @@ func (o ours) search(ctx context.Context, query string) ([]rag.Hit, error) {
 	return o.index.Search(ctx, rag.Query{Text: query, Limit: 10})
 }
 
-// plain is bleve as it comes: the standard analyzer and its own scoring, over the same passages that callgate
+// plain is bleve with its defaults: the standard analyzer and its own scoring, over the same passages that callgate
 // searches.
 type plain struct {
 	index bleve.Index
@@ -80,8 +80,8 @@ func (p *plain) search(ctx context.Context, query string) ([]rag.Hit, error) {
 	return hits, nil
 }
 
-// ripgrep is what an agent does without an index: grep for the query's words and look at the files, and in them
-// at the windows of lines, that have most of them.
+// ripgrep is what an agent does without an index: search for the query's words, and look at the windows of lines that
+// contain most of them.
 type ripgrep struct{ dir string }
 
 // window is the number of lines of a hit.
@@ -115,7 +115,7 @@ func (r ripgrep) search(ctx context.Context, query string) ([]rag.Hit, error) {
 	return hits, err
 }
 
-// rankWindows reads ripgrep's matches and returns the windows with the most different words.
+// rankWindows reads ripgrep's matches and returns the windows with the most distinct words.
 func rankWindows(out interface{ Read([]byte) (int, error) }) ([]rag.Hit, error) {
 	type place struct {
 		path string

@@ -24,14 +24,14 @@ type function struct {
 	file       string
 	start, end int
 	body       string // without its comment
-	query      string // the comment's first sentence without the function's name; "" if it makes no query
+	query      string // the comment's first sentence without the function's name; "" if it is not usable
 }
 
-// maxQueries is how many of the functions with a usable comment are asked for.
+// maxQueries bounds the queries, one for each function with a usable comment.
 const maxQueries = 1000
 
-// standardLibrary reads the functions of GOROOT/src, and its files with the comments of functions blanked out, so
-// that a search cannot find its own question.
+// standardLibrary returns the functions of GOROOT/src, and its files. Comments of functions are blanked out, so that a
+// search cannot find its own question.
 func standardLibrary(root string) (functions []function, files map[string][]byte, err error) {
 	files = map[string][]byte{}
 	seen := map[[32]byte]bool{}
@@ -64,7 +64,7 @@ func standardLibrary(root string) (functions []function, files map[string][]byte
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, path, src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil // files that are meant not to parse
+			return nil // files that are not meant to parse
 		}
 		blanked := slices.Clone(src)
 		for _, decl := range file.Decls {
@@ -94,7 +94,7 @@ func standardLibrary(root string) (functions []function, files map[string][]byte
 	return functions, files, err
 }
 
-// blank overwrites all but line breaks.
+// blank overwrites everything but line breaks.
 func blank(b []byte) {
 	for i, c := range b {
 		if c != '\n' {
@@ -103,7 +103,7 @@ func blank(b []byte) {
 	}
 }
 
-// question makes a query of a function's comment, "" if it says too little or too much.
+// question makes a query of a function's comment; "" if it says too little or too much.
 func question(fn *ast.FuncDecl) string {
 	s := new(doc.Package).Synopsis(fn.Doc.Text())
 	s = regexp.MustCompile(`\b`+regexp.QuoteMeta(fn.Name.Name)+`\b`).ReplaceAllString(s, "")
@@ -116,7 +116,7 @@ func question(fn *ast.FuncDecl) string {
 	return s
 }
 
-// ask picks the functions to ask for: always the same.
+// ask picks the functions to ask for, always the same ones.
 func ask(functions []function) []function {
 	var usable []function
 	for _, f := range functions {
@@ -132,7 +132,7 @@ func ask(functions []function) []function {
 	return usable[:min(len(usable), maxQueries)]
 }
 
-// byFunction judges whether the function is found among functions, byLines whether its lines are among files.
+// byFunction judges whether the function is found among functions, and byLines whether its lines are found in files.
 func byFunction(asked []function) (judged []rag.Judged) {
 	for _, f := range asked {
 		judged = append(judged, rag.Judged{ID: f.id, Query: f.query, Relevant: []rag.Label{{Path: f.id}}})

@@ -1,6 +1,6 @@
 // Bench measures callgate's search: how well it finds, how fast, and with how much memory.
 //
-// It measures ripgrep, if installed, and plain bleve too. See README.md.
+// It also measures ripgrep, if installed, and plain bleve. See README.md.
 package main
 
 import (
@@ -51,7 +51,7 @@ func run(ctx context.Context, repos, bench string) error {
 	return development(ctx, repos, bench)
 }
 
-// standard runs the benchmark of the Go standard library: comment to function.
+// standard runs the benchmark over the Go standard library: from comment to function.
 func standard(ctx context.Context, src string) error {
 	functions, files, err := standardLibrary(src)
 	if err != nil {
@@ -132,5 +132,5 @@ func enginesFor(ctx context.Context, dir string) (engines []engine, done func() 
 	return []engine{ours{index}, bleve, ripgrep{dir}}, done, nil
 }
 
-// elapsed is a duration for people.
+// elapsed formats a duration for people.
 func elapsed(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }

@@ -17,7 +17,7 @@ import (
 	"callgate/rag"
 )
 
-// resources measures indexing src on disk in a process of its own, and its memory at rest.
+// resources measures indexing src on disk in a separate process, and that process's memory at rest.
 func resources(ctx context.Context, src string) error {
 	dir, err := os.MkdirTemp("", "callgate-bench-")
 	if err != nil {
@@ -63,10 +63,10 @@ func resources(ctx context.Context, src string) error {
 	return nil
 }
 
-// indexAndWait is the other side: it indexes, reports, and holds the index open until stdin ends; then it changes
-// the index and says how long that took.
+// indexAndWait is the measured process. It indexes, reports, and holds the index open until stdin ends. Then it changes
+// the index and reports how long that took.
 func indexAndWait(dir, src string) error {
-	debug.SetGCPercent(75) // as callgate index has it
+	debug.SetGCPercent(75) // as callgate index sets it
 	ctx := context.Background()
 	index, err := rag.Open(dir, rag.Options{})
 	if err != nil {
@@ -77,7 +77,7 @@ func indexAndWait(dir, src string) error {
 	if err != nil {
 		return err
 	}
-	if err := index.Rest(); err != nil { // as callgate run has it when nobody searches
+	if err := index.Rest(); err != nil { // as callgate run does when nobody searches
 		return err
 	}
 	runtime.GC() // the first one only empties pools
@@ -100,7 +100,7 @@ func indexAndWait(dir, src string) error {
 	return nil
 }
 
-// memory returns what the system says of the process: the most it had, and what it has. Linux only.
+// memory returns the process's peak and current memory as the system reports it. Linux only.
 func memory(pid int) (peak, now string) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

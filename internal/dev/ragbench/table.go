@@ -30,7 +30,7 @@ func (t *table) print() error {
 	return t.w.Flush()
 }
 
-// row asks the engine everything and prints how it did.
+// row asks the engine all queries and prints its scores.
 func (t *table) row(ctx context.Context, name string, e engine, judged []rag.Judged) error {
 	var sum total
 	if err := sum.add(ctx, e, judged); err != nil {
@@ -50,14 +50,14 @@ func (t *table) total(name string, sum *total) {
 		elapsed(percentile(sum.times, 50)), elapsed(percentile(sum.times, 95)))
 }
 
-// total is what an engine answered.
+// total sums up an engine's answers.
 type total struct {
 	score   rag.Score
 	times   []time.Duration
 	missing bool // the engine is not installed
 }
 
-// add asks the engine everything, the first queries unmeasured before.
+// add asks the engine all queries, after a first few to warm up.
 func (t *total) add(ctx context.Context, e engine, judged []rag.Judged) error {
 	for _, j := range judged[:min(20, len(judged))] {
 		if _, err := e.search(ctx, j.Query); errors.Is(err, exec.ErrNotFound) {
@@ -87,7 +87,7 @@ func percentile(times []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// windows cuts the files below dir into passages of equal length, which is what plain bleve indexes.
+// windows cuts the files below dir into passages of equal length, which plain bleve indexes.
 func windows(dir string) (passages []rag.Hit, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

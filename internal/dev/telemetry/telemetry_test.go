@@ -1,5 +1,5 @@
-// Package telemetry holds what callgate sends to OpenTelemetry against its own definitions, which callgate does
-// without.
+// Package telemetry checks what callgate sends to OpenTelemetry against OpenTelemetry's own definitions, which callgate
+// itself does not use.
 package telemetry
 
 import (
@@ -18,8 +18,8 @@ import (
 	"callgate/internal/traces"
 )
 
-// TestSpans decodes spans with the official definitions and encodes them again: that gives the same bytes, so no field
-// is unknown, or of another type.
+// TestSpans decodes spans with the official definitions and encodes them again. The bytes are the same, so no field is
+// unknown or of another type.
 func TestSpans(t *testing.T) {
 	bodies := make(chan []byte, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Command vet vets modules, tests included, for a system that is not this one: GOOS and GOARCH say which. It checks the
-// types of all that they import from source. go vet compiles all of it first, which takes six times as long.
+// Command vet vets modules, including tests, for another system: GOOS and GOARCH say which. It type-checks everything
+// that they import from source. go vet would compile all of it first, which takes six times as long.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	os.Exit(code)
 }
 
-// look prints what is wrong in the module, and reports whether something is.
+// look prints the findings in the module, and reports whether there are any.
 func look(module string) (found bool, err error) {
 	dir, err := filepath.Abs(module)
 	if err != nil {
@@ -41,7 +41,7 @@ func look(module string) (found bool, err error) {
 	if packages.PrintErrors(loaded) > 0 {
 		return true, nil
 	}
-	// the go vet of this Go has no scannererr
+	// The go vet of this Go version has no scannererr.
 	suite := slices.DeleteFunc(slices.Clone(vet.Suite), func(a *analysis.Analyzer) bool { return a.Name == "scannererr" })
 	graph, err := checker.Analyze(suite, loaded, nil)
 	if err != nil {

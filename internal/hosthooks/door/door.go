@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Order is the command line of a hook.
+// Order holds the command line of a hook.
 type Order struct {
 	Host    string
 	Event   string // "" if the host's message names it
@@ -33,7 +33,7 @@ type Order struct {
 	Env     map[string]string // the host's variables
 }
 
-// Request is what a hook asks.
+// Request is a hook's question.
 type Request struct {
 	Host  string            `json:"host"`
 	Event string            `json:"event,omitempty"`
@@ -41,14 +41,14 @@ type Request struct {
 	Body  []byte            `json:"body"`
 }
 
-// Reply is the output of the hook, and its exit code.
+// Reply is the output and the exit code of the hook.
 type Reply struct {
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 	Exit   int    `json:"exit"`
 }
 
-// Print writes the output of the hook. What it writes for people ends with a line break.
+// Print writes the output of the hook. Text for people ends with a line break.
 func (r Reply) Print(stdout, stderr io.Writer) {
 	_, _ = io.WriteString(stdout, r.Stdout) // the exit code counts
 	if r.Stderr != "" {
@@ -56,24 +56,24 @@ func (r Reply) Print(stdout, stderr io.Writer) {
 	}
 }
 
-// MaxBody limits a host's message, in bytes.
+// MaxBody bounds a host's message, in bytes.
 const MaxBody = 32 << 20
 
 // Patience is how long a hook waits for its reply. It MUST be shorter than every host's timeout, because hosts run a
-// call if its hook says nothing, and longer than the process that judges takes.
+// call if its hook says nothing, and longer than the judging process takes.
 const Patience = 595 * time.Second
 
-// ErrNobody: no process listens at the socket.
+// ErrNobody is returned if no process listens at the socket.
 var ErrNobody = errors.New("no callgate process judges hooks here")
 
-// Socket is the socket of the process that judges for a data directory, a worker and a configuration.
+// Socket returns the socket of the process that judges for a data directory, a worker and a configuration.
 func Socket(dataDir, worker, config string) string {
 	sum := sha256.Sum256([]byte(worker + "\x00" + config))
 	return filepath.Join(dataDir, "hub", "hook-"+hex.EncodeToString(sum[:4])+".sock")
 }
 
-// Ask sends one request to the process that judges. ErrNobody means that there is none. After any other error the call
-// MUST NOT run. When ctx ends, the host no longer waits.
+// Ask sends one request to the judging process. ErrNobody means that there is none. After any other error the call MUST
+// NOT run. If ctx ends, the host no longer waits.
 func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 	token, err := os.ReadFile(filepath.Join(o.DataDir, "credentials", "hook"))
 	if err != nil {
@@ -122,7 +122,7 @@ func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 	return r, nil
 }
 
-// Hello is the first message of the side that judges.
+// Hello is the judging side's first message.
 type Hello struct {
 	Nonce string `json:"nonce"`
 	Proof string `json:"proof"`

@@ -45,7 +45,7 @@ func TestEndedHook(t *testing.T) {
 	}
 }
 
-// hear takes one request, ends the hook, and answers nothing.
+// hear takes one request, ends the hook, and sends no answer.
 func hear(listener net.Listener, token []byte, end func()) error {
 	conn, err := listener.Accept()
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Read is the host's message if the fast way read it and could not deliver it.
+// Read is the host's message, and HasRead is set, if init read it but could not deliver it.
 var (
 	Read    []byte
 	HasRead bool
 )
 
 // init answers hooks before the other packages of the program initialize, because their tables take longer than the
-// answer. It takes only command lines as "callgate connect" writes them, which name the data directory. It leaves all
+// answer. It only handles command lines as "callgate connect" writes them, which name the data directory. It leaves all
 // others to the subcommand, and also requests that failed (see Broken).
 func init() {
 	o, ok := parse(os.Args[1:])
@@ -43,10 +43,10 @@ func init() {
 	os.Exit(r.Exit)
 }
 
-// Broken says why a request got no reply after it was sent. It MUST NOT be sent again.
+// Broken is why a request got no reply after it was sent. The request MUST NOT be sent again.
 var Broken error
 
-// parse reads "hook HOST [EVENT] --data-dir=FOLDER [--config=FILE] [--worker=NAME]".
+// parse parses "hook HOST [EVENT] --data-dir=FOLDER [--config=FILE] [--worker=NAME]".
 func parse(args []string) (o Order, ok bool) {
 	if len(args) < 3 || args[0] != "hook" {
 		return o, false

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Free returns n addresses of this machine that nobody listens on. On Linux nobody takes them before their server does:
-// all of 127.0.0.0/8 is this machine, and connections go out from 127.0.0.1.
+// Free returns n addresses of this machine on which nobody listens. On Linux nobody takes them before the test's server
+// does: all of 127.0.0.0/8 is this machine, and connections go out from 127.0.0.1.
 func Free(t testing.TB, n int) (addresses []string) {
 	t.Helper()
 	for range n {

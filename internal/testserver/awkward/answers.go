@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// compact takes the white space out of text and changes nothing else. It panics when text is not JSON, which only
-// the constants of this package can cause.
+// compact removes the white space from text and changes nothing else. It panics if text is not JSON, which only the
+// constants of this package can cause.
 func compact(text string) json.RawMessage {
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {
@@ -16,7 +16,7 @@ func compact(text string) json.RawMessage {
 	return b.Bytes()
 }
 
-// fixedAnswers are the results of all methods but initialize, tools/list and tools/call.
+// fixedAnswers holds the results of all methods but initialize, tools/list and tools/call.
 var fixedAnswers = map[string]json.RawMessage{
 	"ping":                     compact(`{}`),
 	"logging/setLevel":         compact(`{"x-unknown": 1.0}`),
@@ -30,7 +30,7 @@ var fixedAnswers = map[string]json.RawMessage{
 	"resources/templates/list": compact(templates),
 }
 
-// fixed returns the result of a method that is not a tool call, and whether there is such a method.
+// fixed returns the result of a method that is not a tool call; ok is false for an unknown method.
 func (s *server) fixed(m message) (json.RawMessage, bool) {
 	switch m.Method {
 	case "initialize":
@@ -45,7 +45,7 @@ func (s *server) fixed(m message) (json.RawMessage, bool) {
 	return result, ok
 }
 
-// initialized answers the handshake in the revision that the client asks for, or in the oldest when it names none.
+// initialized answers the handshake in the revision that the client asks for, or in the oldest if it names none.
 func initialized(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Version string `json:"protocolVersion"`

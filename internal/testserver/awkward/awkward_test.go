@@ -108,7 +108,7 @@ func TestAnswersAreFixed(t *testing.T) {
 	}
 }
 
-// What makes an answer awkward is on the wire, not only in the source.
+// The awkward parts of an answer reach the wire.
 func TestAwkwardBytesSurvive(t *testing.T) {
 	p := start(t, nil)
 	for _, test := range []struct {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// toolList is the result of tools/list. After a call of change_definition the description of echo differs.
+// toolList returns the result of tools/list. After a call of change_definition, echo has another description.
 func (s *server) toolList() json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,9 @@
-// Awkward is an MCP server over stdio for fidelity tests: everything that it answers is correct, fixed, and of the
-// kind that a relay loses when it rebuilds messages instead of passing them on. Fields nobody knows, numbers that no
-// float64 holds, escapes that no encoder writes, error data whose order matters. It keeps nothing between runs and
-// uses no clock or chance in its answers, so the bytes of a direct run and of one through a proxy can be compared.
+// Awkward is an MCP server over stdio for fidelity tests. Everything that it answers is correct and fixed, and of the
+// kind that a relay loses if it rebuilds messages instead of passing them on: unknown fields, numbers that no float64
+// can represent, escapes that no encoder writes, error data whose order matters. It keeps nothing between runs and uses
+// no clock or randomness in its answers, so the bytes of a direct run and of a run through a proxy can be compared.
 //
-// The tools are described where they are defined, in tools.go. Nothing here uses an SDK.
+// The descriptions of the tools are in definitions.go. Nothing here uses an SDK.
 //
 //	awkward [-noise] [-strict] [-after FILE] [-record FILE] [-tasks] [-tool NAME]…
 package main
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run serves standard input, once the file after exists, and keeps what arrives in the file record. Both may be "".
+// run serves standard input once the file after exists, and appends what arrives to the file record. Both may be "".
 func run(s *server, after, record string) error {
 	for after != "" {
 		if _, err := os.Stat(after); err == nil {

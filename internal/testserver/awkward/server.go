@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// message is one JSON-RPC message as it came in. Its members are the bytes that were on the line.
+// message is one JSON-RPC message. Its members are the bytes from the line.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -22,28 +22,29 @@ type message struct {
 type server struct {
 	noise, strict bool
 	tasks         bool
-	exit          func(code int) // what the tool crash calls
+	exit          func(code int) // called by the tool crash
 	record        io.Writer      // gets every line that arrives; nil for none
-	more          []string       // tools that answer like echo, beside it
+	more          []string       // further tools that answer like echo
 
 	writing sync.Mutex // held for one whole line
 	out     io.Writer
 
 	mu        sync.Mutex
 	asked     int                      // requests sent to the client so far
-	answers   map[string]chan message  // by id of the request that waits
+	answers   map[string]chan message  // by id of the waiting request
 	running   map[string]chan struct{} // by id of the call; closed when the client cancels it
-	cancelled [][]byte                 // params of every notifications/cancelled, in order
-	changed   bool                     // tool change_definition was called
-	made      []*task                  // in their order
-	calls     sync.WaitGroup           // handlers that run
+	cancelled [][]byte                 // params of all notifications/cancelled, in order
+	changed   bool                     // the tool change_definition was called
+	made      []*task                  // in the order of their making
+	calls     sync.WaitGroup           // running handlers
 }
 
 func newServer(out io.Writer, exit func(int)) *server {
 	return &server{out: out, exit: exit, answers: map[string]chan message{}, running: map[string]chan struct{}{}}
 }
 
-// serve answers the lines of in until it ends, then ends the calls that still run. Its error is one of reading.
+// serve answers the lines of in until it ends, then ends the calls that still run. It returns only errors of reading
+// and recording.
 func (s *server) serve(in io.Reader) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	first := true
@@ -89,7 +90,7 @@ func (s *server) receive(line []byte, first bool) {
 	}
 }
 
-// begin handles one request beside the others, so that a slow call holds up nothing.
+// begin handles one request concurrently with others, so that a slow call holds up nothing.
 func (s *server) begin(m message) {
 	cancel := make(chan struct{})
 	s.mu.Lock()
@@ -152,7 +153,7 @@ func (s *server) cancelAll() {
 	}
 }
 
-// deliver gives the client's answer to the call that asked.
+// deliver passes the client's answer to the call that asked.
 func (s *server) deliver(m message) {
 	s.mu.Lock()
 	answer, ok := s.answers[string(m.ID)]
@@ -163,7 +164,7 @@ func (s *server) deliver(m message) {
 	}
 }
 
-// ask sends a request to the client and waits for the answer or for cancel; ok is false for the latter.
+// ask sends a request to the client and waits for the answer, or until cancel is closed; then ok is false.
 func (s *server) ask(method, params string, cancel <-chan struct{}) (answer message, ok bool) {
 	waiting := make(chan message, 1)
 	s.mu.Lock()
@@ -184,7 +185,7 @@ func (s *server) answer(id, result json.RawMessage) {
 	s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result))
 }
 
-// fail answers with a JSON-RPC error. data is left out when it is nil.
+// fail answers with a JSON-RPC error. If data is nil, it is left out.
 func (s *server) fail(id json.RawMessage, code int, text string, data json.RawMessage) {
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s`, id, code, quote(text))
 	if data != nil {
@@ -206,7 +207,7 @@ func quote(text string) []byte {
 	return quoted
 }
 
-// write sends one line. A client that is gone is noticed where its messages are read.
+// write sends one line. It ignores a client that is gone: the reader notices that.
 func (s *server) write(line []byte) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// task is a call of the tool work that its client asked to be a task. It ends when the tool finish is called.
+// task is a call of a tool that its client asked to be a task. It ends when the tool finish is called.
 type task struct {
 	id     string
 	status string
-	params json.RawMessage // of the call
-	ended  chan struct{}   // closed when status is terminal
+	params json.RawMessage // the call's
+	ended  chan struct{}   // closed when status is final
 }
 
 // withTasks returns a result of initialize that offers tasks.
@@ -19,12 +19,12 @@ func withTasks(result json.RawMessage) json.RawMessage {
 	return bytes.Replace(result, []byte(`"capabilities":{`), []byte(`"capabilities":{"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}},"x-unknown":1.0},`), 1)
 }
 
-// taskTools are the entries of the tools that make and end tasks.
+// taskTools lists the tools that make and end tasks.
 const taskTools = `{"name":"work","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},` +
 	`{"name":"labour","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},` +
 	`{"name":"finish","inputSchema":{"type":"object"}},`
 
-// callTask answers the tools of taskTools; false when the call is of another one.
+// callTask answers the tools of taskTools. It returns false for other calls.
 func (s *server) callTask(m message, p callParams, cancel <-chan struct{}) bool {
 	switch {
 	case !s.tasks:
@@ -48,8 +48,8 @@ func (s *server) callTask(m message, p callParams, cancel <-chan struct{}) bool 
 	return true
 }
 
-// makeTask answers with a task and tells of it, of one that no client was told of, and of its progress. Where the
-// call's arguments say so, it asks the client, in the name of the task.
+// makeTask answers with a task. It reports the status of a task that no client knows, and the progress of this one. If
+// the call's arguments say so, it asks the client in the task's name.
 func (s *server) makeTask(m message, p callParams, cancel <-chan struct{}) {
 	s.mu.Lock()
 	t := &task{id: fmt.Sprintf("t-%d", len(s.made)+1), status: "working", params: m.Params, ended: make(chan struct{})}
@@ -71,7 +71,7 @@ func (s *server) makeTask(m message, p callParams, cancel <-chan struct{}) {
 	}
 }
 
-// end gives the task its last status, unless it has one. The caller holds mu.
+// end sets the task's final status, unless it has one. The caller MUST hold mu.
 func (t *task) end(status string) {
 	if t.status == "working" {
 		t.status = status
@@ -83,7 +83,7 @@ func (t *task) describe() []byte {
 	return fmt.Appendf(nil, `{"taskId":"%s","status":"%s","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":60000,"x-unknown":9007199254740993}`, t.id, t.status)
 }
 
-// serveTask answers the methods of tasks; false when the request is of another one.
+// serveTask answers the methods of tasks. It returns false for other requests.
 func (s *server) serveTask(m message, cancel <-chan struct{}) bool {
 	switch m.Method {
 	case "tasks/get", "tasks/result", "tasks/cancel":
@@ -119,7 +119,7 @@ func (s *server) serveTask(m message, cancel <-chan struct{}) bool {
 	return true
 }
 
-// taskResult answers with the result of the task once it has ended.
+// taskResult answers with the task's result once it has ended.
 func (s *server) taskResult(m message, t *task, cancel <-chan struct{}) {
 	select {
 	case <-t.ended:

@@ -10,8 +10,8 @@ import (
 	"callgate/internal/forward"
 )
 
-// New passes each request on to the next of the addresses in turn, by a connection of its own. at returns those that
-// there are now, by URL.
+// New returns a handler that passes each request to the next address in turn, over a new connection. at returns the
+// current addresses.
 func New(at func() []*url.URL) http.Handler {
 	var next atomic.Uint64
 	return &httputil.ReverseProxy{

@@ -1,5 +1,5 @@
-// Package botapi is Telegram's Bot API on this machine, as far as approvers use it: tests read what a bot wrote, and
-// press and write as people do.
+// Package botapi plays Telegram's Bot API, as far as approvers use it. Tests read what a bot wrote, and press buttons
+// and write like people.
 package botapi
 
 import (
@@ -17,33 +17,34 @@ import (
 	"time"
 )
 
-// Token is the token of the one bot that there is.
+// Token is the token of the only bot.
 const Token = "123:secret-of-the-bot"
 
 const patience = 20 * time.Second
 
-// API is a running Bot API. Close it.
+// API is a running Bot API. The caller MUST Close it.
 type API struct {
 	*httptest.Server
 
-	// Fail answers instead of the API unless it returns status 0. Nil fails nothing; set it before the bot starts.
+	// Fail, if not nil, is called first for every method. Unless status is 0, its answer replaces the API's. Set it
+	// before the bot starts.
 	Fail func(method string) (status int, body string)
 
 	mu         sync.Mutex
 	messages   map[int]*Message // by id
-	toasts     []string         // what pressed buttons said
+	toasts     []string         // answers to pressed buttons
 	updates    []map[string]any
 	next       int
-	complaints []string      // about what the bot did and must not
+	complaints []string      // what the bot did wrong
 	changed    chan struct{} // closed and replaced when anything happens
 }
 
-// Message is a message of the bot as it is at a moment.
+// Message is a message of the bot at one moment.
 type Message struct {
 	ID      int
 	Chat    int64
 	Text    string
-	ReplyTo int               // message that it replies to, 0 for none
+	ReplyTo int               // the message that it replies to; 0 for none
 	Buttons map[string]string // text → data or address
 	Edits   int
 }
@@ -63,7 +64,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.ParseForm() != nil {
-		return // the bot has left in the middle of it
+		return // the bot has gone away
 	}
 	if a.Fail != nil {
 		if status, body := a.Fail(rest); status != 0 {
@@ -96,7 +97,7 @@ func reply(w http.ResponseWriter, result any) {
 	_, _ = w.Write(text) // a bot that is gone reads nothing
 }
 
-// number is a member of the form, 0 when it is none.
+// number returns a number from the form; 0 if it has none.
 func number(r *http.Request, name string) int64 {
 	n, err := strconv.ParseInt(r.FormValue(name), 10, 64)
 	if err != nil {
@@ -105,7 +106,7 @@ func number(r *http.Request, name string) int64 {
 	return n
 }
 
-// poll answers when there is an update, or after a moment.
+// poll answers when there is an update, or after a second.
 func (a *API) poll(w http.ResponseWriter, r *http.Request) {
 	offset := number(r, "offset")
 	timeout := time.After(time.Second)
@@ -160,7 +161,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
 			if len(b.Data) > 64 {
 				a.complain("button data of %d bytes", len(b.Data))
 			}
-			buttons[b.Text] = b.Data + b.URL // it has one of them
+			buttons[b.Text] = b.Data + b.URL // it has only one of them
 		}
 	}
 	a.mu.Lock()
@@ -193,27 +194,27 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
 	reply(w, map[string]any{"message_id": m.ID, "date": 1, "chat": map[string]any{"id": chat, "type": "private"}})
 }
 
-// touch tells those who wait; the caller holds mu.
+// touch wakes those who wait. The caller MUST hold mu.
 func (a *API) touch() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
 
-// complain notes what the bot must not do.
+// complain records something that the bot did wrong.
 func (a *API) complain(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.complaints = append(a.complaints, fmt.Sprintf(format, args...))
 }
 
-// Complaints are what the bot did and must not.
+// Complaints returns what the bot did wrong.
 func (a *API) Complaints() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.complaints)
 }
 
-// Happen gives the bot an update, and that an id.
+// Happen gives u an id and sends it to the bot.
 func (a *API) Happen(u map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -222,10 +223,10 @@ func (a *API) Happen(u map[string]any) {
 	a.touch()
 }
 
-// Alice is the id of who presses and writes where nobody else does.
+// Alice is the id of the user who presses and writes unless a test names another.
 const Alice = 7
 
-// Press presses the button of a message, as Alice, in its chat.
+// Press presses a button of a message, as Alice, in the message's chat.
 func (a *API) Press(m Message, button string) error {
 	data, ok := m.Buttons[button]
 	if !ok {
@@ -235,7 +236,7 @@ func (a *API) Press(m Message, button string) error {
 	return nil
 }
 
-// PressData presses a button with that data, whether or not there is one.
+// PressData presses a button with that data, whether it exists or not.
 func (a *API) PressData(user, chat int64, message int, data string) {
 	a.Happen(map[string]any{"callback_query": map[string]any{
 		"id": "q", "from": map[string]any{"id": user, "username": "alice"}, "data": data, "message": at(chat, message),
@@ -246,10 +247,10 @@ func at(chat int64, id int) map[string]any {
 	return map[string]any{"message_id": id, "date": time.Now().Unix(), "chat": map[string]any{"id": chat}}
 }
 
-// Said is the id of what Say writes.
+// Said is the message id of what Say writes.
 const Said = 9000
 
-// Say writes a message in a chat, as a reply to another one unless that is 0.
+// Say writes a message in a chat, as a reply to another one unless to is 0.
 func (a *API) Say(user, chat int64, to int, text string) {
 	m := at(chat, Said)
 	m["from"], m["text"] = map[string]any{"id": user, "first_name": "Alice"}, text
@@ -259,7 +260,7 @@ func (a *API) Say(user, chat int64, to int, text string) {
 	a.Happen(map[string]any{"message": m})
 }
 
-// Wait returns the first message that fits, as it is then.
+// Wait waits for a message for which fits returns true, and returns it as it is then.
 func (a *API) Wait(fits func(Message) bool) (found Message, err error) {
 	err = a.until(func() bool {
 		for _, id := range slices.Sorted(maps.Keys(a.messages)) {
@@ -273,14 +274,14 @@ func (a *API) Wait(fits func(Message) bool) (found Message, err error) {
 	return found, err
 }
 
-// Toast waits until a pressed button said so.
+// Toast waits until the answer to a pressed button contains the text.
 func (a *API) Toast(text string) error {
 	return a.until(func() bool {
 		return slices.ContainsFunc(a.toasts, func(said string) bool { return strings.Contains(said, text) })
 	})
 }
 
-// until waits until there says so; it is called under the lock.
+// until waits until there returns true. It calls there with mu held.
 func (a *API) until(there func() bool) error {
 	timeout := time.After(patience)
 	for {
@@ -302,7 +303,7 @@ func (a *API) until(there func() bool) error {
 	}
 }
 
-// Clear forgets all messages and returns how many there were.
+// Clear forgets all messages and returns their number.
 func (a *API) Clear() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

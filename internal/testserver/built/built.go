@@ -1,5 +1,5 @@
-// Package built builds the programs that tests run. They stay in bin/tests of the checkout, so that a program is linked
-// once for all packages that test with it, and again only when it changes.
+// Package built builds the programs that tests run. They stay in bin/tests of the checkout. So a program is linked once
+// for all packages that use it in tests, and again only when it changes.
 package built
 
 import (
@@ -19,7 +19,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// Programs puts the programs of main packages into a folder, each under the last element of its package's path.
+// Programs puts the programs of main packages into a folder. Each is named after the last element of its package path.
 func Programs(folder string, packages ...string) error {
 	names := make([]string, len(packages))
 	for i, p := range packages {
@@ -28,8 +28,8 @@ func Programs(folder string, packages ...string) error {
 	return build(folder, names, append([]string{"build", "-ldflags=-s -w"}, packages...)...)
 }
 
-// Tests puts the tests of the current folder's package into a folder, without the race detector, and returns their
-// path.
+// Tests puts the test program of the current folder's package into a folder, built without the race detector, and
+// returns its path.
 func Tests(folder string) (program string, err error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -52,13 +52,13 @@ func build(folder string, names []string, command ...string) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	cmd := exec.Command("go", slices.Insert(command, 1, "-o", kept+string(filepath.Separator))...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build has it: compiled once for both
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in make build: compiled once for both
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
 	}
 	for _, name := range names {
-		// A file of one's own: the go command replaces the kept one when the code changes and sets its time when it does
-		// not, and a callgate whose file has another time than when it began makes room for a new one.
+		// Each test gets its own copy. The go command replaces the kept file if the code changes, and otherwise updates
+		// its time. A callgate whose file has another time than at its start makes room for a new one.
 		if err := copied(filepath.Join(kept, executable(name)), filepath.Join(folder, executable(name))); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func build(folder string, names []string, command ...string) (err error) {
 	return nil
 }
 
-// keptPrograms is bin/tests of the checkout that the current folder is in.
+// keptPrograms returns bin/tests of the checkout that the current folder is in.
 func keptPrograms() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -83,8 +83,8 @@ func keptPrograms() (string, error) {
 	}
 }
 
-// copied makes a copy of a program. No process is started meanwhile: it would have the copy open as well, and a file
-// that is open for writing cannot be started.
+// copied copies a program. No process starts meanwhile: it would inherit the copy's descriptor, and a file that is open
+// for writing cannot be started.
 func copied(from, to string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -1,5 +1,5 @@
-// Crowd is an MCP server on standard input and output with two hundred tools that are told apart by what their
-// descriptions say, for tests of finding one among many.
+// Crowd is an MCP server on standard input and output. Its two hundred tools differ in their descriptions, for tests
+// that have to find one among many.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// Every action is offered for every thing: 10 × 20 tools.
+// Every action applies to every thing: 10 × 20 tools.
 var (
 	actions = [][2]string{
 		{"create", "Create a new %s"}, {"delete", "Delete a %s for good"}, {"rename", "Give a %s another name"},

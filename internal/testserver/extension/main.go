@@ -1,5 +1,5 @@
-// Extension is the MCP server of internal/testserver/features with the extension for tasks, as a program: over standard
-// input and output, or over Streamable HTTP.
+// Extension serves the tasks extension of internal/testserver/features as a program, over standard input and output or
+// over Streamable HTTP.
 //
 //	extension [-http ADDRESS]
 package main

@@ -16,16 +16,15 @@ import (
 	"time"
 )
 
-// ExtensionArg is what the server of the extension is asked for by; a file may follow, to which every line that arrives
-// is appended.
+// ExtensionArg makes Main serve the extension. A file may follow, to which Main appends every line that arrives.
 const ExtensionArg = "extension"
 
-// Promised is its tool that ends at once with Done. Its name is not Deferred because callgate knows tools by their
-// program, and would see one that has changed.
+// Promised is the extension's tool that ends at once with Done. Its name is not Deferred because callgate identifies
+// tools by their program, and would take this one for a changed Deferred.
 const Promised = "promised"
 
-// extension is a server of the modern era with the extension for tasks, which no SDK for Go has: it reads and writes
-// messages as they are. Its tools are those that the official conformance suite has for the extension.
+// extension is a server of the modern era with the tasks extension. No Go SDK has it, so this server reads and writes
+// raw messages. Its tools are those that the official conformance suite has for the extension.
 type extension struct {
 	mu    sync.Mutex
 	tasks map[string]*job
@@ -37,9 +36,9 @@ type job struct {
 	id             string
 	began, updated time.Time
 	status         string
-	ended          map[string]any        // "result" or "error", once it has one
-	asks           map[string]any        // the questions that are open
-	answers        map[string]chan reply // likewise
+	ended          map[string]any        // "result" or "error", once there is one
+	asks           map[string]any        // the open questions
+	answers        map[string]chan reply // the channels for their answers
 	cancel         context.CancelFunc
 }
 
@@ -122,16 +121,16 @@ func ExtensionHandler() http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		answer := s.answer(r)
-		named := r.Params.Name + r.Params.TaskID // a request has one of them
+		named := r.Params.Name + r.Params.TaskID // a request has only one of them
 		if hr.Header.Get("Mcp-Method") != r.Method || slices.Contains(namedMethods, r.Method) && hr.Header.Get("Mcp-Name") != named {
 			w.WriteHeader(http.StatusBadRequest)
 			answer = respond(r, nil, &failure{Code: -32020, Message: "the headers say something else"})
 		}
-		_, _ = w.Write(answer) // a client that is gone needs none
+		_, _ = w.Write(answer) // a client that is gone needs no answer
 	})
 }
 
-// namedMethods are those whose requests say in a header too what they are about.
+// namedMethods lists the methods whose requests also name their subject in a header.
 var namedMethods = []string{"tools/call", "tasks/get", "tasks/update", "tasks/cancel"}
 
 func (s *extension) end() {
@@ -173,7 +172,7 @@ func (s *extension) answer(r request) []byte {
 		list := []any{}
 		for _, name := range slices.Sorted(maps.Keys(jobs)) {
 			tool := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object"}}
-			if jobs[name] != nil { // what hosts of the older revisions go by
+			if jobs[name] != nil { // for hosts of the older revisions
 				tool["execution"] = map[string]any{"taskSupport": "optional"}
 			}
 			list = append(list, tool)
@@ -227,7 +226,7 @@ func (j *job) describe(kind string) map[string]any {
 	}
 }
 
-// is gives the job a status, unless it has its last.
+// is sets the job's status, unless it is final. It reports whether it did.
 func (j *job) is(status string) bool {
 	if j.status == "completed" || j.status == "failed" || j.status == "cancelled" {
 		return false
@@ -240,7 +239,7 @@ func said(format string, args ...any) map[string]any {
 	return map[string]any{"resultType": "complete", "content": []any{map[string]any{"type": "text", "text": fmt.Sprintf(format, args...)}}}
 }
 
-// jobs are the tools, by what their tasks do; nil for the one that makes none.
+// jobs holds the tools, with what their tasks do; nil for the tool that makes no task.
 var jobs = map[string]func(ctx context.Context, s *extension, j *job, r request) (result map[string]any, fault *failure){
 	"greet": nil,
 	Promised: func(context.Context, *extension, *job, request) (map[string]any, *failure) {
@@ -282,7 +281,7 @@ func (s *extension) call(r request, declared bool, lacks *failure) []byte {
 		return respond(r, nil, &failure{Code: -32602, Message: "unknown tool: " + r.Params.Name})
 	case work == nil:
 		return respond(r, said("Hello, %s!", r.Params.Arguments.Name), nil)
-	case !declared && r.Params.Name == "slow_compute": // it can do without
+	case !declared && r.Params.Name == "slow_compute": // it works without
 		return respond(r, said("computed at once"), nil)
 	case !declared:
 		return respond(r, nil, lacks)

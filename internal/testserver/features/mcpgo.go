@@ -12,11 +12,11 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// MCPGoArg asks Main for the server on mcp-go.
+// MCPGoArg makes Main serve MCPGo.
 const MCPGoArg = "mcp-go"
 
-// MCPGo is a server on mcp-go, which speaks every revision. Its tools echo, fail, large, progress and ask_form do what
-// those of Server do, but that mcp-go has no errors with codes of one's own.
+// MCPGo returns a server on mcp-go, which speaks every revision. Its tools echo, fail, large, progress and ask_form do
+// what those of Server do, except that mcp-go does not let a tool choose an error code.
 func MCPGo() *server.MCPServer {
 	s := server.NewMCPServer("features", "1", server.WithToolCapabilities(true), server.WithElicitation())
 	for name, handler := range map[string]server.ToolHandlerFunc{
@@ -38,7 +38,7 @@ func MCPGo() *server.MCPServer {
 				if err := s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": i + 1, "total": 3}); err != nil {
 					return nil, err
 				}
-				time.Sleep(pace) // mcp-go loses what comes close before a result
+				time.Sleep(pace) // mcp-go loses progress that comes close before a result
 			}
 			return mcp.NewToolResultText("done"), nil
 		},
@@ -58,7 +58,7 @@ func MCPGo() *server.MCPServer {
 	return s
 }
 
-// MCPGoHandler serves a server of its own over Streamable HTTP, or over HTTP+SSE at /sse where old is set.
+// MCPGoHandler serves its own MCPGo over Streamable HTTP, or over HTTP+SSE at /sse if old is set.
 func MCPGoHandler(old bool) http.Handler {
 	if old {
 		return server.NewSSEServer(MCPGo())

@@ -1,5 +1,5 @@
-// Package features is an MCP server with one tool for each feature of the protocol, on the official Go SDK and
-// mcp-go. The matrix of eras and transports is made with it.
+// Package features is an MCP server with one tool for each feature of the protocol, on the official Go SDK and mcp-go.
+// Tests use it for every era and transport.
 //
 //nolint:staticcheck // Logging, sampling and roots are deprecated and still to be relayed.
 package features
@@ -27,21 +27,21 @@ const (
 	Modern = "2026-07-28"
 )
 
-// What the server has beside its tools.
+// What the server has besides its tools.
 const (
 	Watched   = "features://watched" // the resource that the tool touch changes
 	Prompt    = "greet"              // its argument "mood" is completed with Completed
 	Completed = "merry"
 	Page      = "https://features.example/sign" // where the tool ask_url sends people
-	Size      = 2 << 20                         // of what the tool large returns
+	Size      = 2 << 20                         // bytes that the tool large returns
 	Failure   = -32055                          // the code of the tool fail, which has the data {"why":"asked to"}
 )
 
-// pace is between a step of the tool progress and what follows it. The TypeScript SDK drops progress that arrives in
-// one piece with the result.
+// pace is the pause after each step of the tool progress. The TypeScript SDK drops progress that arrives in one piece
+// with the result.
 const pace = 100 * time.Millisecond
 
-// Server is a server that speaks one era only.
+// Server returns a server that speaks only one era.
 func Server(era string) *mcp.Server {
 	versions := []string{Modern}
 	if era == Legacy {
@@ -59,7 +59,7 @@ func Server(era string) *mcp.Server {
 			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{Completed}}}, nil
 		},
 	})
-	if era == Modern { // what has never heard of a handshake
+	if era == Modern { // it has never heard of a handshake
 		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 				if method == "initialize" {
@@ -81,9 +81,9 @@ func Server(era string) *mcp.Server {
 	return s
 }
 
-// tools are the tools of s by their names.
+// tools returns the tools of s by name.
 func tools(s *mcp.Server) map[string]mcp.ToolHandler {
-	var stopped sync.Map // the keys of the calls of wait that were cancelled
+	var stopped sync.Map // the keys of cancelled calls of wait
 	key := func(r *mcp.CallToolRequest) string { return string(r.Params.Arguments) }
 	return map[string]mcp.ToolHandler{
 		"echo": func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -150,8 +150,8 @@ func tools(s *mcp.Server) map[string]mcp.ToolHandler {
 	}
 }
 
-// asking is a tool that asks the host something in the middle of its call and returns the answer. A server of the
-// legacy era asks by a request, one of the modern era with input_required: the SDK does either for this handler.
+// asking returns a tool that asks the host something in the middle of its call and returns the answer. A legacy server
+// asks with a request, a modern one with input_required: for this handler, the SDK does either.
 func asking(question mcp.InputRequest) mcp.ToolHandler {
 	return func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answer, ok := r.Params.InputResponses["q"]
@@ -175,7 +175,7 @@ func text(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// Handler serves a server of its own over Streamable HTTP, or over HTTP+SSE where old is set.
+// Handler serves its own Server over Streamable HTTP, or over HTTP+SSE if old is set.
 func Handler(era string, old bool) http.Handler {
 	s := Server(era)
 	get := func(*http.Request) *mcp.Server { return s }
@@ -185,7 +185,7 @@ func Handler(era string, old bool) http.Handler {
 	return mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: era == Modern, PropagateRequestCancellation: true})
 }
 
-// Main serves over standard input and output. The argument says the era, or which other server it is.
+// Main serves over standard input and output. The first argument is the era, or names another server.
 func Main() {
 	var err error
 	switch arg := os.Args[1]; arg {

@@ -1,5 +1,5 @@
-// Package lab runs command lines that tests have made up in a place where they can do no harm, and says what they
-// left behind: a program that was started, a file that was written, a secret that was read.
+// Package lab runs command lines that tests made up, in a place where they can do no harm. It returns what they left
+// behind: a program that was started, a file that was written, a secret that was read.
 package lab
 
 import (
@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Secret is what stands in the file "secret" and in the variable SECRET of every command.
+// Secret is in the file "secret" and in the variable SECRET of every command.
 const Secret = "SesameOpenUp"
 
-// Lab is one such place.
+// Lab is such a place.
 type Lab struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -22,7 +22,7 @@ type Lab struct {
 	end io.Closer
 }
 
-// job is one command to run, result what is known of it then.
+// job is a command to run, and result is its outcome.
 type job struct{ Argv []string }
 
 type result struct {
@@ -31,7 +31,7 @@ type result struct {
 	Error  string
 }
 
-// Run runs one command in a folder that holds the files of New, and returns what it left behind.
+// Run runs one command in a folder with the files passed to New, and returns what it left behind.
 func (l *Lab) Run(t testing.TB, argv ...string) (traces []string, output string) {
 	t.Helper()
 	l.mu.Lock()
@@ -49,7 +49,7 @@ func (l *Lab) Run(t testing.TB, argv ...string) (traces []string, output string)
 	return r.Traces, r.Output
 }
 
-// Has says that a program is installed.
+// Has reports whether a program is installed.
 func Has(program string) bool {
 	_, err := exec.LookPath(program)
 	return err == nil

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is the variable that tells a process that it is the inside of a lab, and where its root is to be.
+// place is the variable that tells a process that it is the inside of a lab, and where to make its root.
 const place = "CALLGATE_LAB"
 
 // setup is the first message to the inside of a lab.
@@ -27,8 +27,8 @@ type setup struct {
 	Prepare [][]string
 }
 
-// New makes a lab with these files. The commands of prepare run in it once; what they make is there from then on. A
-// test that cannot have namespaces of its own is skipped.
+// New makes a lab with these files, which ends with the test. The commands of prepare run in it once, and the files
+// that they make stay. New skips a test that cannot have its own namespaces.
 func New(t testing.TB, files map[string]string, prepare ...[]string) *Lab {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,15 +66,15 @@ func New(t testing.TB, files map[string]string, prepare ...[]string) *Lab {
 	return l
 }
 
-// Main is called by the TestMain of a package whose tests use a lab: its test binary is also the inside of the lab,
-// and the program that stands in the place of the shell there.
+// Main is called by the TestMain of a package whose tests use a lab: the test binary is also the inside of the lab, and
+// the program that stands in for the shell there.
 func Main() {
 	switch filepath.Base(os.Args[0]) {
 	case "sh", "dash", "bash", "canary":
 		if f, err := os.OpenFile("/trace", os.O_WRONLY|os.O_APPEND, 0); err == nil {
 			_, _ = fmt.Fprintf(f, "ran %q\n", os.Args)
 		}
-		_, _ = os.Stdout.WriteString("canary\n") // a shell that runs has been seen by its trace too
+		_, _ = os.Stdout.WriteString("canary\n") // a shell that only prints this has left its trace too
 		os.Exit(0)
 	}
 	if root := os.Getenv(place); root != "" {
@@ -118,7 +118,7 @@ func inside(root string) int {
 	}
 }
 
-// build makes a root that holds the programs of the system, for reading, and nothing else of it, and enters it.
+// build makes a root that holds the system's programs, read-only, and nothing else, and enters it.
 func build(root string) error {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -155,7 +155,7 @@ func build(root string) error {
 	return os.Chdir("/run")
 }
 
-// showPrograms shows the folders of the system's programs below root.
+// showPrograms makes the folders of the system's programs visible below root.
 func showPrograms(root string) error {
 	for name := range strings.FieldsSeq("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc/alternatives") {
 		info, err := os.Lstat(name)
@@ -182,8 +182,8 @@ func showPrograms(root string) error {
 	return nil
 }
 
-// setTraps puts the shell of the lab's own lines below root. Every other shell there becomes a trap, which says that a
-// program started one.
+// setTraps puts the lab's own shell below root. Every other shell there becomes a trap, which records that a program
+// started one.
 func setTraps(self, root string) error {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -206,7 +206,7 @@ func setTraps(self, root string) error {
 	return nil
 }
 
-// bind shows a file or a folder in another place, for reading.
+// bind makes a file or a folder visible in another place, read-only.
 func bind(from, to string) error {
 	if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("%s: %w", from, err)
@@ -249,7 +249,7 @@ func (i *inner) prepare(argv []string) error {
 	return err
 }
 
-// look returns the files below a folder that is not a mount.
+// look returns the files below a folder: their contents, or their type if they are not regular.
 func look(dir string) (map[string]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -271,7 +271,7 @@ func look(dir string) (map[string]string, error) {
 	return files, err
 }
 
-// reset makes the folders what they are before every command.
+// reset restores the folders to their state before every command.
 func (i *inner) reset() error {
 	for _, dir := range []string{"/run", "/tmp", "/home"} {
 		list, err := os.ReadDir(dir)
@@ -292,7 +292,7 @@ func (i *inner) reset() error {
 	return os.Truncate("/trace", 0)
 }
 
-// maxOutput is how much of what a command prints is read; one that prints more ends with that.
+// maxOutput bounds how much of a command's output is read; a command that prints more ends then.
 const maxOutput = 64 << 10
 
 func (i *inner) run(argv []string) (r result, err error) {
@@ -312,11 +312,11 @@ func (i *inner) run(argv []string) (r result, err error) {
 		return r, err
 	}
 	_ = write.Close()
-	// A program may compute for ever. What it has left behind until then is looked at.
+	// A program may run forever. What it has left behind until then is checked.
 	stop := time.AfterFunc(300*time.Millisecond, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	output, _ := io.ReadAll(io.LimitReader(read, maxOutput)) // what could be read is looked at
+	output, _ := io.ReadAll(io.LimitReader(read, maxOutput)) // whatever was read is checked
 	_ = read.Close()
-	_ = cmd.Wait() // how it ends says nothing
+	_ = cmd.Wait() // how it ends does not matter
 	stop.Stop()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the group is usually gone
 	r.Output = string(output)

@@ -4,7 +4,7 @@ package lab
 
 import "testing"
 
-// Main has nothing to do here.
+// Main does nothing here.
 func Main() {}
 
 // New skips the test: there are no namespaces.

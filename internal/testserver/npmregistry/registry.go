@@ -1,4 +1,4 @@
-// Package npmregistry is a registry of npm packages for tests.
+// Package npmregistry is an npm registry for tests.
 package npmregistry
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Registry serves what Publish put into it.
+// Registry serves what was published with Publish.
 type Registry struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type Registry struct {
 	tarballs map[string][]byte
 }
 
-// document is what a registry says of one package.
+// document is what a registry says about one package.
 type document struct {
 	Name        string            `json:"name"`
 	Tags        map[string]string `json:"dist-tags"`
@@ -40,7 +40,7 @@ type person struct {
 	Name string `json:"name"`
 }
 
-// New starts a registry without packages.
+// New starts a registry without packages, which ends with the test.
 func New(t *testing.T) *Registry {
 	r := &Registry{packages: map[string]*document{}, tarballs: map[string][]byte{}}
 	r.Server = httptest.NewServer(r)
@@ -48,7 +48,7 @@ func New(t *testing.T) *Registry {
 	return r
 }
 
-// Env are the variables by which npm uses the registry, with a cache in dir.
+// Env returns the variables that make npm use the registry, with a cache in dir.
 func (r *Registry) Env(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "npm_config_registry=" + r.URL + "/", "npm_config_cache=" + filepath.Join(dir, ".npm"),
@@ -61,12 +61,12 @@ type Version struct {
 	Name, Version string
 	Needs         map[string]string // dependencies
 	Scripts       map[string]string
-	Main          string // the program of the package's only command, JavaScript
-	By            string // who publishes it, and is its maintainer
+	Main          string // the program of the package's only command, in JavaScript
+	By            string // its publisher and maintainer
 	At            time.Time
 }
 
-// Publish makes v the latest of its package, in place of another of the same version.
+// Publish makes v the latest version of its package, and replaces an older publication of the same version.
 func (r *Registry) Publish(t *testing.T, v Version) {
 	t.Helper()
 	about := map[string]any{
@@ -124,7 +124,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer r.mu.Unlock()
 	w.Header().Set("Cache-Control", "no-cache")
 	if data, ok := r.tarballs[req.URL.Path]; ok {
-		_, _ = w.Write(data) // npm complains when it gets too little
+		_, _ = w.Write(data) // npm complains if it gets too little
 		return
 	}
 	name, _ := url.PathUnescape(strings.TrimPrefix(req.URL.Path, "/"))
@@ -139,5 +139,5 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data) // likewise
+	_, _ = w.Write(data) // npm complains if it gets too little
 }

@@ -1,5 +1,5 @@
-// Package pushservice is a push service and the browsers behind it, for tests: it checks the signature of who sends
-// (VAPID, RFC 8292) and decrypts what was sent (RFC 8291), as a browser does.
+// Package pushservice provides a push service and the browsers behind it, for tests. It checks the sender's signature
+// (VAPID, RFC 8292) and decrypts messages (RFC 8291), as a browser does.
 package pushservice
 
 import (
@@ -35,24 +35,24 @@ type Service struct {
 	Got     chan Message
 }
 
-// Message is what a browser got.
+// Message is what a browser received.
 type Message struct {
 	Browser             *Browser
 	Payload             []byte
 	Topic, TTL, Urgency string
-	Subject             string // whom the service could turn to
+	Subject             string // whom the service could contact
 }
 
 // Browser is one subscription.
 type Browser struct {
 	Endpoint, P256dh, Auth string
-	Key                    string // what it subscribed with: of callgate
-	Gone                   bool   // the person took it back
+	Key                    string // callgate's key, with which it subscribed
+	Gone                   bool   // the person withdrew it
 	private                *ecdh.PrivateKey
 	secret                 []byte
 }
 
-// New starts a push service.
+// New starts a push service, which ends with the test.
 func New(t testing.TB) *Service {
 	s := &Service{t: t, browser: map[string]*Browser{}, Got: make(chan Message, 100)}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -60,7 +60,7 @@ func New(t testing.TB) *Service {
 	return s
 }
 
-// Subscribe makes a browser that takes messages signed with the key.
+// Subscribe returns a browser that accepts messages signed with the key.
 func (s *Service) Subscribe(key string) *Browser {
 	private, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) Subscribe(key string) *Browser {
 	return b
 }
 
-// Forget has the service answer that it does not know the browser any more.
+// Forget makes the service answer that the browser is gone.
 func (s *Service) Forget(b *Browser) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// signed checks who sends, for which service and until when.
+// signed checks who sends, to which service and until when. It returns the sender's contact.
 func (s *Service) signed(r *http.Request, b *Browser) (subject string, err error) {
 	var token, key string
 	fields, ok := strings.CutPrefix(r.Header.Get("Authorization"), "vapid ")

@@ -1,5 +1,5 @@
-// Package spans is a collector of OpenTelemetry for tests. It reads what callgate sends of OTLP, and nothing else;
-// internal/dev holds what is sent against the official definitions.
+// Package spans is an OpenTelemetry collector for tests. It reads only the parts of OTLP that callgate sends;
+// internal/dev/telemetry checks these against the official definitions.
 package spans
 
 import (
@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Span is one that arrived.
+// Span is a span that arrived.
 type Span struct {
 	Trace, ID, Parent string // in hex digits
 	State, Name       string
@@ -27,14 +27,15 @@ const (
 	Client = 3
 )
 
-// Collector takes spans over HTTP.
+// Collector receives spans over HTTP.
 type Collector struct {
 	mu    sync.Mutex
 	spans []Span
 	raw   strings.Builder
 }
 
-// Named returns the spans of a trace that arrived, or those of all traces for "", by name: of two of one name, the last.
+// Named returns the spans of a trace by name, or those of all traces if trace is "". Of two with the same name, it
+// returns the last.
 func (c *Collector) Named(trace string) map[string]Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +48,7 @@ func (c *Collector) Named(trace string) map[string]Span {
 	return named
 }
 
-// Raw is all that arrived.
+// Raw returns everything that arrived.
 func (c *Collector) Raw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +72,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.spans = append(c.spans, list...)
 }
 
-// Read reads an ExportTraceServiceRequest.
+// Read parses an ExportTraceServiceRequest.
 func Read(request []byte) (list []Span, err error) {
 	spans := [][]byte{request}
 	for _, number := range []protowire.Number{1, 2, 2} { // resource_spans, scope_spans, spans
@@ -122,7 +123,7 @@ func attribute(pair []byte) (key, value string) {
 	return key, value
 }
 
-// fields calls each with the fields of a message of Protocol Buffers: a number or a text.
+// fields calls each with the fields of a Protocol Buffers message: a number or a text.
 func fields(message []byte, each func(field protowire.Number, value uint64, text []byte)) error {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// function is what counts about a function of a test file.
+// function holds the relevant facts about a function in a test file.
 type function struct {
-	starts bool     // goroutines
+	starts bool     // it starts goroutines
 	names  []string // what it may call
 }
 
 // concurrent returns the tests in the folder that start goroutines, themselves or through a function or method of a
-// test file. It goes by names: it may say so of too many, not of too few.
+// test file. It goes by names: it may return too many tests, but not too few.
 func concurrent(folder string) (tests []string, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package unraced
 
-// Raced says that the race detector is at work, which multiplies memory.
+// Raced reports whether the race detector is on, which multiplies memory.
 const Raced = false

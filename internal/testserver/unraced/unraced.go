@@ -1,5 +1,5 @@
-// Package unraced runs tests without the race detector, where it would look at one goroutine, or at the test alone
-// because what is tested is another process, and take five times as long.
+// Package unraced runs tests without the race detector if it would only see one goroutine, or only the test because the
+// tested code is another process. There it would take five times as long and find nothing.
 package unraced
 
 import (
@@ -18,9 +18,9 @@ import (
 	"callgate/internal/testserver/built"
 )
 
-// Main is for the TestMain of a package whose tests mostly have one goroutine, or test other processes. The race
-// detector, where this program has it, sees the tests that start goroutines, themselves or through a function of a test
-// file, and those of further, whose goroutines the tested code starts. All others run in a program without. Main
+// Main is for the TestMain of a package whose tests mostly have one goroutine, or test other processes. If this program
+// has the race detector, it runs only the tests that start goroutines, themselves or through a function of a test file,
+// and the tests in further, whose goroutines the tested code starts. All others run in a program without it. Main
 // returns the exit code.
 func Main(m interface{ Run() int }, further ...string) int {
 	flag.Parse()
@@ -57,8 +57,8 @@ func set(name, value string) {
 
 func oneOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
-// others runs the tests but the raced ones in a program without the race detector. After says that others have run
-// before.
+// others runs all but the raced tests in a program without the race detector. after means that some tests have already
+// run here.
 func others(raced []string, after bool) (err error) {
 	folder, err := os.MkdirTemp("", "callgate-unraced-")
 	if err != nil {
@@ -83,8 +83,8 @@ func others(raced []string, after bool) (err error) {
 	return cmd.Run()
 }
 
-// appendTo adds what the other program opened to what this one did: the go command runs the tests again when it
-// changes.
+// appendTo adds the files that the other program opened to the log of this one: the go command runs the tests again if
+// they change.
 func appendTo(log, opened string) error {
 	text, err := os.ReadFile(opened)
 	if err != nil {
@@ -113,7 +113,7 @@ func Elsewhere(t *testing.T) bool {
 	return true
 }
 
-// Run runs the test in a program that built.Tests has made, with further variables and arguments.
+// Run runs the test in a program from built.Tests, with further variables and arguments.
 func Run(t *testing.T, program string, env []string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"-test.run=^" + t.Name() + "$", "-test.timeout=0"}, args...)...)

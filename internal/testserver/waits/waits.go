@@ -1,4 +1,4 @@
-// Package waits says how long tests wait for what must happen.
+// Package waits defines how long tests wait for what must happen.
 package waits
 
 import (
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Limit is how long a test waits before it gives up. It is long because machines are slow: only what hangs reaches it.
-// No test waits for less, and none fails because of the time that something took.
+// Limit is how long a test waits before it gives up. It is long because machines are slow: only a hang reaches it. No
+// test waits for less, and none fails because something took long.
 const Limit = 5 * time.Minute
 
-// Until returns as soon as done says so, and fails the test after Limit.
+// Until returns as soon as done returns true, and fails the test after Limit.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Limit); !done(); time.Sleep(5 * time.Millisecond) {

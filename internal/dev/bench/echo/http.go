@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// serveHTTP serves until the process is ended, and first says where.
+// serveHTTP prints its address and serves until the process is ended.
 func serveHTTP(out io.Writer) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -21,14 +21,14 @@ func serveHTTP(out io.Writer) error {
 	return http.Serve(l, http.HandlerFunc(echoHTTP))
 }
 
-// tools is how many there are. All do the same. changed is closed when there is another one.
+// tools is the number of tools, which all do the same. changed is closed and replaced when one is added.
 var (
 	tools   int
-	mu      sync.Mutex // guards both, once it serves
+	mu      sync.Mutex // guards both while the server runs
 	changed = make(chan struct{})
 )
 
-// addTool adds one and tells all streams.
+// addTool adds a tool and tells all streams.
 func addTool() {
 	mu.Lock()
 	defer mu.Unlock()
@@ -43,7 +43,7 @@ func toolsNow() (n int, more <-chan struct{}) {
 	return tools, changed
 }
 
-// echoHTTP is as much of an MCP server as the measurement needs.
+// echoHTTP is the part of an MCP server that the measurement needs.
 func echoHTTP(w http.ResponseWriter, r *http.Request) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -55,7 +55,7 @@ func echoHTTP(w http.ResponseWriter, r *http.Request) {
 		} `json:"params"`
 	}
 	switch r.Method {
-	case http.MethodGet: // a stream of its own, on which it says that the list of tools has changed
+	case http.MethodGet: // a stream on which it reports changes of the tool list
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(http.StatusOK)
 		_, more := toolsNow()

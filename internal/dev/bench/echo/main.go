@@ -1,4 +1,4 @@
-// Echo is the server of the benchmark: it answers with the text that it was sent, over stdio or HTTP.
+// Echo is the benchmark's server: it answers with the text that it was sent, over stdio or HTTP.
 //
 //	echo [-http [-tools N]]
 //

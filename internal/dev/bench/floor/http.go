@@ -9,10 +9,10 @@ import (
 	"net/url"
 )
 
-// connections is how many the proxy keeps to the server: as many as there are calls in flight, and room.
+// connections is how many idle connections the proxy keeps to the server: more than there are calls in flight.
 const connections = 128
 
-// reverse passes on to the server until the process is ended, and first says where.
+// reverse prints its address, and forwards to the server until the process is ended.
 func reverse(server string, out io.Writer) error {
 	to, err := url.Parse(server)
 	if err != nil {
@@ -25,8 +25,8 @@ func reverse(server string, out io.Writer) error {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: connections}
 	serve := func(w http.ResponseWriter, r *http.Request) {
-		// The end of the body is known, and MUST NOT be looked for: a server that answers before the transport has
-		// done so makes net/http close the body, and the transport takes that for a failure of the connection.
+		// The length of the body is known, and its end MUST NOT be looked for. If a server answers before the transport
+		// has done so, net/http closes the body, and the transport takes that for a failure of the connection.
 		r.Body = struct {
 			io.Reader
 			io.Closer

@@ -1,7 +1,7 @@
 // Floor is the cheapest gate over stdio that Go's standard library allows; callgate's cost is measured against it.
 //
-// It reads each line far enough to know the method, the id and the tool, and passes the bytes on. It judges nothing and
-// records nothing. Over HTTP it is Go's reverse proxy, and prints its address.
+// It reads each line far enough to know the method, the id and the tool, and passes the bytes on. It judges and records
+// nothing. Over HTTP it is Go's reverse proxy, and prints its address.
 //
 //	floor -- COMMAND [ARGUMENT...]
 //	floor -http URL
@@ -18,7 +18,7 @@ import (
 	"os/exec"
 )
 
-// head is what a gate has to know of a message before it can decide anything.
+// head is the part of a message that a gate needs before it can decide anything.
 type head struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -75,7 +75,7 @@ func run(command []string) error {
 	return err
 }
 
-// relay passes on every line that is a message and drops what is not.
+// relay passes on every line that is a message and drops the others.
 func relay(to io.Writer, from io.Reader) error {
 	lines := bufio.NewReaderSize(from, 1<<16)
 	for {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Latencies are the times that single calls took.
+// Latencies are the durations of single calls.
 type Latencies []time.Duration
 
-// Quantile returns the time that the share q of all calls did not exceed, 0 when there are none.
+// Quantile returns the duration that the share q of all calls did not exceed; 0 if there are none.
 func (l Latencies) Quantile(q float64) time.Duration {
 	if len(l) == 0 {
 		return 0
@@ -24,7 +24,7 @@ func (l Latencies) Quantile(q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// Sequential makes n calls of the echo tool with text, each after the answer of the one before.
+// Sequential makes n calls of the echo tool with text, each after the answer to the previous one.
 func (c *Client) Sequential(n int, text string) (Latencies, error) {
 	latencies := make(Latencies, 0, n)
 	for range n {
@@ -46,8 +46,8 @@ func (c *Client) Sequential(n int, text string) (Latencies, error) {
 	return latencies, nil
 }
 
-// InFlight makes n calls of the echo tool with text and keeps up to width of them open at the same time. It returns
-// how long all of them took together, beside the latency of each.
+// InFlight makes n calls of the echo tool with text and keeps up to width of them open at the same time. It returns the
+// total time, and the latency of each.
 func (c *Client) InFlight(n, width int, text string) (time.Duration, Latencies, error) {
 	first := c.id + 1
 	begun := make([]atomic.Int64, n) // nanoseconds since start
@@ -58,7 +58,7 @@ func (c *Client) InFlight(n, width int, text string) (time.Duration, Latencies, 
 	stop := make(chan struct{})
 	written := make(chan error, 1)
 	start := time.Now()
-	go func() { // writes, so that a full pipe in one direction does not stop the other
+	go func() { // a separate writer, so that a full pipe in one direction does not stop the other
 		for i := range n {
 			select {
 			case <-free:
@@ -102,7 +102,7 @@ func (c *Client) InFlight(n, width int, text string) (time.Duration, Latencies, 
 	return took, latencies, nil
 }
 
-// call is the line of one tools/call. text MUST be printable ASCII without quotes and backslashes.
+// call returns the line of one tools/call. text MUST be printable ASCII without quotes and backslashes.
 func (c *Client) call(id int64, text string) []byte {
 	line := make([]byte, 0, len(text)+128)
 	line = append(line, `{"jsonrpc":"2.0","id":`...)
@@ -114,7 +114,7 @@ func (c *Client) call(id int64, text string) []byte {
 	return append(line, "\"}}}\n"...)
 }
 
-// answer reads the next answer, checks that it carries text and is no error, and returns its id.
+// answer reads the next answer, checks that it contains text and is not an error, and returns its id.
 func (c *Client) answer(text string) (int64, error) {
 	for {
 		line, err := c.out.ReadSlice('\n')
@@ -142,7 +142,7 @@ func (c *Client) answer(text string) (int64, error) {
 	}
 }
 
-// leadingID reads the id where encoders usually put it, which saves the client from decoding large answers.
+// leadingID reads the id where encoders usually put it, so that the client need not decode large answers.
 func leadingID(line []byte) (int64, bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"jsonrpc":"2.0","id":`))
 	if !ok {

@@ -1,6 +1,6 @@
-// Package load drives an MCP server over stdio and measures what it sees: how long a start takes, how long a call
-// takes, how many calls a second go through, and how much memory the process holds. It speaks JSON-RPC by itself, so
-// that no SDK stands between the clock and the wire.
+// Package load drives an MCP server over stdio and measures it: how long a start takes, how long a call takes, how many
+// calls a second go through, and how much memory the process takes. It speaks JSON-RPC itself, so that no SDK stands
+// between the clock and the wire.
 package load
 
 import (
@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// startLimit bounds the time from start to the first complete tool list.
+// startLimit bounds the time from the start to the first complete tool list.
 const startLimit = 30 * time.Second
 
-// maxAnswer is the longest line, in bytes, that a client reads.
+// maxAnswer is the longest line that a client reads, in bytes.
 const maxAnswer = 1 << 20
 
 var errAnswerTooLong = fmt.Errorf("answer is longer than %d bytes", maxAnswer)
 
-// Client is one running server and the pipes to it. It is for one goroutine, except where a method says otherwise.
+// Client is one running server and the pipes to it. It is for use by one goroutine, unless a method says otherwise.
 type Client struct {
 	InitAfter time.Duration // from the start of the process to the answer of initialize
-	ListAfter time.Duration // from the start of the process to a tool list that holds the echo tool
+	ListAfter time.Duration // from the start of the process to a tool list with the echo tool
 
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr tail
-	tool   string // the echo tool as the server names it
+	tool   string // the server's name for the echo tool
 	id     int64  // of the last request
 }
 
-// response is as much of an answer as the measurements need.
+// response is the part of an answer that the measurements need.
 type response struct {
 	ID     int64           `json:"id"`
 	Method string          `json:"method"`
@@ -45,8 +45,8 @@ type response struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// Start runs command, shakes hands and waits until the tool list holds a tool whose name ends in "echo". The caller
-// MUST Close the client.
+// Start runs command, shakes hands and waits until the tool list has a tool whose name ends in "echo". The caller MUST
+// Close the client.
 func Start(command []string) (*Client, error) {
 	c := &Client{cmd: exec.Command(command[0], command[1:]...)}
 	c.cmd.Stderr = &c.stderr
@@ -131,10 +131,10 @@ func (c *Client) request(method, params string) (json.RawMessage, error) {
 	}
 }
 
-// PID is the server's own process.
+// PID returns the id of the server's process, without its children.
 func (c *Client) PID() int { return c.cmd.Process.Pid }
 
-// explain adds what the server last wrote to stderr.
+// explain adds the end of the server's stderr to err.
 func (c *Client) explain(err error) error {
 	if text := c.stderr.text(); text != "" {
 		return fmt.Errorf("%w; stderr ends with %q", err, text)
@@ -142,8 +142,8 @@ func (c *Client) explain(err error) error {
 	return err
 }
 
-// Close ends the server by closing its stdin, and by force when it has not ended five seconds later. An exit status
-// is not an error: the server had no say in when to end.
+// Close ends the server by closing its stdin, and kills it if it has not ended five seconds later. An exit status is
+// not an error: the server had no say in when to end.
 func (c *Client) Close() error {
 	err := c.in.Close()
 	limit := time.AfterFunc(5*time.Second, c.kill)
@@ -158,10 +158,10 @@ func (c *Client) Close() error {
 	return err
 }
 
-// kill ends the process. It may be called from any goroutine; a process that ended by itself is no error.
+// kill kills the process. It may be called from any goroutine. A process that has ended already is not an error.
 func (c *Client) kill() { _ = c.cmd.Process.Kill() }
 
-// tail keeps the last bytes written to it.
+// tail keeps the last 1024 bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte

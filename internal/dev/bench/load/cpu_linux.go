@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// CPUOf is the processor time that the threads of a process have taken; false where the system does not tell.
+// CPUOf returns the processor time of a process's threads; ok is false if the system does not report it.
 func CPUOf(pid int) (total time.Duration, ok bool) {
 	ns, ok := sumOf(pid, "schedstat", "", " ")
 	return time.Duration(ns), ok
 }
 
-// WakeupsOf is how often the threads of a process have slept and been woken; false where the system does not tell.
+// WakeupsOf returns how often a process's threads have slept and been woken; ok is false if the system does not report
+// it.
 func WakeupsOf(pid int) (total int64, ok bool) {
 	return sumOf(pid, "status", "\nvoluntary_ctxt_switches:\t", "\n")
 }
 
-// sumOf adds the numbers that stand between two texts in a file of each thread.
+// sumOf adds up the numbers between two texts in a file of each thread.
 func sumOf(pid int, name, before, after string) (total int64, ok bool) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, name))
 	if err != nil {
@@ -43,7 +44,7 @@ func sumOf(pid int, name, before, after string) (total int64, ok bool) {
 	return total, len(files) > 0
 }
 
-// PeakOf is the memory that a process that has ended had at most, 0 where the system does not tell.
+// PeakOf returns the peak memory of an ended process in bytes; 0 if the system does not report it.
 func PeakOf(p *os.ProcessState) int64 {
 	usage, ok := p.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The test binary is its own MCP server when this variable names a behaviour.
+// The test binary is its own MCP server if this variable names a behaviour.
 const behaviour = "LOAD_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		serve(how)
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // a child built with -race would sleep a second when it ends
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else a child built with -race would sleep for a second when it ends
 	os.Exit(m.Run())
 }
 

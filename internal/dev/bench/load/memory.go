@@ -6,9 +6,9 @@ type Memory struct {
 	Peak int64
 }
 
-// Memory returns the resident set of the server's own process, without its children. ok is false where the system
-// does not tell.
+// Memory returns the resident set of the server's process, without its children. ok is false if the system does not
+// report it.
 func (c *Client) Memory() (m Memory, ok bool) { return MemoryOf(c.cmd.Process.Pid) }
 
-// MemoryOf is Memory for any process.
+// MemoryOf returns the resident set of any process, like Client.Memory.
 func MemoryOf(pid int) (m Memory, ok bool) { return memoryOf(pid) }

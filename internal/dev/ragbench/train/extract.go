@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// extractors find pairs in source text, by the file's extension.
+// extractors find pairs in source text, by file extension.
 var extractors = map[string]func(src string) []pair{
 	".go": fromGo, ".py": fromPython,
 	".rs":  commented("///", `^\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|const\s+|unsafe\s+|extern\s+"C"\s+)*(?:fn|struct|enum|trait|impl|macro_rules!)\b`),
@@ -19,7 +19,7 @@ var extractors = map[string]func(src string) []pair{
 
 var javascript = commented("", `^\s*(?:export\s+)?(?:default\s+)?(?:(?:async\s+)?function\b|class\s|(?:const|let|var)\s+\w+\s*=|(?:static\s+|async\s+|get\s+|set\s+)*[\w$]+\s*\([^;]*\)\s*\{|[\w.$]+\s*=\s*(?:async\s*)?(?:function|\())`)
 
-// paragraph returns the first paragraph of a comment: what comes before tags, parameters and examples.
+// paragraph returns the first paragraph of a comment: the part before tags, parameters and examples.
 func paragraph(comment string) string {
 	var words []string
 	for line := range strings.SplitSeq(comment, "\n") {
@@ -68,7 +68,7 @@ func fromGo(src string) (found []pair) {
 
 var pythonDefinition = regexp.MustCompile(`^\s*(?:async\s+)?(?:def|class)\s+\w+`)
 
-// fromPython takes the docstring out of each definition that begins with one.
+// fromPython makes a pair of each definition that starts with a docstring.
 func fromPython(src string) (found []pair) {
 	lines := strings.Split(src, "\n")
 	for i := range lines {
@@ -92,7 +92,7 @@ func fromPython(src string) (found []pair) {
 	return found
 }
 
-// docstring reads the docstring that starts at line i. It returns "" if there is none, and the line after it.
+// docstring returns the docstring that starts at line i, or "", and the line after it.
 func docstring(lines []string, i int) (doc string, after int) {
 	if i >= len(lines) {
 		return "", i
@@ -113,8 +113,8 @@ func docstring(lines []string, i int) (doc string, after int) {
 	return "", i
 }
 
-// commented returns an extractor for languages with comments before definitions: lines that begin with mark, or
-// /** … */ blocks if mark is "" or stands beside them.
+// commented returns an extractor for languages with comments before definitions. The comments are /** … */ blocks and,
+// unless mark is "", lines that start with mark.
 func commented(mark, definition string) func(string) []pair {
 	defines := regexp.MustCompile(definition)
 	return func(src string) (found []pair) {
@@ -139,7 +139,7 @@ func commented(mark, definition string) func(string) []pair {
 	}
 }
 
-// comment reads the comment that starts at line i. It returns i if there is none, else the line after it.
+// comment returns the comment that starts at line i, and the line after it; i if there is no comment.
 func comment(lines []string, i int, mark string) (doc string, after int) {
 	var text []string
 	if strings.HasPrefix(strings.TrimSpace(lines[i]), "/**") {
@@ -160,7 +160,7 @@ func comment(lines []string, i int, mark string) (doc string, after int) {
 	return strings.Join(text, "\n"), i
 }
 
-// blockEnd returns the first line from i on that is indented no deeper than indent, opening brackets aside.
+// blockEnd returns the first line from i on that is not indented deeper than indent, ignoring opening brackets.
 func blockEnd(lines []string, i, indent int) int {
 	for ; i < len(lines); i++ {
 		text := strings.TrimSpace(lines[i])

@@ -1,6 +1,6 @@
 // Train prepares the training of the embedding table in rag/embed.
 //
-// It extracts pairs of comment and code from Debian packages, and turns them into lists of word numbers for train.py.
+// It extracts pairs of comment and code from Debian packages, and converts them to lists of word numbers for train.py.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-// pair is a comment and the code that it is about.
+// pair is a comment and the code that it describes.
 type pair struct {
 	Package string `json:"package"`
 	Doc     string `json:"doc"`
@@ -49,7 +49,7 @@ func run(args []string) error {
 	return fmt.Errorf("%q: want pairs or tokens", args[0])
 }
 
-// writePairs extracts the pairs of all packages.
+// writePairs writes the pairs of all packages, each pair once.
 func writePairs(out string, packages []string) error {
 	f, err := os.Create(out)
 	if err != nil {

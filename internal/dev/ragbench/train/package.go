@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// errLicence says that a package is not free of conditions that a trained table might not keep.
+// errLicence is returned for a package whose licence has conditions that a trained table might not meet.
 var errLicence = errors.New("licence")
 
 var (
@@ -21,7 +21,7 @@ var (
 	notSource  = regexp.MustCompile(`/test|_test\.|\.min\.js|/vendor/|zz_generated|\.pb\.go|\.d\.ts$`)
 )
 
-// maxSource is the size of a file above which it is generated.
+// maxSource bounds the size of a file, in bytes: larger ones are generated.
 const maxSource = 600_000
 
 // readPackage returns the pairs of a .deb package. It needs dpkg-deb.
@@ -42,7 +42,7 @@ func readPackage(deb string) ([]pair, error) {
 	return found, errors.Join(err, cmd.Wait())
 }
 
-// readFiles returns the pairs of a package's files. The licence counts wherever in the archive it stands.
+// readFiles returns the pairs of a package's files. The licence applies wherever it is in the archive.
 func readFiles(name string, files *tar.Reader) (found []pair, err error) {
 	for {
 		h, err := files.Next()
@@ -77,14 +77,14 @@ func readFiles(name string, files *tar.Reader) (found []pair, err error) {
 	}
 }
 
-// usable cuts the pair to size and reports whether it says enough.
+// usable trims the pair and reports whether it says enough.
 func (p *pair) usable() bool {
 	p.Doc = strings.TrimSpace(p.Doc)
 	p.Doc, p.Code = p.Doc[:min(len(p.Doc), 600)], p.Code[:min(len(p.Code), 2500)]
 	return len(strings.Fields(p.Doc)) >= 3 && len(p.Code) >= 40
 }
 
-// key is equal for pairs that are the same.
+// key returns the same value for equal pairs.
 func (p *pair) key() [32]byte {
 	return sha256.Sum256([]byte(p.Doc[:min(len(p.Doc), 80)] + "\x00" + p.Code))
 }

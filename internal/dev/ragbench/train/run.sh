@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains an embedding table from beginning to end: run.sh OUT [PACKAGES]. OUT is a folder for all that is made,
-# and OUT/table.bin the table. PACKAGES bounds how many Debian packages are read; 0, the default, reads all.
-# LEAVE_OUT may name a file of texts, {"text": …} a line, whose code is not trained on: those of benchmarks.
-# Needs Go, a Debian system with apt and dpkg-deb, and Python 3 with NumPy and SciPy (python3-numpy and
-# python3-scipy); where they are missing, pip installs them below OUT.
+# Trains an embedding table from start to finish: run.sh OUT [PACKAGES]. OUT is a folder for all files, and
+# OUT/table.bin the table. PACKAGES bounds how many Debian packages are read; 0, the default, reads all. LEAVE_OUT may
+# name a file of texts, {"text": …} on each line, whose code is not used for training: those of benchmarks. It needs Go,
+# a Debian system with apt and dpkg-deb, and Python 3 with NumPy and SciPy (python3-numpy and python3-scipy). If those
+# two are missing, pip installs them below OUT.
 set -euo pipefail
 cd "$(dirname "$0")/../../../.."
 out=${1:?usage: run.sh OUT [PACKAGES]}
@@ -11,11 +11,12 @@ most=${2:-0}
 mkdir -p "$out/debs"
 out=$(cd "$out" && pwd)
 
-# Packages that carry source code, in an order that is the same everywhere, so that a part of them is a fair one.
+# Packages that contain source code, in an order that is the same everywhere, so that the first of them are a fair
+# sample.
 apt-cache pkgnames | grep -E '^(golang-.*-dev|librust-.*-dev|python3-|ruby-|node-|php-)' | LC_ALL=C sort | shuf --random-source=<(yes) > "$out/all"
 if ((most > 0)); then head -n "$most" "$out/all"; else cat "$out/all"; fi > "$out/packages"
 echo "$(wc -l < "$out/packages") packages of $(wc -l < "$out/all")"
-# A package that is gone from the archive by now is left out.
+# Packages that are no longer in the archive are left out.
 (cd "$out/debs" && xargs -n 20 apt-get download -q < "$out/packages" > ../download.log 2>&1) || true
 find "$out/debs" -name '*.deb' | LC_ALL=C sort > "$out/list"
 [ -s "$out/list" ] || { echo "no package could be downloaded; see $out/download.log" >&2; exit 1; }

@@ -20,20 +20,20 @@ import (
 const (
 	maxDocWords  = 48
 	maxCodeWords = 320
-	// minPairs is how many pairs must have a word for it to get a row.
+	// minPairs is how many pairs must contain a word for it to get a row.
 	minPairs = 40
 	// maxPerPackage keeps large packages from dominating the training data.
 	maxPerPackage = 400
 )
 
-// example is a pair as words.
+// example is a pair as lists of words.
 type example struct {
-	words      [2][]string // of the comment, of the code
+	words      [2][]string // of the comment and of the code
 	validation bool
 }
 
-// writeTokens writes vocab.txt (word and number of pairs, tab between) and train.bin and validation.bin: for each
-// pair two lists, each its length and its words' numbers, as uint32 little endian.
+// writeTokens writes vocab.txt (a word, a tab and its number of pairs on each line), train.bin and validation.bin.
+// These hold two lists for each pair, each its length and its words' numbers, as little-endian uint32.
 func writeTokens(in, out, leaveOut string) error {
 	blocked, err := readBlocked(leaveOut)
 	if err != nil {
@@ -104,7 +104,7 @@ func readExamples(path string, blocked map[[32]byte]bool) (examples []example, p
 
 func firstOf(words []string, n int) []string { return words[:min(n, len(words))] }
 
-// readBlocked reads the texts of benchmarks, which must not be trained on.
+// readBlocked returns the texts of benchmarks, which must not be used for training.
 func readBlocked(path string) (map[[32]byte]bool, error) {
 	blocked := map[[32]byte]bool{}
 	if path == "" {
@@ -121,7 +121,7 @@ func readBlocked(path string) (map[[32]byte]bool, error) {
 	return blocked, err
 }
 
-// codeKey is equal for code that differs in space only.
+// codeKey returns the same value for code that differs only in white space.
 func codeKey(code string) [32]byte {
 	return sha256.Sum256([]byte(strings.Join(strings.Fields(code), "")))
 }
