@@ -72,7 +72,7 @@ func (b *Box) enter() error {
 
 // furnish fills the new root with the contents of the box and with what programs expect.
 func (b *Box) furnish() error {
-	if home := os.Getenv("HOME"); filepath.IsAbs(home) && filepath.Clean(home) != "/" { // an empty home, unless the box has more
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) && filepath.Clean(home) != "/" { // an empty home, at least
 		if err := os.MkdirAll(newRoot+filepath.Clean(home), 0o755); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func fewSockets(tcp bool) error {
 	for _, number := range []uint32{unix.SYS_LISTEN, unix.SYS_IO_URING_SETUP} {
 		program = append(program, load(atNumber), equal(number, 0, 1), end(refuse))
 	}
-	for _, c := range []struct{ number, flags uint32 }{{unix.SYS_SENDTO, atFourth}, {unix.SYS_SENDMSG, atThird}, {unix.SYS_SENDMMSG, atFourth}} { // they can connect too
+	for _, c := range []struct{ number, flags uint32 }{{unix.SYS_SENDTO, atFourth}, {unix.SYS_SENDMSG, atThird}, {unix.SYS_SENDMMSG, atFourth}} { // which can connect too
 		program = append(program, load(atNumber), equal(c.number, 0, 3),
 			load(c.flags), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MSG_FASTOPEN, Jt: 0, Jf: 1}, end(refuse))
 	}

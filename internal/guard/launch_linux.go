@@ -47,7 +47,7 @@ func (o *order) confine() error {
 	if err := o.Wall.Box.enter(); err != nil {
 		return err
 	}
-	if err := reenter(dir); err != nil && !errors.Is(err, unix.ENOENT) { // if the box does not hold the folder, the program begins in the root
+	if err := reenter(dir); err != nil && !errors.Is(err, unix.ENOENT) { // not in the box: begin in the root
 		return err
 	}
 	return nil

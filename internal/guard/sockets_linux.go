@@ -29,7 +29,7 @@ func (s *session) unixOf(variable string) string {
 // found returns the files that match.
 func found(patterns ...string) (paths []string) {
 	for _, pattern := range patterns {
-		matches, _ := filepath.Glob(pattern) // a pattern is invalid if the home has brackets in its name: nothing is found
+		matches, _ := filepath.Glob(pattern) // brackets in the home's name can make it invalid: nothing is found
 		paths = append(paths, matches...)
 	}
 	return paths

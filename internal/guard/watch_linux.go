@@ -100,7 +100,7 @@ func (w *watcher) run() {
 		case unix.EINTR, unix.ENOENT, unix.EAGAIN: // the caller has ended meanwhile
 			continue
 		default:
-			unix.Close(w.listener) // calls go on unreported; they fail only in old kernels
+			unix.Close(w.listener) // else calls would hang: without a listener they fail with ENOSYS
 			return
 		}
 		if a, ok := w.read(&n); ok && len(w.reported) < maxReported && w.order.refuses(&a) && !w.reported[a] {
@@ -202,7 +202,7 @@ func (o *order) refuses(a *Access) bool {
 		}
 		dir := filepath.Dir(a.Path)
 		a.Aside = a.Write && unix.Access(dir, unix.W_OK) == nil
-		return err != nil && !(a.Aside && (dir == "/tmp" || dir == "/var/tmp")) // the box gives it private ones on purpose
+		return err != nil && !(a.Aside && (dir == "/tmp" || dir == "/var/tmp")) // private ones on purpose
 	}
 	real, err := filepath.EvalSymlinks(a.Path)
 	return err != nil || !o.holds(Access{Path: real, Write: a.Write})

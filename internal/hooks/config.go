@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Name      string
 	Event     []string      // one or more of Events
-	Matcher   string        // glob over the qualified tool, its own name, its kind, the agent or the server; "" matches everything
+	Matcher   string        // glob over the tool (either name), its kind, the agent or the server; "" matches everything
 	When      string        // "", or before: the hook decides, see Decide
 	OnFailure string        // for a hook that decides: ask (the default) or deny
 	Action    Action        //

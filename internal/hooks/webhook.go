@@ -203,7 +203,7 @@ func (w *webhook) post(ctx context.Context, id string, body []byte) answer {
 		return answer{failed: fmt.Errorf("%s: %w", w.address.Host, err), final: errors.Is(err, errPrivate)}
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // only the status counts; reading the body lets the connection be reused
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // only the status counts; reading on lets the connection be reused
 	a := answer{status: response.StatusCode, says: response.Status}
 	switch {
 	case a.taken(), response.StatusCode >= 500, response.StatusCode == http.StatusTooManyRequests, response.StatusCode == http.StatusRequestTimeout:

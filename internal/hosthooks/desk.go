@@ -179,7 +179,7 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	defer d.mu.Unlock()
 	v := d.visits[key]
 	if v == nil {
-		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // the host runs the calls, so only waiting ones can be withdrawn
+		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // only waiting calls can be withdrawn
 		if err != nil {
 			return nil, fmt.Errorf("callgate cannot begin a session: %w", err)
 		}
@@ -263,7 +263,7 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		v.mu.Lock()
 		v.turn.opaque = true
 		v.mu.Unlock()
-		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // without an answer, hosts ask again or refuse
+		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // else hosts ask again or refuse
 	}
 	if e.Call == "" {
 		q := &question{}

@@ -59,7 +59,7 @@ type Dialect struct {
 	Limit    time.Duration                `yaml:"limit"` // the host's timeout for hooks, which connect sets
 	Events   map[string]Spec              `yaml:"events"`
 	Reshape  map[string]string            `yaml:"reshape"` // list arguments: "lines" joins them to one text; otherwise the relevant member of each element
-	Texts    map[string]string            `yaml:"texts"`   // tools whose input is a string → the name to give that argument
+	Texts    map[string]string            `yaml:"texts"`   // tools with a string as input → the argument's name
 	Answers  map[Role]map[string]template `yaml:"answers"`
 	Install  []Place                      `yaml:"install"`
 	Probe    struct {                     // the call with which doctor tests the way to the gate

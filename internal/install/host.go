@@ -29,7 +29,7 @@ type Host struct {
 	Settings []Settings     `yaml:"settings"`
 	Shape    string         `yaml:"shape"`  // how an entry names its command: "" command and args, opencode, goose
 	Entry    map[string]any `yaml:"entry"`  // further members of callgate's entry
-	SSE      string         `yaml:"sse"`    // the member for an HTTP+SSE address, if Streamable HTTP has a different one
+	SSE      string         `yaml:"sse"`    // the member for an HTTP+SSE address, if Streamable HTTP has its own
 	Dollar   bool           `yaml:"dollar"` // $NAME is a variable, without braces
 	Own      string         `yaml:"own"`    // about built-in tools that no hook sees
 	Prompt   string         `yaml:"prompt"`
@@ -59,7 +59,7 @@ type Settings struct {
 	Path     string     `yaml:"path"`     // the last part may have a *
 	Format   string     `yaml:"format"`   // "" is JSON; front: words between the --- lines at the start of a text
 	Tools    []string   `yaml:"tools"`    // the form of a tool's name, such as "mcp__%s__%s" for server and tool
-	Wide     bool       `yaml:"wide"`     // there are no patterns, so a server's name stands for everything that callgate offers
+	Wide     bool       `yaml:"wide"`     // no patterns, so a server's name stands for everything that callgate offers
 	Lists    [][]string `yaml:"lists"`    // lists of such names
 	Keys     [][]string `yaml:"keys"`     // objects with such names as members
 	Matchers []string   `yaml:"matchers"` // members below which each "matcher" holds such names
@@ -161,7 +161,7 @@ func (m *Machine) matching(h *Host, p string) (list []string) {
 		return nil // there are none
 	}
 	for _, e := range entries {
-		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // the pattern is the host's, which a test checks
+		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // a test checks the hosts' patterns
 			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
 		}
 	}

@@ -296,7 +296,6 @@ func TestEntryNamesLocation(t *testing.T) {
 	}
 }
 
-// What the person has to do names the entries that were made.
 // Servers whose names hold no Latin letter are told apart.
 func TestNamesInOtherScripts(t *testing.T) {
 	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"工具":{"command":"a"},"天気":{"command":"b"}}}`})

@@ -317,7 +317,7 @@ func layout(t *testing.T, text []byte) {
 		}
 	}
 	follow(files["index.json"])
-	if len(used) != 5 { // one list, and for each of two architectures a config, a manifest and a layer; test programs share the layer
+	if len(used) != 5 { // a list, two manifests and two layers, which test programs share
 		if len(used) != 4 {
 			t.Errorf("the image has %v", slices.Sorted(maps.Keys(used)))
 		}

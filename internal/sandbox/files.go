@@ -23,7 +23,7 @@ const (
 	// Workspace opens for change the workspace, the folders that the server's command line names and the caches of its
 	// package runner; and it opens the proxy.
 	Workspace Level = "workspace"
-	// Strict opens what the rules allow for reading and writing, and no network.
+	// Strict opens what the rules allow and, only for reading, the workspace and the files that the command line names.
 	Strict Level = "strict"
 )
 

@@ -144,7 +144,7 @@ func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, t
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "https", target, r.In.Host
 				r.Out.Body = forward.Body(r.Out.Body)
-				if hostHeader(r.In.Host) == host { // one address may serve other people's hosts too, and this header picks one
+				if hostHeader(r.In.Host) == host { // else it picks another host at this address
 					swap(r.Out.Header, swaps)
 				}
 			},

@@ -24,22 +24,22 @@ type Lock struct {
 // Entry describes one server.
 type Entry struct {
 	Name      string             `json:"name"`
-	From      string             `json:"from,omitempty"` // the file that configures it; relative if it is beside or below the lock
+	From      string             `json:"from,omitempty"` // the configuring file; relative if beside or below the lock
 	Command   []string           `json:"command,omitempty"`
 	URL       string             `json:"url,omitempty"`
-	Variables []string           `json:"variables,omitempty"` // names of the variables that its environment or its requests use
+	Variables []string           `json:"variables,omitempty"` // names of variables in its environment or requests
 	Package   string             `json:"package,omitempty"`
 	Version   string             `json:"version,omitempty"`
-	Packages  map[string]Package `json:"packages,omitempty"` // by NAME@VERSION: the package itself and everything that it needs
+	Packages  map[string]Package `json:"packages,omitempty"` // by NAME@VERSION: the package and all that it needs
 	Files     map[string]string  `json:"files,omitempty"`    // by path: the digest of a program or script
-	Tools     map[string]string  `json:"tools,omitempty"`    // by the server's name: the digest of the definition
+	Tools     map[string]string  `json:"tools,omitempty"`    // by tool name: the digest of the definition
 	At        time.Time          `json:"lockedAt,omitzero"`
 }
 
 // Package is one package of a dependency tree.
 type Package struct {
 	Integrity string `json:"integrity,omitempty"` // as the registry gives it
-	Content   string `json:"content,omitempty"`   // digest of the files on this machine; "" for a package with an install script
+	Content   string `json:"content,omitempty"`   // digest of the files here; "" for a package with an install script
 	Script    bool   `json:"script,omitempty"`    // it runs an install script
 }
 

@@ -286,7 +286,7 @@ func (t *tree) said(dir string) (npmPackage, bool) {
 		var lock struct {
 			Packages map[string]npmPackage `json:"packages"`
 		}
-		_ = readJSON(filepath.Join(top, "node_modules", ".package-lock.json"), &lock) // other package managers do not write it
+		_ = readJSON(filepath.Join(top, "node_modules", ".package-lock.json"), &lock) // only npm writes it
 		known = lock.Packages
 		t.registry[top] = known
 	}

@@ -170,7 +170,7 @@ func (w *wayHTTP) post(body string) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if id := response.Header.Get("Mcp-Session-Id"); w.session == "" && id != "" { // in the answer to initialize, before any call
+	if id := response.Header.Get("Mcp-Session-Id"); w.session == "" && id != "" { // from initialize, before any call
 		w.session = id
 	}
 	answer, err := io.ReadAll(response.Body)

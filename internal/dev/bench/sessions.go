@@ -28,7 +28,7 @@ type crowding struct {
 	rate             float64 // calls a second of the busy ones meanwhile
 	p50, p99         float64 // µs of a single call meanwhile
 	far50, far99     float64 // µs of a single call that comes to another replica than its session's
-	told             float64 // ms from a change of the server's tools until the last listening session knows; 0: not measured
+	told             float64 // ms from a change of the tools until the last listening session knows; 0: not measured
 }
 
 // many returns the number of sessions. A server process for each takes memory too.
@@ -282,7 +282,7 @@ func (h *hostCrowd) listen(address, session string) error {
 // change makes the server change its tools, and waits until all streams report it.
 func (h *hostCrowd) change() (millis float64, err error) {
 	for _, w := range h.ways {
-		if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil { // a host without a list is not told of a change
+		if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil { // else it is not told of a change
 			return 0, err
 		}
 	}

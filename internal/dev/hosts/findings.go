@@ -21,7 +21,7 @@ var (
 		{tool: "ask_form", arguments: object{}},
 		{tool: "ask_url", arguments: object{}},
 		{tool: "change", arguments: object{}},
-		{tool: "echo", arguments: object{"text": "meanwhile"}, pause: 2 * time.Second}, // hosts list again in parallel with the model
+		{tool: "echo", arguments: object{"text": "meanwhile"}, pause: 2 * time.Second}, // time to list again
 		{tool: "added", arguments: object{}, pause: time.Second},
 	}
 	cancels = []step{
