@@ -99,7 +99,7 @@ func readLadder(t *testing.T, path string) (order []string, imports map[string][
 }
 
 type goPackage struct {
-	imports  []string // of this module
+	imports  []string // only those of this module
 	synopsis string   // the comment's first sentence, without "Package name"
 }
 

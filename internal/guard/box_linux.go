@@ -101,7 +101,7 @@ func (b *Box) furnish() error {
 	return nil
 }
 
-// boxed is a path of a box.
+// boxed is a path in a box, and whether it can be changed.
 type boxed struct {
 	path  string
 	write bool
@@ -128,7 +128,7 @@ func devices() error {
 		if err != nil {
 			return err
 		}
-		f.Close() // empty
+		f.Close() // an empty mount point
 		if err := unix.Mount(oldRoot+"/dev/"+name, newRoot+"/dev/"+name, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("make /dev/%s: %w", name, err)
 		}

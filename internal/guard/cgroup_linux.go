@@ -21,7 +21,7 @@ type cgroup struct {
 
 // cgroups is where groups can be made.
 type cgroups struct {
-	mount string // of the file system
+	mount string // where cgroup v2 is mounted
 	own   string // callgate's group below mount
 }
 

@@ -47,10 +47,10 @@ type Event struct {
 	Server    string // alias
 	Tool      string // qualified name
 	plain     string // the name that rules use if several tools would share a name
-	ToolName  string // the server's own
+	ToolName  string // the server's own name for it
 	Kind      string
 	Arguments []byte // raw JSON object; nil if there is none
-	Risk      string // class
+	Risk      string // its class
 	Category  string // what the autonomy presets go by
 	Decision  string
 	By        string // who or what decided
@@ -64,7 +64,7 @@ type Event struct {
 // Limits for an event from which secrets are removed.
 const (
 	maxString    = 64 << 10 // bytes of one string
-	maxArguments = 1 << 20  // bytes of all
+	maxArguments = 1 << 20  // bytes of all arguments
 	maxOutput    = 64 << 10 // bytes of a result's text
 )
 
@@ -88,8 +88,8 @@ type message struct {
 }
 
 type messageTool struct {
-	ID         string         `json:"id"`   // qualified, as rules spell it
-	Name       string         `json:"name"` // the server's own
+	ID         string         `json:"id"`   // qualified name, as rules spell it
+	Name       string         `json:"name"` // the server's own name for it
 	CallID     string         `json:"callId,omitempty"`
 	Server     string         `json:"server,omitempty"`
 	Kind       string         `json:"kind,omitempty"`

@@ -233,7 +233,7 @@ func (r *Runner) perform(ctx context.Context, h *hook, e *Event) (output string,
 	return h.action.run(ctx, r, h, e)
 }
 
-// failed logs and counts what went wrong with a hook.
+// failed logs and counts a failure of a hook.
 func (r *Runner) failed(h *hook, e *Event, err error) {
 	h.stats.failed(e, err)
 	r.log.Warn("a hook failed", "hook", h.name, "event", e.Name, "error", tools.Visible(err.Error()))

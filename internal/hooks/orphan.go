@@ -11,7 +11,7 @@ import (
 
 // Orphan is the queue of a webhook that the configuration no longer has.
 type Orphan struct {
-	Name   string // of the webhook
+	Name   string // the webhook's
 	Events int
 	Oldest time.Time
 }
@@ -72,7 +72,7 @@ func (r *Runner) sends(name string) bool {
 	return ok && h.name == name // the folder has the name exactly as written
 }
 
-// expire removes what is too old to be posted.
+// expire removes events that are too old to be posted, and returns their number.
 func (q *queue) expire() (removed int, err error) {
 	waiting, err := q.list()
 	for _, e := range waiting {

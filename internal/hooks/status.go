@@ -24,7 +24,7 @@ type Status struct {
 	Failures    int      `json:"failures"` // since this process started
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	Problem     string   `json:"problem,omitempty"` // why it cannot run, or never will
-	Queue       *Queue   `json:"queue,omitempty"`   // of a webhook
+	Queue       *Queue   `json:"queue,omitempty"`   // for a webhook
 }
 
 // Queue counts the events that wait to be posted, in all processes of the worker.

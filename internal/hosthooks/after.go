@@ -12,7 +12,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// after notes that a call ran, and raises an alarm if no decision allowed it.
+// after records that a call ran, and raises an alarm if no decision allowed it.
 func (d *Desk) after(v *visit, e *Event) Reply {
 	call, err := d.callOf(v, e)
 	if err != nil {

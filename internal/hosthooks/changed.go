@@ -21,7 +21,7 @@ type turn struct {
 	opaque bool            // a call ran whose files are unknown
 }
 
-// ran notes which files an allowed call may change.
+// ran records which files an allowed call may change.
 func (t *turn) ran(call gate.Call) {
 	a := tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
 	if len(a.Commands) > 0 || !call.Tool.Bound || call.Tool.Kind == "" {

@@ -50,7 +50,7 @@ type Options struct {
 // Desk judges the calls of hosts. It has a session of the gate for each session of a host.
 type Desk struct {
 	o      Options
-	prefix string // of call ids
+	prefix string // for call ids
 	calls  atomic.Uint64
 	tools  sync.Map // by host and name: *tools.Tool
 
@@ -67,7 +67,7 @@ func NewDesk(o Options) *Desk {
 	return &Desk{o: o, prefix: hex.EncodeToString(b[:]), visits: map[string]*visit{}, last: time.Now()}
 }
 
-// visit is a session of a host.
+// visit is one session of a host, with its session of the gate.
 type visit struct {
 	dialect *Dialect
 	session *gate.Session
@@ -172,7 +172,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	return Reply{}
 }
 
-// visit returns the visit for the host's session, and begins one for a new session.
+// visit returns the visit for the host's session, and starts one for a new session.
 func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	key := dialect.ID + "\x00" + e.Session
 	d.mu.Lock()

@@ -81,7 +81,7 @@ type Dialect struct {
 // field is the path to a value: the names of nested members.
 type field []string
 
-// Fields says where values are in the host's message.
+// Fields describes where values are in the host's message.
 type Fields struct {
 	Event     field `yaml:"event"`
 	Session   field `yaml:"session"`

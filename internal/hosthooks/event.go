@@ -20,7 +20,7 @@ type Event struct {
 	Cwd       string
 	Workspace []string // the host's project folders
 	Tool      string
-	Server    string // of an MCP tool, if the host names it
+	Server    string // the MCP tool's server, if the host names it
 	Foreign   bool   // the host says that the tool is an MCP server's
 	Arguments []byte // the raw object
 	Call      string // the host's call id, or ""

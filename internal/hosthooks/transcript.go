@@ -280,7 +280,7 @@ func (v *visit) follow(path string) {
 	}
 }
 
-// hear notes that the hook was asked about a call.
+// hear records that the hook was asked about a call.
 func (v *visit) hear(key string) {
 	if v.dialect.Transcript.Form == "" && !v.dialect.has(Told) { // the host mentions no calls outside its hooks
 		return

@@ -264,7 +264,7 @@ func (u *Undone) Write() error {
 	return os.Remove(u.record.file)
 }
 
-// Removes reports whether the file goes, because connect made it.
+// Removes reports whether Write removes the file, because connect made it.
 func (u *Undone) Removes() bool { return u.Before != nil && u.After == nil && u.record.Created }
 
 // Kept returns where the old file stays after conflicts.

@@ -384,7 +384,7 @@ func dropEmpty(v *hujson.Value, at []string) bool {
 
 // Entry is callgate's entry among a host's servers.
 type Entry struct {
-	Path    string // of the host's file
+	Path    string // the host's file
 	Scope   string
 	Command []string
 	Env     []string

@@ -235,7 +235,8 @@ var (
 	otherVariable = lazyregexp.New(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\$\{\{[^}]*\}\}|\{file:[^}]*\}`)
 )
 
-// expand translates a host's variables into callgate's. why names a variable that only the host knows.
+// expand translates a host's variables into callgate's. why names a variable that only the host knows;
+// "" if there is none.
 func (p *Plan) expand(s *Server, h *Host, l *located) (why string) {
 	one := func(value string) string {
 		if l.plugins != nil {

@@ -218,7 +218,7 @@ func rowOf(ch *rulebook.Checker, t *tools.Tool) Tool {
 	return row
 }
 
-// Of asks one server for its tools.
+// Of returns the tools of the named server, which it asks for them.
 func Of(ctx context.Context, c *config.Config, name string) ([]*tools.Tool, error) {
 	servers, err := c.ProxyServers()
 	if err != nil {

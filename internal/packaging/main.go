@@ -39,7 +39,7 @@ type release struct {
 	time    time.Time         // the commit's; packages contain no other time
 	builds  []build           // the binaries
 	files   []string          // paths of archives and system packages
-	sums    map[string]string // of the files in out, by name
+	sums    map[string]string // SHA-256 of the files in out, by name
 	out     string
 }
 

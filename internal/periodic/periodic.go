@@ -1,4 +1,4 @@
-// Package periodic does something from time to time, or later, until a context ends.
+// Package periodic provides loops and pauses that end with a context.
 package periodic
 
 import (

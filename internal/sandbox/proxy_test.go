@@ -60,7 +60,7 @@ func started(t *testing.T, server net.Addr, judge func(Peer) error) (at string, 
 
 func hello(t *testing.T, tls bool) (*httptest.Server, *http.Client) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what came of it
+		body, _ := io.ReadAll(r.Body) // as much as arrived
 		fmt.Fprintf(w, "hello from %s to %s", r.Host, body)
 	})
 	s := httptest.NewUnstartedServer(handler)

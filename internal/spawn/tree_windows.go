@@ -20,7 +20,7 @@ type Tree struct {
 	wall  *guard.Wall
 	state guard.State
 	job   windows.Handle
-	pid   int // of the process, which leads a console process group
+	pid   int // the process's; it leads a console process group
 	waited
 }
 

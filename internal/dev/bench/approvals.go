@@ -22,7 +22,7 @@ import (
 	"callgate/internal/dev/bench/load"
 )
 
-// crowd is how many people and calls the approvals are measured with.
+// crowd describes with how many people and calls the approvals are measured.
 type crowd struct {
 	pending int           // approvals that wait all the time
 	clients int           // clients that follow everything

@@ -134,7 +134,7 @@ func tee(path string, legacy bool, command []string) error {
 			_ = cmd.Process.Kill() // it has ended, or does not support signals
 		}
 	}()
-	var mu sync.Mutex // of standard output
+	var mu sync.Mutex // guards standard output
 	down := func(line []byte) error {
 		mu.Lock()
 		defer mu.Unlock()

@@ -1,4 +1,4 @@
-// Package door carries a host's hook event to the process that judges, and the reply back.
+// Package door carries a host's hook event to the judging process, and the reply back.
 //
 // It imports little, because the host waits for it at every call. Both sides first prove that they hold the hook
 // credential. A program that only knows the socket's path cannot ask, and a program that took over the path cannot

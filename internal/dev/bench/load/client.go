@@ -34,7 +34,7 @@ type Client struct {
 	out    *bufio.Reader
 	stderr tail
 	tool   string // the server's name for the echo tool
-	id     int64  // of the last request
+	id     int64  // the last request's
 }
 
 // response is the part of an answer that the measurements need.
