@@ -21,7 +21,7 @@ type Level string
 const (
 	Off Level = "off"
 	// Workspace opens for change the workspace, the folders that the server's command line names and the caches of its
-	// package runner; and it opens the proxy.
+	// package runner, besides what the rules allow.
 	Workspace Level = "workspace"
 	// Strict opens what the rules allow and, only for reading, the workspace and the files that the command line names.
 	Strict Level = "strict"
