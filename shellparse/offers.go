@@ -11,22 +11,22 @@ import (
 	"callgate/shellparse/tables"
 )
 
-// Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build. The
-// words are those of Command.Argv; options end the name.
+// Arity returns how many leading words name the command: 1 for cat, 2 for git push, 3 for npm run build. The words are
+// those of Command.Argv. An option ends the name.
 func Arity(argv []Word) int { return tables.Arity(argv, tables.Wanted(argv, nil)) }
 
 // Pattern is a rule that callgate can offer a person for a command.
 type Pattern struct {
-	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
-	Default bool   // the one to preselect where nothing is known of what was asked before
-	// Bound says that it may be preselected when it would have saved questions: it reaches no host, remote, package or
-	// folder beyond the command's own, and no other subcommand of an unknown program.
+	Text    string // a glob in the syntax of permissions.jsonc, with literal characters escaped
+	Default bool   // preselect this one if nothing is known of earlier questions
+	// Bound reports whether the pattern may be preselected when it would have saved questions: it reaches no host,
+	// remote, package or folder beyond the command's own, and no other subcommand of an unknown program.
 	Bound bool
 }
 
-// Patterns returns the rules that can be offered for a command, from narrow to broad: the exact text, the name with its
-// first operand, the name. It returns none for a command that no rule should cover: dynamic words, effects that no rule
-// names, inline code, a gain of privileges. Callers MUST NOT offer any when the Script has Problems.
+// Patterns returns the rules that callgate can offer for a command, from narrow to broad: the exact text, the name with
+// its first operand, the name. It returns none for a command that no rule should cover: dynamic words, effects that no
+// rule names, inline code, a gain of privileges. Callers MUST NOT offer any when the Script has Problems.
 func Patterns(c *Command) []Pattern {
 	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
 		return nil
@@ -50,7 +50,7 @@ func Patterns(c *Command) []Pattern {
 		return list
 	}
 	if fetched > 0 && !hidden && c.Operation > 0 && len(c.Argv) > max(fetched, c.Operation) {
-		// Only the person's yes names what it fetches, so the ceiling says NETWORK or worse.
+		// Only the person's yes names the package, so the ceiling is NETWORK or worse.
 		return append(list, Pattern{words(c.Argv[:max(fetched, c.Operation)]) + " *", false, false})
 	}
 	if hidden || onlyExact(c.Argv, n) {
@@ -65,8 +65,8 @@ func Patterns(c *Command) []Pattern {
 	return append(list, Pattern{words(c.Argv[:n]) + " *", false, opensNothing(c, n)})
 }
 
-// connects says that a command, named by its first n words, connects to an address among the others: a rule that leaves
-// those open would let it connect anywhere.
+// connects reports whether a command, named by its first n words, connects to an address among its other words. A rule
+// that leaves those open would let it connect anywhere.
 func connects(argv []Word, n int) bool {
 	is := programs.Find(programs.Canonical(argv[0].Value))
 	return n == 1 && is.Is&(programs.Fetches|programs.Connects) != 0 ||
@@ -75,17 +75,17 @@ func connects(argv []Word, n int) bool {
 		})
 }
 
-// unknown says that nothing is known of a program.
+// unknown reports whether the tables know nothing of a program.
 func unknown(argv []Word) bool {
 	known := tables.About(argv[:1])
 	return known.Arity == 0 && known.Row == nil
 }
 
-// place is an address of any kind, or a host with a port.
+// place matches an address of any kind, or a host with a port.
 var place = lazyregexp.New(`^[a-z]+://|^(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+`)
 
-// unshown says whether the command does more than its words show, and how many words name that it fetches packages; 0
-// if it fetches none. ok is false if no rule can name that.
+// unshown reports whether the command does more than its words show, and how many words name the packages that it
+// fetches (0 if it fetches none). ok is false if it has an effect that no rule can name.
 func unshown(c *Command) (hidden bool, fetched int, ok bool) {
 	for _, e := range c.Effects {
 		switch {
@@ -101,13 +101,13 @@ func unshown(c *Command) (hidden bool, fetched int, ok bool) {
 	return hidden, fetched, true
 }
 
-// isPlainName says that a word is a name with a lasting meaning.
+// isPlainName reports whether a word is a name with a lasting meaning.
 func isPlainName(w Word) bool {
 	return w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
 }
 
 // middle returns the rule between the exact command and its name with any words: the name with the first operand, or
-// with the folder of the only operand. It is "" if there is no such rule.
+// with the folder of the only operand. It returns "" if there is no such rule.
 func middle(c *Command, n int) string {
 	if len(c.Argv) > n+1 && isPlainName(c.Argv[n]) && !strings.HasPrefix(c.Argv[n].Value, "-") {
 		return words(c.Argv[:n+1]) + " *"
@@ -120,18 +120,19 @@ func middle(c *Command, n int) string {
 	return words(append(slices.Clip(c.Argv[:n]), Word{Value: dir, Known: true})) + "/*"
 }
 
-// opensNothing reports whether the command's name, with any arguments, reaches nothing beyond what the command itself
-// reaches.
+// opensNothing reports whether a rule for the command's name, with any arguments, reaches nothing beyond what the
+// command itself reaches.
 func opensNothing(c *Command, n int) bool {
 	return !unknown(c.Argv) && !slices.ContainsFunc(c.Argv[n:], func(w Word) bool {
 		return strings.Contains(strings.TrimPrefix(strings.TrimSuffix(w.Value, "/..."), "./"), "/") || strings.Contains(w.Value, "://")
 	})
 }
 
-// volatile are names that are used only once: of temporary files, hashes, ids.
+// volatile matches names that are used only once: temporary files, hashes, ids.
 var volatile = lazyregexp.New(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
 
-// Volatile reports whether a word holds a temporary name, a hash or an id: a rule for it would never match again.
+// Volatile reports whether a word holds a temporary name, a hash or an id, so that a rule for it would never match
+// again.
 func Volatile(word string) bool {
 	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("/=:@~^,", r) }) {
 		if !volatile.MatchString(part) {
@@ -144,14 +145,14 @@ func Volatile(word string) bool {
 	return false
 }
 
-// onlyExact says that callgate offers only the exact text for a command that its first n words name.
+// onlyExact reports whether callgate offers only the exact text for a command named by its first n words.
 func onlyExact(argv []Word, n int) bool {
 	name := tables.TableName(argv[0].Value)
 	if programs.Find(name).Is&(programs.Exact|programs.Shell) != 0 {
 		return true
 	}
 	if (programs.LanguageOf(name) != nil || strings.HasPrefix(name, "jupyter-")) && n < 2 {
-		return true // what runs is not named
+		return true // the name does not say what runs
 	}
 	for n := 2; n <= min(len(argv), 3); n++ {
 		if tables.About(argv[:n]).Has(programs.Exact) {
@@ -161,11 +162,11 @@ func onlyExact(argv []Word, n int) bool {
 	return slices.ContainsFunc(argv[1:n], func(w Word) bool { return destroys(w.Value) })
 }
 
-// destructive are parts of the names of tasks that a rule for any words should not cover.
+// destructive lists words in the names of tasks that no rule with wildcards should cover.
 var destructive = word.Set("rm remove drop destroy purge delete wipe nuke reset prune truncate rollback uninstall deploy publish release " +
 	"erase clobber teardown shell console eval exec tinker seed restore dump secrets secret credentials token")
 
-// destroys says that the name of a subcommand or a task says that it deletes or sends out.
+// destroys reports whether the name of a subcommand or task suggests that it deletes things or sends them out.
 func destroys(task string) bool {
 	for part := range strings.FieldsFuncSeq(strings.ToLower(task), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if destructive[part] {
@@ -175,8 +176,8 @@ func destroys(task string) bool {
 	return false
 }
 
-// neverOffered says that the command runs what its words or its input say: shells, interpreters with code,
-// containers, and wrappers that reached this place because nothing could be unwrapped.
+// neverOffered reports whether the command runs code that its words or its input hold: shells, interpreters with code,
+// containers, and wrappers of which nothing could be unwrapped.
 func neverOffered(c *Command) bool {
 	name := c.Argv[0].Value
 	about := programs.Find(programs.Canonical(name))
@@ -197,8 +198,8 @@ func neverOffered(c *Command) bool {
 	return programs.Find(name).Has(programs.Shell) && (len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-"))
 }
 
-// exact returns the rule that matches only the command's text, and whether there is one. A word that depends on the run
-// has no text. A glob stands for itself.
+// exact returns the rule that matches only the command's text, and whether there is one. There is none if a word is
+// volatile or depends on the run. A glob stands for itself.
 func exact(c *Command) (string, bool) {
 	if tables.About(c.Argv[:1]).Has(programs.TakesProcess) {
 		return "", false
@@ -211,7 +212,7 @@ func exact(c *Command) (string, bool) {
 	return words(c.Argv), true
 }
 
-// words joins words as a rule, with what a glob would read escaped.
+// words joins words into a rule and escapes the characters that a glob would interpret.
 func words(argv []Word) string {
 	var b strings.Builder
 	for i, w := range argv {
@@ -228,7 +229,7 @@ func words(argv []Word) string {
 	return b.String()
 }
 
-// fetchPatterns binds a download to the host that it asks.
+// fetchPatterns returns the exact rule of a download and, if its URL allows, a rule that binds it to its host.
 func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 	if !fixed {
 		return nil

@@ -1,4 +1,4 @@
-// Package shellparse says what a shell text would run, touch and hide, and what cannot be known.
+// Package shellparse determines what a shell text would run, touch and hide, and what cannot be known.
 //
 // It does not judge. It reports every effective command at any depth, with its decoded words, its wrappers, its
 // environment, and the files it reads and writes. It also reports what it cannot see: callers MUST treat a Script with
@@ -17,7 +17,7 @@ import (
 	"callgate/shellparse/tables"
 )
 
-// What is known of a text is described in package script.
+// These types describe a text. They are documented in package script.
 type (
 	Script     = script.Script
 	Problem    = script.Problem
@@ -30,17 +30,17 @@ type (
 	Dialect    = script.Dialect
 )
 
-// The shells that may read a text.
+// The shells that may read the text.
 const (
 	Bash  = script.Bash
 	POSIX = script.POSIX
 	Zsh   = script.Zsh
 )
 
-// Whole says that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
+// Whole means that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
 const Whole = script.Whole
 
-// Rows for the tables of programs and variables are described in package tables.
+// These types describe programs and variables. They are documented in package tables.
 type (
 	Tables  = tables.Tables
 	Program = tables.Program
@@ -48,7 +48,7 @@ type (
 	Env     = tables.Env
 )
 
-// NewTables returns the built-in tables with rows added, or replaced if the name is the same.
+// NewTables returns the built-in tables with rows added. A row replaces a built-in row of the same name.
 func NewTables(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
 	return tables.New(list, wrappers, env)
 }
@@ -56,13 +56,13 @@ func NewTables(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
 // Options say where and how the text would run. The zero value is bash in an unknown directory.
 type Options struct {
 	Dialect Dialect
-	Dir     string  // absolute working directory, or "" when unknown
-	Home    string  // what ~ means, or "" when unknown
+	Dir     string  // absolute working directory, or "" if unknown
+	Home    string  // the value of ~, or "" if unknown
 	Tables  *Tables // what programs do with their words; nil means the built-in tables
 }
 
-// Parse says what text would run, touch and hide. It never fails: what it cannot know is in Problems.
-// It is safe for concurrent use, and the result shares no memory with later calls.
+// Parse determines what text would run, touch and hide. It never fails: Problems says what it cannot know. It is safe
+// for concurrent use, and the result shares no memory with later calls.
 func Parse(text string, o Options) *Script {
 	known := o.Tables
 	if known == nil {
@@ -80,8 +80,8 @@ func Parse(text string, o Options) *Script {
 	return w.Found.Script
 }
 
-// handedOn adds, for denials, the commands in text that the script prints or passes on, if the script also runs an
-// unknown text, because that may be the same text.
+// handedOn adds, for denials, the commands in text that the script prints or passes on. It does so only if the script
+// also runs an unknown text, because that may be the same text.
 func handedOn(w *walk.Walker, sc *walk.Scope) {
 	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
 	if !slices.ContainsFunc(w.Found.Script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&

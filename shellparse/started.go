@@ -12,10 +12,10 @@ import (
 	"callgate/shellparse/tables"
 )
 
-// Started returns the commands that c may start if it is a program that starts others: each of its words that names one
-// of the system's tools, with the words after it, and the contents of each text that could be shell text. They are for
-// denials; the caller judges c itself. known says that callgate knows the program: then only words count that make it
-// do more than its words show, unless its words spell commands.
+// Started returns the commands that c may start if it is a program that starts others: each word that names a system
+// tool, with the words after it, and the commands in each word that could be shell text. They are for denials; the
+// caller judges c itself. If known is true, callgate knows the program. Then only words with a hidden effect count,
+// unless the program's words spell commands.
 func Started(c *Command, known bool) (commands []string) {
 	if len(c.Argv) < 2 && !c.Input.Known {
 		return nil
@@ -40,7 +40,7 @@ func Started(c *Command, known bool) (commands []string) {
 			commands = append(append(commands, spelled(t, text)...), joinedStrings(t, text)...)
 			continue
 		}
-		commands = append(commands, namedBy(t, strings.TrimPrefix(text, "!"), c.Argv[i+1:])...) // the prefix is of an alias of git
+		commands = append(commands, namedBy(t, strings.TrimPrefix(text, "!"), c.Argv[i+1:])...) // "!" begins a shell alias of git
 	}
 	if mayRunInput(c, known && !speller && !coded) {
 		commands = append(commands, startedBy(t, c.Input.Value, name, speller, coded)...)
@@ -53,7 +53,7 @@ func mayRunInput(c *Command, known bool) bool {
 	return c.Input.Known && len(c.Input.Value) <= parse.MaxText && (!known || runsInput(c))
 }
 
-// startedBy returns the commands that a program of this name may start for its input.
+// startedBy returns the commands that the named program may start from its input.
 func startedBy(t *Tables, text, name string, speller, coded bool) (commands []string) {
 	if speller || coded {
 		commands = spellings(text, coded)
@@ -67,8 +67,8 @@ func startedBy(t *Tables, text, name string, speller, coded bool) (commands []st
 	return append(commands, contained(text)...)
 }
 
-// namedBy returns the commands that a text contains if it can be shell text, and the one that it spells which names one
-// of the system's tools, with the words that follow it if it is that name alone.
+// namedBy returns the commands in a text that could be shell text. Otherwise, if the text begins with the name of a
+// system tool, it returns the text as a command, with the following words added if the text is the name alone.
 func namedBy(t *Tables, text string, follow []Word) []string {
 	if strings.ContainsAny(text, ";|&\n`") || strings.Contains(text, "$(") {
 		return contained(text)
@@ -86,7 +86,7 @@ func namedBy(t *Tables, text string, follow []Word) []string {
 	return []string{strings.Join(words, " ")}
 }
 
-// spells says that the words of a program can spell commands.
+// spells reports whether the words of a program can spell commands.
 func spells(t *Tables, name string) bool {
 	if programs.Find(name).Has(programs.Spells) || programs.LauncherOf(name) != "" {
 		return true
@@ -95,37 +95,37 @@ func spells(t *Tables, name string) bool {
 	return row != nil && (row.Effect == "runs code" || row.Effect == "starts programs" || row.Effect == "editor")
 }
 
-// effectIn says that the word at i makes the command do what its words do not show.
+// effectIn reports whether the word at i gives the command an effect that its words do not show.
 func effectIn(c *Command, i int) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool {
 		return e.Named == i+1 || e.Named <= 0 && len(c.Argv[i].Value) > 2 && strings.Contains(e.Text, c.Argv[i].Value)
 	})
 }
 
-// runsInput says that what comes in is run.
+// runsInput reports whether the command runs its input.
 func runsInput(c *Command) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Named == Whole })
 }
 
-// orders are words of other languages that stand before the name of what they run.
+// orders matches the words by which other languages run the name after them.
 var orders = lazyregexp.New(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
 
-// mayBegin reports whether a command may begin at a position of a text; several says that the text has several words.
+// mayBegin reports whether a command may begin at offset i of a text. several means that the text has several words.
 func mayBegin(text string, i int, code, several bool) bool {
 	if i == 0 {
 		return !code || several
 	}
-	if i == 2 && text[0] == '-' && text[1] != '-' && several { // the letter of an option stands before it
+	if i == 2 && text[0] == '-' && text[1] != '-' && several { // a one-letter option stands before it
 		return true
 	}
 	return spellsBefore(text, i) && (!code || orders.MatchString(text[max(0, i-32):i]))
 }
 
-// spellings returns what a text in some language of its own may name as a command: whatever begins at a word in it. Of
-// code that is behind what runs something.
+// spellings returns the commands that a text in some other language may name: everything that begins at the start of a
+// word. In code, a command counts only after a word that runs something.
 func spellings(text string, code bool) (commands []string) {
 	text = strings.Map(walk.UnquotedRune, strings.ToValidUTF8(text, "\n"))
-	several := strings.Contains(text, " ") // words
+	several := strings.Contains(text, " ")
 	for i := 0; i < len(text) && len(commands) < walk.MaxPieces; i++ {
 		ch := text[i]
 		if !parse.Letter(ch) && ch != '/' && ch != '.' && ch != '_' {
@@ -150,10 +150,10 @@ func spellings(text string, code bool) (commands []string) {
 	return commands
 }
 
-// maxWordSpelled bounds the length of one spelling of a text.
+// maxWordSpelled bounds the length of one spelling, in bytes.
 const maxWordSpelled = 500
 
-// spellsBefore says that a command may begin at i: behind what separates words, or behind the e of sed.
+// spellsBefore reports whether a command may begin at i: after a separator, or after the e command of sed.
 func spellsBefore(text string, i int) bool {
 	if text[i-1] == 'e' && (i == 1 || !parse.Letter(text[i-2])) {
 		return true
@@ -161,10 +161,10 @@ func spellsBefore(text string, i int) bool {
 	return !parse.Letter(text[i-1]) && strings.IndexByte("/._-0123456789", text[i-1]) < 0
 }
 
-// cronTimes is when a line of a crontab runs.
+// cronTimes matches the time fields of a crontab line.
 var cronTimes = lazyregexp.New(`(?m)^[ \t]*(@\w+|(\S+[ \t]+){4}\S+)[ \t]+`)
 
-// contained returns the commands of a text that could be one for a shell.
+// contained returns every form of the commands in a text, read as shell text.
 func contained(text string) (commands []string) {
 	s := Parse(text, Options{})
 	for i := range s.Commands {
@@ -176,14 +176,14 @@ func contained(text string) (commands []string) {
 	return commands
 }
 
-// stringLiteral is a string in most languages.
+// stringLiteral matches a string literal of most languages.
 var stringLiteral = lazyregexp.New("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([^`\\n]{1,500})`")
 
-// runsStrings are the words by which code runs a string as a command.
+// runsStrings matches the words by which code runs a string as a command.
 var runsStrings = lazyregexp.New(`(?i)(?:\b|_)(?:exec\w*|system|spawn\w*|popen\w*|open|subprocess|passthru|shell|getline|qx)\b|\|`)
 
-// joinedStrings returns the commands that the strings in code spell when it puts them together: "r" "m x", 'r' + 'm x',
-// and a="r"; b="m x"; system(a b).
+// joinedStrings returns the commands that code spells by joining strings: "r" "m x", 'r' + 'm x', and a="r"; b="m x";
+// system(a b).
 func joinedStrings(t *Tables, code string) (commands []string) {
 	if !runsStrings.MatchString(code) {
 		return nil
@@ -203,8 +203,8 @@ func joinedStrings(t *Tables, code string) (commands []string) {
 	return commands
 }
 
-// spelled returns the commands that the strings in code spell: one that begins with the name of a tool, or several of
-// which the first is one.
+// spelled returns the commands that the strings in code spell: a string that begins with the name of a system tool, or
+// such a name with the strings after it.
 func spelled(t *Tables, code string) (commands []string) {
 	found := stringLiteral.FindAllStringSubmatch(code, word.MaxCandidates)
 	for i := range found {

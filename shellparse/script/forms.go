@@ -7,7 +7,7 @@ import (
 )
 
 // Forms returns every text that a deny rule has to look at: the command as it is, as it was written, with its options
-// before the subcommand, behind each of its wrappers, by the name of its program in any folder, and with plain paths.
+// before the subcommand, after each of its wrappers, with the bare name of its program, and with plain paths.
 func (c *Command) Forms() []string {
 	text := c.Text()
 	forms := []string{text}
@@ -34,8 +34,8 @@ func (c *Command) Forms() []string {
 	return forms
 }
 
-// plainPaths is the text with its paths spelled plainly: cat ./a/../.env is cat .env, and so is the absolute
-// path of it where the directory is known.
+// plainPaths returns the text with its paths spelled plainly: cat ./a/../.env becomes cat .env. So does the absolute
+// path if the directory is known. It returns "" if that changes nothing.
 func (c *Command) plainPaths() string {
 	var words []Word
 	for i, w := range c.Argv {

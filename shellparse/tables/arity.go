@@ -8,6 +8,8 @@ import (
 	"callgate/shellparse/script"
 )
 
+// Arity returns how many leading words of argv name the command. want is the number that the tables ask for. An option
+// ends the name, except that python -m MODULE counts three words.
 func Arity(argv []script.Word, want int) int {
 	if len(argv) == 0 || !argv[0].Known {
 		return min(len(argv), 1)
@@ -22,8 +24,8 @@ func Arity(argv []script.Word, want int) int {
 	return n
 }
 
-// Operation returns how many leading words a rule has to spell out to name what the command does. If an option stands
-// before the last of these words, no table knows what it does, and all words count.
+// Operation returns how many leading words a rule has to spell out to name what the command does. All words count if an
+// option stands before the last of these words, because no table knows what it does.
 func Operation(argv []script.Word, want int, own map[string]int) int {
 	for n := 1; n <= min(len(argv), 2) && argv[n-1].Known; n++ {
 		if less := About(argv[:n]).Operation; less > 0 && (len(own) == 0 || own[joined(argv[:n])] == 0) {
@@ -36,12 +38,13 @@ func Operation(argv []script.Word, want int, own map[string]int) int {
 	return len(argv)
 }
 
-// TableName is the name by which the tables know a program: bin/rails is rails, ./gradlew has a row of its own.
+// TableName returns the name under which the tables know a program: bin/rails is rails, ./gradlew has its own row.
 func TableName(program string) string {
 	return programs.Canonical(program[strings.LastIndexByte(program, '/')+1:])
 }
 
-// Wanted is the arity that the tables ask for, whatever words there are. A user's row wins over a built-in one.
+// Wanted returns the arity that the tables ask for, even if argv is shorter. A user's row (own) wins over a built-in
+// one.
 func Wanted(argv []script.Word, own map[string]int) int {
 	want := 1
 	for n := 1; n <= min(len(argv), 3) && argv[n-1].Known; n++ {
@@ -56,7 +59,7 @@ func Wanted(argv []script.Word, own map[string]int) int {
 	return want
 }
 
-// About is what the table says of the command that up to three words name.
+// About returns the table's entry for the command that one to three words name.
 func About(argv []script.Word) *programs.Command {
 	name := TableName(argv[0].Value)
 	switch len(argv) {
@@ -68,20 +71,20 @@ func About(argv []script.Word) *programs.Command {
 	return programs.Find(name, argv[1].Value, argv[2].Value)
 }
 
-// joined are the words as an added row is known by them.
+// joined returns the words in the form that names an added row.
 func joined(argv []script.Word) string {
 	c := script.Command{Argv: slices.Clone(argv)}
 	c.Argv[0].Value = TableName(argv[0].Value)
 	return c.Text()
 }
 
-// python says that a name is one of an interpreter of Python.
+// python reports whether a name is that of a Python interpreter.
 func python(name string) bool {
 	l := programs.LanguageOf(name)
 	return l != nil && l.Python
 }
 
-// SystemTool says that a name is one of a program that is not part of a project.
+// SystemTool reports whether a name is that of a known program that is not part of a project.
 func (t *Tables) SystemTool(name string) bool {
 	name = programs.Canonical(programs.NameOf(name))
 	known := programs.Find(name)

@@ -1,13 +1,15 @@
 package tables
 
-// localAddresses begin an address that is a file below the working directory, if nothing else follows.
+// localAddresses lists prefixes of an address that names a file below the working directory, if the rest is a relative
+// path.
 var localAddresses = []string{"sqlite:///", "sqlite+aiosqlite:///"}
 
-// otherHosts are what addresses of databases name a host with, or code, behind the place where it usually is.
+// otherHosts lists the parameters by which a database address names a host, or code, outside the usual place for the
+// host.
 var otherHosts = []string{"host=", "hostaddr=", "service=", "servicefile=", "factory="}
 
-// EnvRows are the variables that make an allowed program execute, load or contact something else, and
-// those that look alike but do not.
+// EnvRows lists the variables that make an allowed program execute, load or contact something else, and similar names
+// that are harmless.
 var EnvRows = []Env{
 	// The shell and the dynamic linker.
 	{
@@ -37,7 +39,7 @@ var EnvRows = []Env{
 			"*_PLUGIN *_PLUGINS *_PLUGIN_DIR *_RSH SVN_SSH *_BIN *_BINARY *_BINARY_PATH *_EXEC *_EXECUTABLE " +
 			"*_EXECUTABLE_PATH *_BIN_PATH *_LIBRARY_PATH *_PROG *_HISTORY *HISTFILE *_RCFILE",
 	},
-	// What a shell remembers of what it ran.
+	// The history of a shell.
 	{Name: "HISTCONTROL HISTFILESIZE HISTIGNORE HISTSIZE SAVEHIST"},
 	{Name: "*_INIT_SCRIPT *_STARTUP *_RC *RC *_CONFIG_FILE *_CONFIG_DIR *_CONFIG_PATH *_OPTIONS *_OPTS *_FLAGS"},
 	// Version control.
@@ -130,7 +132,7 @@ var EnvRows = []Env{
 			"XCODE_DEFAULT_TOOLCHAIN_OVERRIDE SWIFTLINT_* SWIFT_EXEC SPEC SPEC_OPTS SPEC_PATTERN TESTOPTS TEST_OPTS DEFAULT_TEST DEFAULT_TEST_EXCLUDE " +
 			"XML_CATALOG_FILES SGML_CATALOG_FILES PRISMA_ENGINES_MIRROR PRISMA_BINARIES_MIRROR SCALAFMT_NATIVE_VERSION TLDR_*",
 	},
-	// What takes the check of what is downloaded away.
+	// Variables that switch off the check of downloads.
 	{Name: "GOSUMDB GONOSUMDB GONOSUMCHECK GONOPROXY GOINSECURE GOPRIVATE GOVCS"},
 	{Name: "GOTOOLCHAIN", Values: "local auto"},
 	{Name: "CGO_*"},
@@ -150,14 +152,14 @@ var EnvRows = []Env{
 	},
 	{Name: "CMAKE_BUILD_TYPE CMAKE_EXPORT_COMPILE_COMMANDS CMAKE_VERBOSE_MAKEFILE CMAKE_CXX_STANDARD CMAKE_C_STANDARD CMAKE_BUILD_PARALLEL_LEVEL CMAKE_COLOR_DIAGNOSTICS NINJA_STATUS JUST_COLOR NX_DAEMON NX_SKIP_NX_CACHE " +
 		"NX_NO_CLOUD NX_VERBOSE_LOGGING", Harmless: true},
-	// A shell runs git with them.
+	// A shell runs git with these values.
 	{
 		Name:   "NX_BASE NX_HEAD",
 		Values: "HEAD HEAD^ HEAD~ HEAD~1 HEAD~2 HEAD~3 main master develop origin/main origin/master origin/develop origin/HEAD",
 	},
 	{Name: "MAKEFLAGS MFLAGS GNUMAKEFLAGS", Values: "-j* -k -s --no-print-directory"},
 	{Name: "MAKEFILES MAKE MAKE_COMMAND MAKESHELL"},
-	// Programs that make's own rules and custom start by a variable.
+	// Programs that make starts through a variable, by its built-in rules or by convention.
 	{
 		Name:   "INSTALL INSTALL_PROGRAM INSTALL_DATA INSTALL_SCRIPT",
 		Values: "install -c",
@@ -183,7 +185,7 @@ var EnvRows = []Env{
 	{Name: "MAKEINFO TEXI2DVI WEAVE TANGLE CWEAVE CTANGLE PERL PIP PYTEST NPX CURL WGET GIT SUDO SSH JAVAC"},
 	{Name: "DISTCC_* ICECC_* BUILDKIT_HOST RSYNC_PROXY NYC_* PYRIGHT_*"},
 	{Name: "RUSTC RUSTC_* RUSTDOC RUSTFMT RUSTUP_* CARGO CARGO_* CLIPPY_* INSTA_DIFF_TOOL INSTA_WORKSPACE_ROOT"},
-	// What chooses the version of a program that runs.
+	// Variables that choose which version of a program runs.
 	{Name: "ASDF_* MISE_* NVM_* FNM_* VOLTA_* RBENV_* SDKMAN_* N_PREFIX"},
 	{
 		Name: "RUSTFLAGS RUSTDOCFLAGS",
@@ -199,7 +201,7 @@ var EnvRows = []Env{
 			"CARGO_BUILD_JOBS CARGO_TERM_PROGRESS_WHEN",
 		Harmless: true,
 	},
-	// Services, credentials, proxies: they change which place the program talks to.
+	// Services, credentials, proxies: they change which machine the program talks to.
 	{
 		Name: "KUBECONFIG KUBECTL_* KUBERNETES_MASTER KUBERC DOCKER_* COMPOSE_* BUILDX_* CONTAINER_HOST CONTAINERS_* " +
 			"AWS_* ARM_* MSI_ENDPOINT IDENTITY_ENDPOINT OS_AUTH_* OS_IDENTITY_* KUBE_* ACTIONS_* BOTO_CONFIG GH_* OP_CONNECT_* " +
@@ -217,7 +219,7 @@ var EnvRows = []Env{
 			"TURBO_TELEMETRY_DISABLED TURBO_UI TURBO_FORCE TURBO_TEAM TURBO_TOKEN",
 		Harmless: true,
 	},
-	{Name: "TF_LOG", Values: "INFO WARN ERROR"}, // below, requests are told
+	{Name: "TF_LOG", Values: "INFO WARN ERROR"}, // lower levels log requests
 	{
 		Name: "http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY ftp_proxy " +
 			"SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE CURL_HOME WGETRC SSLKEYLOGFILE " +
@@ -243,11 +245,11 @@ var EnvRows = []Env{
 			"ELECTRON_ENABLE_LOGGING PUPPETEER_SKIP_DOWNLOAD PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD",
 		Harmless: true,
 	},
-	{Name: "RAILS_ENV RACK_ENV APP_ENV MIX_ENV SPRING_PROFILES_ACTIVE", Values: "test testing development dev local ci"}, // tests empty the database of it
+	{Name: "RAILS_ENV RACK_ENV APP_ENV MIX_ENV SPRING_PROFILES_ACTIVE", Values: "test testing development dev local ci"}, // test runs empty the database of that environment
 	{Name: "DJANGO_SETTINGS_MODULE", Values: "*settings *.test *.testing *.tests *.test_settings *.dev *.development *.local *.ci"},
 	{Name: "FLASK_APP", Values: "*"},
 	{Name: "PGHOST", Values: "localhost 127.0.0.1 ::1 db postgres"},
-	// Files and folders that are written: results, and caches that hold no code.
+	// Files and folders that programs write: results, and caches without code.
 	{
 		Name: "COVERAGE_FILE MYPY_CACHE_DIR RUFF_CACHE_DIR GOCOVERDIR NODE_V8_COVERAGE LLVM_PROFILE_FILE GCOV_PREFIX " +
 			"JEST_JUNIT_OUTPUT_DIR JEST_JUNIT_OUTPUT_FILE MOCHA_FILE XUNIT_FILE MOCHAWESOME_REPORTDIR RUBOCOP_CACHE_ROOT GOLANGCI_LINT_CACHE STATICCHECK_CACHE PYTEST_DEBUG_TEMPROOT " +

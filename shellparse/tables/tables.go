@@ -1,4 +1,4 @@
-// Package tables joins what callgate knows of programs and variables with the rows that a configuration adds.
+// Package tables merges the built-in knowledge of programs and variables with the rows that a configuration adds.
 package tables
 
 import (
@@ -12,26 +12,26 @@ import (
 )
 
 // Program is a row of the program table: what the options and operands of one program do. programs/README.md describes
-// the language of Options.
+// the syntax of Options.
 type Program struct {
 	Name    string // "sort", or with its subcommand "git log"
 	Options string
-	// Operands says what the operands are: "" nothing, "r" files read, "1r" the same after one word that is
-	// no file, "w" files written, "rw" the last written and the others read, "2w" the second written and
-	// the first read, "wr" the first written and the others read, "1w" all but the first written.
+	// Operands says what the operands are: "" nothing, "r" files read, "1r" files read after one word that is no file,
+	// "w" files written, "rw" the last written and the others read, "2w" the second written and the first read, "wr"
+	// the first written and the others read, "1w" all but the first written.
 	Operands string
-	// Default stands for the operands when there are none.
+	// Default replaces the operands if there are none.
 	Default string
-	// Style is how the program reads its words: "" like GNU getopt, "posix" the first operand ends the
-	// options, "go" -long options that the first operand ends, "long" -long options anywhere.
+	// Style is how the program reads its words: "" like GNU getopt; "posix": the first operand ends the options; "go":
+	// -long options, ended by the first operand; "long": -long options anywhere.
 	Style string
-	// Subcommands says that the Options stand before a subcommand, which has a row of its own. "*" means
-	// any; a list means that another word is not a subcommand of the program itself.
+	// Subcommands, if not "", means that the Options stand before a subcommand, which has its own row. "*" accepts any
+	// word. If it is a list, any other word is an operand of the program itself.
 	Subcommands string
 	// Effect is an effect that the command always has.
 	Effect string
-	// Arity is how many words name the command, itself included: 2 for git push, at most 3. 0 is what the
-	// built-in table says, and 1 where it says nothing.
+	// Arity is how many words name the command, itself included: 2 for git push, at most 3. 0 means the value of the
+	// built-in table, or 1 if it has none.
 	Arity int
 }
 
@@ -39,13 +39,13 @@ type Program struct {
 type Wrapper struct {
 	Name    string // "nice", or with its subcommand "uv run"
 	Options string // as in Program; an option that is not listed makes the operands uncertain
-	Skip    int    // operands before the program: the duration of timeout
+	Skip    int    // operands before the program, such as the duration of timeout
 	Assigns bool   // NAME=value operands before the program are its environment
-	// Role is what the wrapper means for rules: "" it needs no rule (nice), "escalates" it gains privileges
-	// (sudo), "also" it needs a rule beside the one for the inner command (ssh), "instead" the inner words are part of
-	// the wrapper's own (uv run), "download" like that, and the program can come from a registry (npx).
+	// Role is what the wrapper means for rules. "": it needs no rule (nice). "escalates": it gains privileges (sudo).
+	// "also": it needs a rule beside the one for the inner command (ssh). "instead": the inner words are part of the
+	// wrapper's own command (uv run). "download": as "instead", and the program can come from a registry (npx).
 	Role string
-	// Script says that the operands are a shell text, not words.
+	// Script means that the operands are shell text, not words.
 	Script bool
 	// Style is as in Program; "" means that the first operand ends the options.
 	Style  string
@@ -55,28 +55,29 @@ type Wrapper struct {
 // Env is a row of the environment table.
 type Env struct {
 	Name string // a name, or a pattern with one * at either end
-	// Harmless says that the variable needs no mention. Rows with it win over the others.
+	// Harmless means that the variable has no effect. A harmless row wins over the others.
 	Harmless bool
-	// Values are those that are harmless though the variable is not, separated by blanks: "cat less".
+	// Values lists the harmless values of a variable that is not Harmless, separated by blanks: "cat less".
 	Values string
-	// Writes says that the value is a file, or a folder with files, that programs write and run nothing of.
+	// Writes means that the value is a file or a folder that programs write to, and from which they run nothing.
 	Writes bool
-	// Loads are the folders of a project whose code its programs may load by the variable, which names folders between
-	// colons; separated by blanks.
+	// Loads lists, separated by blanks, the project folders from which programs may load code through the variable. The
+	// variable's value is a list of folders separated by colons.
 	Loads string
 }
 
-// Tables hold what is known of programs and variables: the built-in table, and added rows. Only New makes usable
-// ones.
+// Tables holds what is known of programs and variables: the built-in table and added rows. Use New; the zero value does
+// not work.
 type Tables struct {
 	rows     map[string]*programs.Row // of added programs
 	wrappers map[string]*programs.Wrapper
-	Arities  map[string]int  // of added programs that say theirs
+	Arities  map[string]int  // of added rows that set one; tables.Operation and Wanted take it as own
 	own      map[string]bool // the programs that added rows describe
 	env      map[string]*Env
 	envGlobs []*Env
 }
 
+// Builtin returns the built-in tables. All callers share them and MUST NOT change them.
 var Builtin = sync.OnceValue(func() *Tables {
 	t, err := New(nil, nil, nil)
 	if err != nil {
@@ -85,7 +86,7 @@ var Builtin = sync.OnceValue(func() *Tables {
 	return t
 })
 
-// New returns the built-in tables with rows added, or replaced if the name is the same.
+// New returns the built-in tables with rows added. A row replaces a built-in row of the same name.
 func New(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
 	t := &Tables{Arities: map[string]int{}, rows: map[string]*programs.Row{}, wrappers: map[string]*programs.Wrapper{}, own: map[string]bool{}, env: map[string]*Env{}}
 	for _, p := range list {
@@ -115,7 +116,7 @@ func New(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
 	return t, nil
 }
 
-// Row returns what is known of the words of a command, nil for nothing.
+// Row returns the program row for the words of a command, or nil if there is none.
 func (t *Tables) Row(words ...string) *programs.Row {
 	if t.own[words[0]] {
 		if r := t.rows[strings.Join(words, " ")]; r != nil {
@@ -125,7 +126,7 @@ func (t *Tables) Row(words ...string) *programs.Row {
 	return programs.Find(words...).Row
 }
 
-// Wrapper returns how a command runs another one, nil when it does not.
+// Wrapper returns the wrapper row for the words of a command, or nil if it runs no other command.
 func (t *Tables) Wrapper(words ...string) *programs.Wrapper {
 	if t.own[words[0]] {
 		if w := t.wrappers[strings.Join(words, " ")]; w != nil {
@@ -135,8 +136,8 @@ func (t *Tables) Wrapper(words ...string) *programs.Wrapper {
 	return programs.Find(words...).Wrapper
 }
 
-// adds notes the program of a command that an added row describes, and returns the command as the table knows it: a row
-// for podman is one for docker and all of its kind.
+// adds records the program of an added row and returns the command in the table's spelling: a row for podman becomes
+// one for docker and its equivalents.
 func (t *Tables) adds(command string) string {
 	program, rest, _ := strings.Cut(command, " ")
 	known := programs.Canonical(program)
@@ -191,11 +192,11 @@ func (t *Tables) addWrapper(w Wrapper) error {
 	return nil
 }
 
-// EnvWrites says that a variable names what programs write, and nothing else.
+// EnvWrites reports whether a variable only names what programs write.
 func (t *Tables) EnvWrites(name string) bool { return t.env[name] != nil && t.env[name].Writes }
 
-// EnvLoadsOwn says that a variable names nothing but folders of the code of the project, given as the source of a word:
-// src:$PWD/lib:$PYTHONPATH.
+// EnvLoadsOwn reports whether the value of a variable names only code folders of the project. source is the value as
+// written: src:$PWD/lib:$PYTHONPATH.
 func (t *Tables) EnvLoadsOwn(name, source string) bool {
 	row := t.env[name]
 	if row == nil || row.Loads == "" || strings.Count(source, `"`) == 1 {
@@ -221,7 +222,8 @@ func (t *Tables) EnvLoadsOwn(name, source string) bool {
 	return true
 }
 
-// EnvEffect names what setting a variable can execute, "" when nothing.
+// EnvEffect returns the effect of setting a variable, such as what it can make a program execute, or "" if there is
+// none.
 func (t *Tables) EnvEffect(name string, v script.Word) string {
 	if row := t.env[name]; row != nil {
 		return row.effect(name, v)
@@ -242,8 +244,8 @@ func (t *Tables) EnvEffect(name string, v script.Word) string {
 	return ""
 }
 
-// EnvLeads names a variable whose value, which programs get to see, is the address of another machine: many take from it
-// where to send credentials, or where code comes from. It is "" for one that the table calls harmless.
+// EnvLeads returns an effect if the value of a variable is the address of another machine: many programs take from it
+// where to send credentials, or where to load code from. It returns "" for a variable that the table calls harmless.
 func (t *Tables) EnvLeads(name string, v script.Word) string {
 	switch row := t.env[name]; {
 	case row != nil && row.Harmless || !v.Known:
@@ -254,10 +256,11 @@ func (t *Tables) EnvLeads(name string, v script.Word) string {
 	return ""
 }
 
-// hostNames end, behind the last "_", the names of variables that have a host by custom.
+// hostNames lists the words that end, after the last "_", the names of variables that hold a host by convention.
 var hostNames = map[string]bool{"HOST": true, "HOSTNAME": true, "PGHOST": true, "ADDR": true, "ADDRESS": true, "SERVER": true, "SERVERS": true}
 
-// elsewhere reports whether one of the hosts that a value lists has a name with a dot, which another network may have.
+// elsewhere reports whether a comma-separated list contains a host name with a dot, which may belong to another
+// network.
 func elsewhere(value string) bool {
 	return slices.ContainsFunc(strings.Split(value, ","), func(host string) bool {
 		return !loopback(host) && strings.IndexByte(host, '.') > 0 && !strings.ContainsAny(host, "/\\ ")
@@ -267,18 +270,18 @@ func elsewhere(value string) bool {
 // EnvHarmless reports whether the table calls a variable harmless.
 func (t *Tables) EnvHarmless(name string) bool { return t.env[name] != nil && t.env[name].Harmless }
 
-// EnvKnown reports whether the table has a row for a variable: EnvEffect says all that setting it does.
+// EnvKnown reports whether the table has a row for a variable, so that EnvEffect returns all that setting it does.
 func (t *Tables) EnvKnown(name string) bool { return t.env[name] != nil }
 
-// holdsData are the words before _DIR in names of folders that hold no code.
+// holdsData lists the words before _DIR in the names of variables whose folders hold no code.
 var holdsData = map[string]bool{
 	"ARTIFACT": true, "ARTIFACTS": true, "BACKUP": true, "CACHE": true, "COVERAGE": true, "DATA": true, "DOWNLOAD": true,
 	"LOG": true, "LOGS": true, "OUT": true, "OUTPUT": true, "REPORT": true, "REPORTS": true, "RESULTS": true, "STATE": true,
 	"STORAGE": true, "TEMP": true, "TEST": true, "TMP": true, "UPLOAD": true, "UPLOADS": true, "WORK": true,
 }
 
-// EnvFinds reports whether programs look for code in the folder that a variable names, by custom: nothing else is known
-// of it.
+// EnvFinds reports whether, by convention, programs look for code in the folder that a variable names. It is for
+// variables without a row.
 func (t *Tables) EnvFinds(name string) bool {
 	if t.env[name] != nil || slices.ContainsFunc(t.envGlobs, func(row *Env) bool { return globMatch(row.Name, name) }) {
 		return false
@@ -293,13 +296,13 @@ func (t *Tables) EnvFinds(name string) bool {
 	return false
 }
 
-// anyCase reports whether programs read a variable, named here in capitals, whatever its case.
+// anyCase reports whether programs read a variable whatever its case. upper is its name in capitals.
 func anyCase(upper string) bool {
 	return upper == "PROXY" || strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(upper, "NPM_CONFIG_") ||
 		strings.HasPrefix(upper, "YARN_") || strings.HasPrefix(upper, "PNPM_")
 }
 
-// addresses puts before what stands for a host what the standard has there: programs also take http:/x and \\x.
+// addresses normalizes what stands before a host: programs also accept http:/x and \\x.
 var addresses = strings.NewReplacer(`\`, "/", "http:", "http:/", "https:", "https:/", "HTTP:", "http:/", "HTTPS:", "https:/", "@//", "://")
 
 // remote reports whether a value holds the address of another machine.
@@ -332,7 +335,8 @@ func remote(value string) bool {
 	}
 }
 
-// loopback reports whether a host is this machine, or one that its own network names: nobody else can have it.
+// loopback reports whether a host is this machine, or a name that only the local network resolves and nobody else can
+// own.
 func loopback(host string) bool {
 	if end := strings.IndexByte(host, ']'); strings.HasPrefix(host, "[") && end > 0 {
 		return host[:end+1] == "[::1]"
@@ -356,8 +360,8 @@ func (e *Env) effect(name string, v script.Word) string {
 	return "env " + name
 }
 
-// harmlessValue says that every blank-separated part of a value is on the list. An entry that ends in * covers
-// what begins with it, as long as no path or further assignment follows.
+// harmlessValue reports whether every blank-separated part of a value is on the list. An entry with a * covers parts
+// with that prefix and suffix, as long as no path or shell syntax stands in between.
 func harmlessValue(list, v string) bool {
 	for part := range strings.FieldsSeq(v) {
 		ok := false

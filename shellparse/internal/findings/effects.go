@@ -2,7 +2,7 @@ package findings
 
 import "callgate/shellparse/script"
 
-// AddEffect notes an effect once. Of two that read the same the one that is harder to name counts.
+// AddEffect adds an effect, unless the list has one with the same text. Then the Named that is harder to name wins.
 func AddEffect(list *[]script.Effect, e script.Effect) {
 	for i := range *list {
 		if old := &(*list)[i]; old.Text == e.Text {
@@ -26,8 +26,8 @@ func harderToName(a, b int) int {
 	return max(a, b)
 }
 
-// Behind returns the effect of a command as one has it that runs it behind n words of its own. Only the command of
-// these very words is named by them.
+// Behind returns an effect of an inner command as an effect of the command that runs it after n words of its own.
+// Unless same is true (the inner words are the very same words), no rule names it.
 func Behind(e script.Effect, n int, same bool) script.Effect {
 	switch {
 	case !same:
@@ -38,7 +38,7 @@ func Behind(e script.Effect, n int, same bool) script.Effect {
 	return e
 }
 
-// Unnamed returns effects as a command with other words has them: no rule for its words names them.
+// Unnamed returns the effects as a command with other words has them: no rule for its words names them.
 func Unnamed(list []script.Effect) []script.Effect {
 	out := make([]script.Effect, len(list))
 	for i, e := range list {
@@ -47,8 +47,8 @@ func Unnamed(list []script.Effect) []script.Effect {
 	return out
 }
 
-// OfOperation marks an effect that belongs to what the command does: who names the operation names it.
+// OfOperation marks an effect that belongs to what the command does: a rule that names the operation names it too.
 const OfOperation = -2
 
-// OfProject marks an effect that only has code of the project loaded: it is none for a program that runs this code.
+// OfProject marks an effect that only loads code of the project. It does not count for a program that runs this code.
 const OfProject = -3

@@ -1,4 +1,4 @@
-// Package findings collects what is known of a text while it is read, and bounds how much a text may expand to.
+// Package findings collects what is known of a text while it is read, and limits how far a text may expand.
 package findings
 
 import (
@@ -7,27 +7,27 @@ import (
 	"callgate/shellparse/script"
 )
 
-// Caps on what is made of one text.
+// Limits for one text.
 const (
-	maxReparse = 128 << 10 // bytes of strings that are parsed again
-	maxValues  = 1 << 20   // bytes that variables, patterns and paths expand to in all
-	maxPoisons = 64        // effects of a text on all of its commands
+	maxReparse = 128 << 10 // bytes of strings parsed again
+	maxValues  = 1 << 20   // total bytes that variables, patterns and paths expand to
+	maxPoisons = 64        // effects of the text on all of its commands
 )
 
-// Findings are what is known of a text so far, and how much may still be taken from it.
+// Findings holds what is known of a text so far, and what remains of its limits.
 type Findings struct {
 	Script  *script.Script
-	poisons []script.Effect // effects of assignments on every command that follows them, or runs beside them
+	poisons []script.Effect // effects of assignments on every command
 	reparse int             // bytes of literal strings that may still be parsed
-	values  int             // bytes of values that the text may still make of itself
+	values  int             // bytes that the text may still expand to
 }
 
-// New returns the findings of a text that nobody has looked at.
+// New returns empty findings for a text.
 func New(text string) *Findings {
 	return &Findings{Script: &script.Script{Text: text}, reparse: maxReparse, values: maxValues}
 }
 
-// Problem notes why the text cannot be known.
+// Problem records why the text cannot be known. It ignores repeats.
 func (a *Findings) Problem(code, text string) {
 	for _, p := range a.Script.Problems {
 		if p.Code == code && p.Text == text {
@@ -37,8 +37,8 @@ func (a *Findings) Problem(code, text string) {
 	a.Script.Problems = append(a.Script.Problems, script.Problem{Code: code, Text: text})
 }
 
-// Reparse takes from what may still be parsed of strings. It returns false after reporting a problem when nothing is
-// left.
+// Reparse takes n bytes from the budget for parsing strings. If too little is left, it reports a problem and returns
+// false.
 func (a *Findings) Reparse(n int) bool {
 	if a.reparse -= n; a.reparse < 0 {
 		a.Problem("too-long", "The strings that the text runs are too long.")
@@ -47,7 +47,7 @@ func (a *Findings) Reparse(n int) bool {
 	return true
 }
 
-// Affords is Reparse for text that may be left out. It reports no problem.
+// Affords is like Reparse, for text that may be skipped: it reports no problem.
 func (a *Findings) Affords(n int) bool {
 	if a.reparse < n {
 		return false
@@ -56,8 +56,8 @@ func (a *Findings) Affords(n int) bool {
 	return true
 }
 
-// Spend takes from what the text may make of itself: a few doublings of a variable would fill the memory. It
-// returns false after reporting a problem when nothing is left.
+// Spend takes n bytes from the budget for expansions: a few doublings of a variable would fill the memory. If too
+// little is left, it reports a problem and returns false.
 func (a *Findings) Spend(n int) bool {
 	if a.values < n {
 		a.values = 0
@@ -68,11 +68,11 @@ func (a *Findings) Spend(n int) bool {
 	return true
 }
 
-// Poison notes an effect on every command that follows, or runs beside it.
+// Poison records an effect on every command of the text. Spread applies it.
 func (a *Findings) Poison(text string) { AddEffect(&a.poisons, script.Effect{Text: text}) }
 
-// Spread adds what the text assigns for all of its commands: which of them come after is not certain in
-// loops and functions, so that all of them carry it.
+// Spread adds the poisons to all commands: with loops and functions it is not certain which commands come after an
+// assignment.
 func (a *Findings) Spread() {
 	if len(a.poisons) > maxPoisons {
 		a.Problem("too-long", "The text changes what its commands do in too many ways.")
@@ -85,7 +85,7 @@ func (a *Findings) Spread() {
 	}
 }
 
-// Quote renders text for a sentence.
+// Quote quotes text for a sentence, shortened to 60 bytes.
 func Quote(s string) string {
 	if len(s) > 60 {
 		s = s[:57] + "..."

@@ -7,17 +7,18 @@ import (
 	"callgate/shellparse/internal/findings"
 )
 
-// cmdlet is a PowerShell command name: an approved verb, a dash, a noun that begins with a capital.
+// cmdlet matches a PowerShell command name: an approved verb, a dash, a noun. hasCapital checks that the noun is
+// capitalized.
 var cmdlet = lazyregexp.New(`(?i)(^\s*|[|;&({=\n]\s*)(get|set|new|remove|invoke|start|stop|write|read|out|import|export|test|select|where|foreach|add|clear|copy|move|rename|convertto|convertfrom|join|split|resolve|measure|sort|format|update|install|uninstall|register|unregister|enable|disable|restart|wait|push|pop|expand|compress)-[A-Z][A-Za-z]+\b`)
 
-// batch is text that only cmd.exe understands.
+// batch matches text that only cmd.exe understands.
 var batch = lazyregexp.New(`(?im)(^\s*|[&|(]\s*)(@echo\s+(off|on)\b|rem\s+\S|setlocal\b|endlocal\b|if\s+(not\s+)?(exist|errorlevel|defined)\s|for\s+/[dflr]\s|goto\s+:|call\s+:|del\s+/[a-z]\b|rd\s+/[a-z]\b|rmdir\s+/[a-z]\b|copy\s+/[a-z]\b|dir\s+/[a-z]\b|reg\s+(add|delete|query)\s+"?hk|start\s+/[a-z]+\b|taskkill\s+/|attrib\s+[+-][a-z]\b|icacls\s|schtasks\s+/)|%(comspec|systemroot|windir|userprofile|appdata|localappdata|programfiles|temp|username|cd|errorlevel|path)%|%~[a-z]*[0-9]`)
 
-// psSyntax is PowerShell that parses as something else in a POSIX shell.
+// psSyntax matches PowerShell that a POSIX shell parses as something else.
 var psSyntax = lazyregexp.New(`(?i)\$env:[a-z_]\w*|\[(system|net|io|text|convert|environment|diagnostics)[.\w]*\]::|\biex(\s*\(|\s+([^-\s]|-[^-]|$))|(^|[;|&\s])powershell(\.exe)?\s+-(e|enc|encodedcommand|c|command|nop)\b|\|\s*(iex|%\s*\{|\?\s*\{)|-(eq|ne|match|like|replace|join|split)\s+['"$].*\|\s*out-`)
 
-// foreign says why a text is not for a POSIX shell, "" when it can be. Text of another shell can parse and
-// mean something else, so that it is known by its own words.
+// foreign explains why a text is not for a POSIX shell, or returns "" if it can be. Text for another shell can parse
+// and mean something else, so foreign recognizes it by its typical words.
 func foreign(s string) string {
 	if batchHint(s) {
 		if loc := batch.FindStringIndex(s); loc != nil {
@@ -37,7 +38,8 @@ func foreign(s string) string {
 	return ""
 }
 
-// ForeignProgram says why a command is one of PowerShell, wherever it stands in the text and however it is quoted.
+// ForeignProgram explains why a command name is one of PowerShell, wherever it stands and however it is quoted, or
+// returns "".
 func ForeignProgram(name string) string {
 	if cmdletHint(name) && cmdlet.MatchString(name) && hasCapital(name) {
 		return "The text is for PowerShell: " + findings.Quote(name) + "."
@@ -45,7 +47,7 @@ func ForeignProgram(name string) string {
 	return ""
 }
 
-// The hints are cheap and let every text through to the expressions that these could match.
+// The hints are cheap filters: they return true for every text that the expressions could match.
 
 func batchHint(s string) bool {
 	for i := 0; i < len(s); i++ {
@@ -59,7 +61,7 @@ func batchHint(s string) bool {
 	return containsAnyFold(s, "rem ", "local", "if exist", "if not", "if errorlevel", "if defined", "goto", "call :", "reg ", "taskkill", "attrib", "icacls", "schtasks", "@echo", "start /")
 }
 
-// cmdletHint looks for a dash between a small letter and a capital.
+// cmdletHint looks for a dash between a letter and a capital.
 func cmdletHint(s string) bool {
 	for i := 1; i+1 < len(s); i++ {
 		if s[i] == '-' && s[i+1] >= 'A' && s[i+1] <= 'Z' && Letter(s[i-1]) {
@@ -71,9 +73,9 @@ func cmdletHint(s string) bool {
 
 func Letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// containsAnyFold says that s contains one of the words, which are in small letters, in any case.
+// containsAnyFold reports whether s contains one of the words, in any case. The words must be in small letters.
 func containsAnyFold(s string, words ...string) bool {
-	var first [256]bool // the bytes that a word begins with
+	var first [256]bool // the first bytes of the words
 	for _, w := range words {
 		first[w[0]] = true
 	}
@@ -94,7 +96,8 @@ func containsAnyFold(s string, words ...string) bool {
 	return false
 }
 
-// hasCapital tells a cmdlet from a program with a dash in its name.
+// hasCapital reports whether a capital follows the first dash, which tells a cmdlet from a program with a dash in its
+// name.
 func hasCapital(s string) bool {
 	_, noun, _ := strings.Cut(s, "-")
 	return noun != "" && noun[0] >= 'A' && noun[0] <= 'Z'

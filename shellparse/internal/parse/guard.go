@@ -8,16 +8,16 @@ import (
 	"callgate/shellparse/script"
 )
 
-// Caps on what is handed to the parser. They are checked on the bytes, before parsing: the parser is
-// recursive, and a goroutine that exhausts its stack kills the process.
+// Limits on what the parser gets. They are checked on the bytes, before parsing: the parser is recursive, and a
+// goroutine that exhausts its stack kills the process.
 const (
 	MaxText    = 32 << 10 // bytes
 	MaxNesting = 100      // brackets open at one point of the text, quoted ones included
-	maxOpeners = 4096     // brackets in all
+	maxOpeners = 4096     // total brackets and backquotes
 )
 
-// Guard looks for what must not reach the parser: text over a cap, and bytes that shells and parsers read
-// differently. It returns nil for text that may be parsed.
+// Guard looks for what must not reach the parser: text over a limit, and bytes that shells and parsers read
+// differently. It returns nil if the text may be parsed.
 func Guard(s string) *script.Problem {
 	if len(s) > MaxText {
 		return &script.Problem{Code: "too-long", Text: "The text is longer than 32 KiB."}
@@ -46,8 +46,8 @@ func Guard(s string) *script.Problem {
 	return nil
 }
 
-// guardBytes rejects control characters, text that is not UTF-8, and the invisible characters that some
-// reader takes for a line end or a blank.
+// guardBytes rejects control characters, text that is not UTF-8, and invisible characters that some readers take for a
+// line end or a blank.
 func guardBytes(s string) *script.Problem {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -71,7 +71,7 @@ func guardBytes(s string) *script.Problem {
 	return nil
 }
 
-// joinsAlike reports whether all join lines in the same way between these two characters.
+// joinsAlike reports whether all shells and parsers join lines in the same way between these two characters.
 func joinsAlike(prev, next byte) bool {
 	if next == '#' {
 		return false
@@ -86,10 +86,9 @@ func joinsAlike(prev, next byte) bool {
 	return blank(prev) || wordByte(prev)
 }
 
-// continuations looks at every backslash before a line end that is outside single quotes, quoted here-documents
-// (the spans, sorted) and reports the first that the parser and bash may join differently. bash drops the pair
-// while it reads characters; the parser drops it while it reads tokens, so that they agree only between
-// ordinary characters.
+// continuations checks every backslash before a line end, except in the sorted literal spans (single quotes, quoted
+// here-documents), and reports the first that the parser and bash may join differently. bash drops the pair while it
+// reads characters; the parser drops it while it reads tokens, so they agree only between ordinary characters.
 func continuations(s string, literal []span) *script.Problem {
 	for from := 0; ; {
 		i := strings.Index(s[from:], "\\\n")

@@ -1,4 +1,4 @@
-// Package parse turns a text into a syntax tree, and says where a shell could read it differently.
+// Package parse turns a text into a syntax tree, and reports where a shell could read it differently.
 package parse
 
 import (
@@ -28,7 +28,7 @@ var parserPool = sync.Pool{New: func() any {
 	}
 }}
 
-// Plain says that a text is one simple command and nothing else.
+// Plain reports whether a text is one simple command and nothing else.
 func Plain(f *syntax.File) bool {
 	if len(f.Stmts) != 1 || len(f.Last) > 0 {
 		return false
@@ -51,8 +51,8 @@ func Plain(f *syntax.File) bool {
 	return plain
 }
 
-// Concluding is the command whose end is that of the whole text: when the text ends well, it has run and ended well. It
-// is nil when no command is, or another way is possible.
+// Concluding returns the command whose success is that of the whole text: if the text succeeds, it has run and
+// succeeded. It returns nil if there is no such command, or if the text can take another path.
 func Concluding(f *syntax.File) *syntax.CallExpr {
 	if len(f.Stmts) != 1 {
 		return nil
@@ -78,7 +78,7 @@ func Concluding(f *syntax.File) *syntax.CallExpr {
 	return nil
 }
 
-// changesFolder reports whether a statement is a cd, or several, which cannot end the shell.
+// changesFolder reports whether a statement is one cd or several joined by &&, which cannot end the shell.
 func changesFolder(st *syntax.Stmt) bool {
 	switch cmd := st.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -90,7 +90,7 @@ func changesFolder(st *syntax.Stmt) bool {
 }
 
 // Text parses text. If a shell could read the text differently, it returns a problem too, and the file is good only for
-// denials. If the text does not parse, it returns a problem and no file.
+// denials. If the text does not parse, it returns a problem and a nil file.
 func Text(text string, dialect script.Dialect) (f *syntax.File, problems []script.Problem) {
 	if p := foreign(text); p != "" {
 		problems = append(problems, script.Problem{Code: "foreign", Text: p})
@@ -111,7 +111,7 @@ func Text(text string, dialect script.Dialect) (f *syntax.File, problems []scrip
 	return f, problems
 }
 
-// disagreement says why a shell could read the text otherwise than the parser did; nil when there is no reason.
+// disagreement returns why a shell could read the text differently from the parser, or nil.
 func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text string) *script.Problem {
 	if strings.Contains(text, "\\\n") {
 		var comments []int
@@ -119,7 +119,7 @@ func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text stri
 		if p := continuations(text, spans); p != nil {
 			return p
 		}
-		// A comment ends with its line. The parser goes on with the next when a backslash stands there.
+		// A comment ends with its line, but the parser continues on the next line after a backslash.
 		for _, i := range comments {
 			if line, _, _ := strings.Cut(text[i:], "\n"); strings.HasSuffix(line, "\\") {
 				return &script.Problem{Code: "disagreement", Text: "A comment ends in a backslash: " + findings.Quote(line) + "."}
@@ -132,7 +132,7 @@ func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text stri
 	if p := rewritten(f, text); p != nil {
 		return p
 	}
-	// The printed form, parsed again, must print the same: else the parser did not mean what it read.
+	// The printed form, parsed again, must print the same; otherwise the parser misread the text.
 	ps.one.Reset()
 	ps.two.Reset()
 	if ps.printer.Print(&ps.one, f) != nil {
@@ -145,7 +145,7 @@ func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text stri
 	return nil
 }
 
-// settles says that printing reaches a fixed point in one more step, which layout alone can need.
+// settles reports whether printing reaches a fixed point in one more step, which layout alone can need.
 func (ps *parsers) settles(parser *syntax.Parser) bool {
 	again, err := parser.Parse(bytes.NewReader(ps.two.Bytes()), "")
 	if err != nil || ps.two.Len() == 0 {
@@ -155,7 +155,7 @@ func (ps *parsers) settles(parser *syntax.Parser) bool {
 	return ps.printer.Print(&ps.one, again) == nil && bytes.Equal(ps.one.Bytes(), ps.two.Bytes())
 }
 
-// needsSecondLook says that a text has a construct in which parsers are known to differ.
+// needsSecondLook reports whether a text has a construct that parsers are known to read differently.
 func needsSecondLook(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -178,7 +178,8 @@ func needsSecondLook(s string) bool {
 	return false
 }
 
-// literals returns the spans in which a backslash is an ordinary character, sorted, and where comments begin.
+// literals returns the sorted spans in which a backslash is an ordinary character. It adds the offsets of comments to
+// comments.
 func literals(f *syntax.File, comments *[]int) []span {
 	var spans []span
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -200,8 +201,8 @@ func literals(f *syntax.File, comments *[]int) []span {
 	return spans
 }
 
-// holdsLine reports whether a text has a line, as it is written or after its lines are joined; tabs says that the tabs
-// at the beginning of a line do not count.
+// holdsLine reports whether a text contains the line, as written or after lines are joined. With tabs, leading tabs of
+// a line do not count.
 func holdsLine(text, line string, tabs bool) bool {
 	for _, s := range [...]string{text, strings.ReplaceAll(text, "\\\n", "")} {
 		for l := range strings.SplitSeq(s, "\n") {
@@ -216,10 +217,10 @@ func holdsLine(text, line string, tabs bool) bool {
 	return false
 }
 
-// rewritten reports what bash reads otherwise because it changes the text of a construct before it reads what is
-// inside. It ends an unquoted here-document at the first line that is the delimiter, whatever is open there, joins
-// its lines and, behind <<-, drops the tabs that they begin with, in quotes also. It joins lines in quotes inside
-// backquotes too. The parser does none of this inside an expansion.
+// rewritten returns the first construct that bash reads differently because it changes the text before it reads what is
+// inside. bash ends an unquoted here-document at the first line that is the delimiter, whatever is open there; joins
+// its lines; and, after <<-, drops leading tabs, also in quotes. It also joins lines in quotes inside backquotes. The
+// parser does none of this inside an expansion.
 func rewritten(f *syntax.File, text string) (found *script.Problem) {
 	report := func(n syntax.Node) {
 		if found == nil {
@@ -227,7 +228,7 @@ func rewritten(f *syntax.File, text string) (found *script.Problem) {
 		}
 	}
 	raw := func(n syntax.Node) string { return text[n.Pos().Offset():n.End().Offset()] }
-	// joins looks for what keeps a backslash before a line end, where bash has none left.
+	// joins reports constructs that keep a backslash before a line end, where bash has already removed it.
 	joins := func(in syntax.Node) {
 		if !strings.Contains(raw(in), "\\\n") {
 			return
@@ -276,6 +277,7 @@ func rewritten(f *syntax.File, text string) (found *script.Problem) {
 	return found
 }
 
+// QuotedDelimiter reports whether a here-document's delimiter is quoted, so that its body is literal.
 func QuotedDelimiter(w *syntax.Word) bool {
 	for _, p := range w.Parts {
 		l, ok := p.(*syntax.Lit)

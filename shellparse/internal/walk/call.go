@@ -20,26 +20,26 @@ type Call struct {
 	Writes     []script.File
 	Effects    []script.Effect
 	connects   []string // addresses that its redirections open
-	Op         int      // words that name the operation where an inspector knows better than the tables, else 0
-	Wraps      int      // words of a wrapper up to those that name what it runs, else 0
+	Op         int      // how many words name the operation, if an inspector knows better than the tables; else 0
+	Wraps      int      // how many words of a wrapper, up to those that name what it runs; else 0
 	Lists      []script.Listing
-	Began      []string    // where it ran before its own options moved it
-	Sc         *word.Scope // where it runs; the call's own
-	Outer      *word.Scope // the shell that it runs in, whose directory a cd changes; nil in a child process
-	Name       string      // argv[0] as the table knows the program, when known
+	Began      []string    // its directories before its own options changed them
+	Sc         *word.Scope // where it runs; not shared with other calls
+	Outer      *word.Scope // the scope of the shell, whose directory a cd changes; nil in a child process
+	Name       string      // the table's name of the program, if known
 	about      *programs.Command
-	Statements []word.Word  // of SQL, that a database client is given
-	Words      word.Scanned // what its words say by its row
-	Inside     bool         // it is the operand of a program that runs it in place of a shell
+	Statements []word.Word  // SQL that a database client gets
+	Words      word.Scanned // its words, scanned by its table row
+	Inside     bool         // another program runs it as its operand, not the shell
 }
 
-// frame is the memory for analysing a simple command. It is reused, because the records of commands are copies.
+// frame is the memory for analysing one simple command. It can be reused, because the records of commands are copies.
 type frame struct {
 	call Call
 	own  word.Scope
 }
 
-// frames are those that are free.
+// frames is the list of free frames.
 type frames []*frame
 
 func (free *frames) take() *frame {
@@ -56,7 +56,7 @@ func (free *frames) put(f *frame) {
 	*free = append(*free, f)
 }
 
-// zshPrefix returns how many words stand before a command that zsh runs in another way; 0 in other shells.
+// zshPrefix returns how many words stand before a command that zsh runs in another way. It is 0 in other shells.
 func (c *Call) zshPrefix(dialect script.Dialect) int {
 	switch {
 	case dialect != script.Zsh || c.Inside:
@@ -69,7 +69,7 @@ func (c *Call) zshPrefix(dialect script.Dialect) int {
 	return 0
 }
 
-// Facts are what the table says of the program.
+// Facts returns the table's entry for the program.
 func (c *Call) Facts() *programs.Command {
 	if c.about == nil || c.about.Name != c.Name {
 		c.about = programs.Find(c.Name)
@@ -77,16 +77,16 @@ func (c *Call) Facts() *programs.Command {
 	return c.about
 }
 
-// Is says that the program has a trait.
+// Is reports whether the program has a trait.
 func (c *Call) Is(t programs.Trait) bool { return c.Facts().Has(t) }
 
-// Reads notes a file that the program of a command reads.
+// Reads records a file that the command's program reads.
 func (a *Walker) Reads(c *Call, w word.Word) { c.Reads = a.Words.File(c.Reads, w, c.Name, c.Sc) }
 
-// Writes notes a file that the program of a command writes.
+// Writes records a file that the command's program writes.
 func (a *Walker) Writes(c *Call, w word.Word) { c.Writes = a.Words.File(c.Writes, w, c.Name, c.Sc) }
 
-// Named makes the record of a call, with how many of its words name it and what it does.
+// Named returns the record of a call, including how many words name it and its operation.
 func (c *Call) Named(t *tables.Tables) script.Command {
 	cmd := c.Command("")
 	cmd.Wants = tables.Wanted(cmd.Argv, t.Arities)
@@ -104,7 +104,7 @@ func (c *Call) Named(t *tables.Tables) script.Command {
 	return cmd
 }
 
-// Command makes the record of a call, with another program name when argv0 is not empty.
+// Command returns the record of a call. If argv0 is not empty, it replaces all the words.
 func (c *Call) Command(argv0 string) script.Command {
 	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote, Concludes: c.Sc.Concludes,
 		Escalates: c.Sc.Escalates || c.Is(programs.Escalates), Dir: c.Sc.Dir(), Dirs: c.Sc.Dirs, Within: c.Sc.Within, Anywhere: c.Sc.Anywhere}
@@ -137,7 +137,7 @@ func (c *Call) Command(argv0 string) script.Command {
 	return cmd
 }
 
-// runsProject says that the program, or the module that it is given, runs code of the project.
+// runsProject reports whether the program, or the module that it is given, runs code of the project.
 func (c *Call) runsProject() bool {
 	if len(c.Argv) > 2 && c.Is(programs.Interpreter) && c.Argv[1].Text == "-m" && c.Argv[2].Known {
 		return programs.Find(c.Argv[2].Text).Has(programs.RunsProject)
@@ -145,31 +145,30 @@ func (c *Call) runsProject() bool {
 	return c.Is(programs.RunsProject)
 }
 
-// Effect notes what the command does beyond its words, and no rule for the words names. Where the operation itself
-// does it, or a word among the arguments makes it so, operates, effectAt and effectOf say so.
+// Effect records an effect that no rule for the command's words names. Use Operates if the operation itself has the
+// effect, and EffectAt or EffectOf if an argument causes it.
 func (c *Call) Effect(text string) { findings.AddEffect(&c.Effects, script.Effect{Text: text}) }
 
-// Operates notes what the operation does by itself: a rule that names it names that too.
+// Operates records an effect of the operation itself: a rule that names the operation names it too.
 func (c *Call) Operates(text string) {
 	findings.AddEffect(&c.Effects, script.Effect{Text: text, Named: findings.OfOperation})
 }
 
-// RunsInput notes that the command runs its input. Only a rule that names the command without further words covers
+// RunsInput records that the command runs its input. Only a rule that names the command without further words covers
 // that.
 func (c *Call) RunsInput() {
 	findings.AddEffect(&c.Effects, script.Effect{Text: "runs its standard input", Named: script.Whole})
 }
 
-// EffectAt notes what a word makes the command do: a rule that spells out the words up to this one names it.
+// EffectAt records an effect that a word causes: a rule that spells out the words up to this word names it.
 func (c *Call) EffectAt(text string, w word.Word) { c.EffectOf(text, word.Hit{Value: w, Has: true}) }
 
-// EffectOf is effectAt for an option with its value.
+// EffectOf is EffectAt for an option with its value.
 func (c *Call) EffectOf(text string, h word.Hit) {
 	findings.AddEffect(&c.Effects, script.Effect{Text: text, Named: c.UpTo(h)})
 }
 
-// UpTo returns how many leading words there are up to the last one that the option or its value can stand in, 0
-// where there is none.
+// UpTo returns the number of leading words up to the last word that can hold the option or its value, or 0 if none can.
 func (c *Call) UpTo(h word.Hit) int {
 	for i := len(c.Argv) - 1; i > 0; i-- {
 		t := c.Argv[i].Text
@@ -184,7 +183,7 @@ func (c *Call) UpTo(h word.Hit) int {
 	return 0
 }
 
-// Inner makes the call of a wrapper's operand: the words from index i on, in a scope that knows the wrapper.
+// Inner returns the call of a wrapper's operand, which has the words argv, in a scope that knows the wrapper.
 func (c *Call) Inner(argv []word.Word, via string) *Call {
 	sc := *c.Sc
 	sc.Via = append(slices.Clip(sc.Via), via)
@@ -193,15 +192,15 @@ func (c *Call) Inner(argv []word.Word, via string) *Call {
 	return &Call{Argv: argv, raw: c.raw, Reads: c.Reads, Writes: c.Writes, connects: c.connects, Sc: &sc, Outer: c.Outer, Inside: true}
 }
 
-// endsAlike reports whether a wrapper with these words runs its program, and ends well only if that does: not for --help
-// and --version, nor for what has timeout end as a program that it stopped.
+// endsAlike reports whether a wrapper with these words runs its program and succeeds only if the program does. That
+// excludes --help, --version, and timeout's --preserve-status.
 func endsAlike(via string) bool {
 	return !slices.ContainsFunc([]string{" --h", " --v", " --p", " -p"}, func(option string) bool {
 		return strings.Contains(via, option)
 	})
 }
 
-// Child makes the call of what the command starts in a process of its own, with none of its files.
+// Child returns the call of a command started in a child process, which takes over no files.
 func (c *Call) Child(argv []word.Word, via string) *Call {
 	in := c.Inner(argv, via)
 	in.Reads, in.Writes, in.Outer = nil, nil, nil

@@ -13,12 +13,12 @@ import (
 type declaration struct {
 	a     *Walker
 	c     *Call
-	name  string // of the builtin
+	name  string // the builtin's name
 	flags string // the options so far
 }
 
-// walk analyses a declaration, which the parser takes for syntax. It is recorded as a command only where it does
-// something that a rule has to cover.
+// walk analyses a declaration, which the parser treats as syntax. It records a command only if a rule has to cover what
+// the declaration does.
 func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	argv := []word.Word{word.Lit(cmd.Variant.Value)}
 	c := &Call{Sc: sc, raw: sc.Raw}
@@ -51,7 +51,7 @@ func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	}
 }
 
-// word analyses one word of a declaration and returns it. An option is one of the flags for the words behind it.
+// word analyses one word of a declaration and returns it. An option adds to the flags for the words after it.
 func (d *declaration) word(as *syntax.Assign) word.Word {
 	a, sc := d.a, d.c.Sc
 	switch {
@@ -94,7 +94,7 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 	return w
 }
 
-// exports notes that programs get to see a variable, if the declaration says so.
+// exports records that programs see a variable, if the declaration exports it.
 func (d *declaration) exports(name string) {
 	if d.name != "export" && !strings.Contains(d.flags, "x") {
 		return
@@ -107,7 +107,7 @@ func (d *declaration) exports(name string) {
 	}
 }
 
-// operand looks at a quoted operand, which is evaluated like an assignment.
+// operand checks a quoted operand, which the shell evaluates like an assignment.
 func (d *declaration) operand(s string) {
 	name, val, ok := strings.Cut(s, "=")
 	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(d.flags, "i") && !word.IsNumber(val) {

@@ -11,7 +11,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// bounds says that a command stops those before it in the pipe: head, unless it takes more than a disk holds.
+// bounds reports whether a command stops the commands before it in the pipe: head, unless it takes more than a disk
+// holds.
 func bounds(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
@@ -26,20 +27,20 @@ func bounds(st *syntax.Stmt) bool {
 	})
 }
 
-// large is a number of bytes or lines that fills a disk, or one that counts from the end.
+// large matches a number of bytes or lines that would fill a disk, or one that counts from the end.
 var large = lazyregexp.New(`(?i)^(?:-[cn]|--(?:b|l)[a-z]*=)?(?:-.*[0-9]|[0-9]{10,}.*|[0-9]{4,}[mb].*|[0-9]+[gtpezyrq].*)$`)
 
-// constant is the text of a condition that always holds.
+// constant matches a condition that always holds.
 var constant = lazyregexp.New(`^(?::|true|\[ ['"]?\w+['"]? \]|\[\[ ['"]?\w+['"]? \]\]|test \w+|\(\(\s*[0-9]+\s*\)\)|sleep [0.]+|/bin/true)?$`)
 
-// endless says that a loop runs without end, and waits for nothing between its rounds. Its condition is "" for none.
+// endless reports whether a loop runs forever without waiting between its rounds. condition is "" if the loop has none.
 func endless(condition string, until bool, body []*syntax.Stmt) bool {
 	condition = strings.TrimSpace(condition)
 	if until && condition != "false" || !until && !constant.MatchString(condition) {
 		return false
 	}
 	ends := false
-	var loops []bool // whether the nodes around are loops
+	var loops []bool // which of the enclosing nodes are loops
 	for _, st := range body {
 		syntax.Walk(st, func(n syntax.Node) bool {
 			switch n := n.(type) {
@@ -59,7 +60,7 @@ func endless(condition string, until bool, body []*syntax.Stmt) bool {
 	return !ends
 }
 
-// endsRound says that a command may end the loop that it stands in, or waits; inner says that another loop is around it.
+// endsRound reports whether a command may end the loop around it, or waits. inner means that it is in a nested loop.
 func endsRound(call *syntax.CallExpr, inner bool) bool {
 	more := len(call.Args) > 1
 	switch call.Args[0].Lit() {

@@ -10,8 +10,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// arithm walks an arithmetic expression. A variable in it is evaluated as an expression of its own, whose
-// subscripts can run commands, so that only numbers and variables with a known number are certain.
+// arithm walks an arithmetic expression. The shell evaluates a variable in it as another expression, whose subscripts
+// can run commands, so only numbers and variables with a known number are certain.
 func (x expansion) arithm(e syntax.ArithmExpr) {
 	switch e := e.(type) {
 	case nil:
@@ -46,8 +46,8 @@ func (x expansion) assigned(name string) {
 	x.a.Words.Sets(name, word.Word{Text: name})
 }
 
-// subscript walks the subscript of an array: arithmetic, unless the array is keyed by text. An old bash has no
-// such arrays and evaluates the key, so that only a name which the text does not assign is certain.
+// subscript walks the subscript of an array: arithmetic, unless the array is keyed by text. An old bash has no such
+// arrays and evaluates the key, so only a name that the text does not assign is certain.
 func (x expansion) subscript(name string, e syntax.ArithmExpr) {
 	if w, ok := e.(*syntax.Word); ok && x.a.Shell.Keyed[name] {
 		if key := w.Lit(); syntax.ValidName(key) && !x.a.Shell.Assigned[key] && x.a.Shell.Once[word.Anything] == 0 {
@@ -57,7 +57,7 @@ func (x expansion) subscript(name string, e syntax.ArithmExpr) {
 	x.arithm(e)
 }
 
-// test walks a [[ ]] expression. Operands of -eq and its kin are arithmetic; -v and -R take subscripts.
+// test walks a [[ ]] expression. Operands of -eq and similar operators are arithmetic; -v and -R take subscripts.
 func (x expansion) test(e syntax.TestExpr) {
 	switch e := e.(type) {
 	case *syntax.Word:
@@ -86,13 +86,13 @@ func (x expansion) test(e syntax.TestExpr) {
 	}
 }
 
-// expansion walks what words run before their values are known: substitutions, subscripts, arithmetic.
+// expansion walks what the shell runs to expand a word: substitutions, subscripts, arithmetic.
 type expansion struct {
 	a  *Walker
 	sc *word.Scope
 }
 
-// nested walks what a word runs before its value is known.
+// nested walks what the shell runs to expand w.
 func nested(a *Walker, w *syntax.Word, sc *word.Scope) { expansion{a, sc}.word(w) }
 
 func (x expansion) word(w *syntax.Word) {
@@ -126,8 +126,8 @@ func (x expansion) parts(parts []syntax.WordPart) {
 		case *syntax.ParamExp:
 			x.param(p)
 		case *syntax.ExtGlob:
-			// The pattern is one literal for the parser, so that substitutions within it are not nodes. In zsh
-			// it is a qualifier, which can run code, unless it is a choice or an operand of a test.
+			// The parser takes the pattern as one literal, so substitutions in it are not nodes. In zsh it is a
+			// qualifier, which can run code, unless it is a choice or an operand of a test.
 			if strings.ContainsAny(p.Pattern.Value, "$`:'\"\\<>;&") || !x.sc.Testing && !strings.Contains(p.Pattern.Value, "|") {
 				x.a.Found.Problem("disagreement", "Shells read this pattern differently: "+findings.Quote(x.sc.Text(p))+".")
 			}
@@ -135,7 +135,7 @@ func (x expansion) parts(parts []syntax.WordPart) {
 	}
 }
 
-// quoted is parts between double quotes, where literal text is only text.
+// quoted walks parts between double quotes, where literals are only text.
 func (x expansion) quoted(parts []syntax.WordPart) {
 	for i, p := range parts {
 		if !word.IsLit(p) {
@@ -144,7 +144,7 @@ func (x expansion) quoted(parts []syntax.WordPart) {
 	}
 }
 
-// deeper walks the statements of a substitution, whose commands are judged like any other.
+// deeper walks the statements of a substitution. Their commands are judged like any others.
 func (x expansion) deeper(list []*syntax.Stmt) {
 	x.sc.Testing = false
 	if x.sc.Depth++; x.sc.Depth > maxDepth {
@@ -163,8 +163,8 @@ func (x expansion) substitution(p *syntax.CmdSubst) {
 		expansion{x.a, &child}.deeper(p.Stmts)
 		return
 	}
-	// In backquotes a shell removes one level of backslashes and reads the rest as a new text, which the
-	// syntax tree does not do.
+	// In backquotes a shell removes one level of backslashes and reads the rest as a new text. The syntax tree does
+	// not.
 	body := x.sc.Text(p)
 	if len(body) < 2 || strings.IndexByte(body, '\\') < 0 {
 		expansion{x.a, &child}.deeper(p.Stmts)
@@ -178,12 +178,12 @@ func (x expansion) substitution(p *syntax.CmdSubst) {
 	other := child
 	x.a.parseString(unbackquote(body[1:len(body)-1], "$`\\"), &child)
 	if strings.Contains(body, `\"`) {
-		// Between double quotes a shell removes the backslash of \" too. What runs either way is listed.
+		// Between double quotes a shell also removes the backslash of \". List what runs either way.
 		x.a.parseString(unbackquote(body[1:len(body)-1], "$`\\\""), &other)
 	}
 }
 
-// unbackquote removes the backslashes before the characters of escapes.
+// unbackquote removes the backslashes before the characters in escapes.
 func unbackquote(s, escapes string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -208,7 +208,7 @@ func (x expansion) param(p *syntax.ParamExp) {
 		x.subscript(name, p.Index)
 	}
 	if p.Excl && p.Names == 0 {
-		// ${!x} expands the variable that x names, and a name can hold a subscript that runs a command.
+		// ${!x} expands the variable that x names, and that name can hold a subscript that runs a command.
 		x.a.Found.Problem("dynamic", "An indirect expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
 	}
 	if p.Slice != nil {

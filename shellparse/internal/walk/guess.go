@@ -9,12 +9,12 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// MaxPieces bounds what is guessed of one text.
+// MaxPieces limits the pieces that are guessed from one text.
 const MaxPieces = 256
 
-// Guess adds the commands that a text could run of which no shell syntax is certain: it is cut wherever a shell could
-// begin a command, and each piece stands for itself. They are for denials only. The problem that made callgate guess
-// keeps the text from being allowed.
+// Guess adds the commands that a text could run if its shell syntax is uncertain. It cuts the text wherever a shell
+// could begin a command, and takes each piece as a command. They are for denials only. The caller MUST report the
+// problem that keeps the text from being allowed.
 func (a *Walker) Guess(text string, sc *word.Scope) {
 	if len(text) > parse.MaxText {
 		return
@@ -45,7 +45,8 @@ func pieces(text string) []string {
 	})
 }
 
-// UnquotedRune drops what a shell could drop from a word, and what nobody sees.
+// UnquotedRune returns -1 for quotes that a shell could remove and for invisible characters, and a space for other
+// white space.
 func UnquotedRune(r rune) rune {
 	switch {
 	case r == ' ' || r == '\t':

@@ -12,8 +12,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// around walks a compound command with redirections. The files belong to its first command, or to
-// a null command when it has none, so that no file is lost.
+// around walks a compound command with redirections. The files go to its first command, or to a null command if it has
+// none, so that no file is lost.
 func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 	mark := len(a.Found.Script.Commands)
 	r.open(a, st.Redirs, sc)
@@ -39,7 +39,7 @@ func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 	}
 }
 
-// null records redirections without a command as those of the null command.
+// null records redirections without a command as those of the null command ":".
 func (r *redirs) null(a *Walker, st syntax.Node, sc *word.Scope) {
 	raw := sc.Raw
 	if raw == "" {
@@ -49,21 +49,21 @@ func (r *redirs) null(a *Walker, st syntax.Node, sc *word.Scope) {
 		Reads: r.reads, Writes: r.writes, Connects: r.connects, Effects: append(findings.Unnamed(sc.Effects), r.effects...), Escalates: sc.Escalates, Dir: sc.Dir(), Dirs: sc.Dirs})
 }
 
-// redirs are the files and the input that redirections give to a command.
+// redirs holds the files and the input that redirections give to a command.
 type redirs struct {
-	words         []word.Word // of the command itself
+	words         []word.Word // words that belong to the command, not to a redirection
 	reads, writes []script.File
 	effects       []script.Effect
 	connects      []string
-	input         *word.Input // nil when they give none
+	input         *word.Input // nil if they give none
 }
 
-// none says that they touch nothing.
+// none reports whether the redirections touch nothing.
 func (r *redirs) none() bool {
 	return len(r.reads)+len(r.writes)+len(r.effects)+len(r.connects) == 0
 }
 
-// closing is a redirection that closes a descriptor.
+// closing matches a redirection that closes a descriptor.
 var closing = lazyregexp.New(`[0-9]*[<>]&[ \t]*-`)
 
 // open reads a list of redirections: what they open, and what becomes the standard input.
@@ -79,7 +79,7 @@ func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 		case syntax.DplIn, syntax.DplOut:
 			w := a.Words.Target(rd.Word, sc)
 			if raw := sc.Text(rd.Word); len(raw) > 1 && raw[0] == '-' {
-				// To bash the dash ends the redirection, and what follows it is a word of the command.
+				// In bash the dash ends the redirection, and what follows it is a word of the command.
 				a.Found.Problem("disagreement", "Shells read the words at "+findings.Quote(sc.Text(rd))+" differently.")
 				a.Guess(closing.ReplaceAllString(sc.Src, " "), sc)
 				r.words = append(r.words, word.Word{Text: raw[1:], Known: word.Plain(raw[1:]) && !strings.ContainsAny(raw, "'\"$`")})
@@ -114,7 +114,7 @@ func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 	}
 }
 
-// variable notes the variable that gets a descriptor, if one does: {name}>file.
+// variable records the variable that receives a descriptor, if there is one: {name}>file.
 func (r *redirs) variable(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 	if rd.N == nil || !strings.HasPrefix(rd.N.Value, "{") {
 		return
@@ -126,7 +126,7 @@ func (r *redirs) variable(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 	a.Words.Sets(name, word.Word{})
 }
 
-// out notes a redirection that writes to its target.
+// out records a redirection that writes to its target.
 func (r *redirs) out(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 	w := a.Words.Target(rd.Word, sc)
 	if rd.Op == syntax.RdrInOut {
@@ -141,8 +141,8 @@ func (r *redirs) out(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 	r.writes = a.Words.File(r.writes, w, "redirect", sc)
 }
 
-// connection notes the connection that bash itself opens for a path below /dev/tcp or /dev/udp, and says whether it
-// is one.
+// connection records the connection that bash itself opens for a path below /dev/tcp or /dev/udp. It reports whether w
+// is such a path.
 func (r *redirs) connection(w word.Word) bool {
 	text := w.Text
 	if !w.Known {
@@ -175,7 +175,7 @@ func processSubst(w *syntax.Word) bool {
 	return ok
 }
 
-// heredoc walks a here-document's body and returns its text. A quoted delimiter makes it data.
+// heredoc walks the body of a here-document and returns its text. If the delimiter is quoted, the body is data.
 func (r *redirs) heredoc(a *Walker, rd *syntax.Redirect, sc *word.Scope) word.Word {
 	if rd.Hdoc == nil {
 		return word.Lit("")
@@ -193,7 +193,7 @@ func (r *redirs) heredoc(a *Walker, rd *syntax.Redirect, sc *word.Scope) word.Wo
 		body = strings.Join(lines, "\n")
 	}
 	if end, ok := word.Unquoted(rd.Word); ok && (body == end || strings.HasSuffix(body, "\n"+end)) {
-		body = strings.TrimSuffix(body, end) // the parser takes the last line for text where no line follows
+		body = strings.TrimSuffix(body, end) // without a line after it, the parser takes the delimiter for text
 	}
 	return word.Lit(body)
 }

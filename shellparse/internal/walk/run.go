@@ -13,7 +13,7 @@ import (
 	"callgate/shellparse/script"
 )
 
-// DeniesOf adds, for denials, what a text runs that a program may take for commands.
+// DeniesOf adds, for denials, the commands in a text that a program may run. It reports no problems.
 func (a *Walker) DeniesOf(text string, sc *word.Scope) {
 	mark := len(a.Found.Script.Problems)
 	own := *sc
@@ -21,7 +21,7 @@ func (a *Walker) DeniesOf(text string, sc *word.Scope) {
 	a.Found.Script.Problems = a.Found.Script.Problems[:mark]
 }
 
-// Run unwraps a command until the program that does the work stands alone, and records it.
+// Run unwraps a command down to the program that does the work, and records it.
 func (a *Walker) Run(c *Call) {
 	if c.Sc.Depth++; c.Sc.Depth > maxDepth {
 		a.Found.Problem("too-deep", "The text nests too deeply.")
@@ -43,12 +43,12 @@ func (a *Walker) Run(c *Call) {
 	}
 }
 
-// findProgram finds the name of the program that a command runs. It is false if no rule could name the program; the
-// command is then recorded.
+// findProgram sets the name of the command's program. It returns false if no rule could name the program; then it has
+// recorded the command.
 func (a *Walker) findProgram(c *Call) bool {
 	w := c.Argv[0]
 	if !w.Known && strings.HasPrefix(w.Text, "~") && !word.IsGlob(w.Text) && w.Head == "~" && !strings.ContainsAny(w.Text, "$`'\"\\") {
-		// The home directory is not known, but the program is certain: it is written as it is.
+		// The home directory is unknown, but the program is certain as written.
 		w = word.Lit(w.Text)
 		c.Argv[0] = w
 	}
@@ -71,20 +71,20 @@ func (a *Walker) findProgram(c *Call) bool {
 	return true
 }
 
-// expansions are those of variables in the source of a word.
+// expansions matches quotes and variables in the source of a word.
 var expansions = lazyregexp.New(`["']|\$\{[^}]*\}|\$\w+`)
 
-// maybe adds, for denials, what a command may be whose program depends on the run: each name that the source of the
-// program spells, or that a variable in it is given, with the words behind it.
+// maybe adds, for denials, what a command with a dynamic program may be: each name that the program's source spells, or
+// that a variable in it receives, with the words after it.
 func (a *Walker) maybe(c *Call) {
 	if c.Sc.DenyOnly {
 		return
 	}
 	source := c.Argv[0].Text
 	if own := *c.Sc; strings.Contains(source, `"`) {
-		a.Guess(c.raw, &own) // $"rm" is rm in most languages
+		a.Guess(c.raw, &own) // $"rm" is rm unless a translation changes it
 	}
-	names := []string{expansions.ReplaceAllString(source, "")} // what they leave of it when they are empty
+	names := []string{expansions.ReplaceAllString(source, "")} // what is left if the variables are empty
 	for name := range strings.FieldsFuncSeq(source, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("./-+", r) }) {
 		for _, value := range a.Shell.Given[name] {
 			names = append(names, value)
@@ -112,10 +112,10 @@ func (a *Walker) maybe(c *Call) {
 	}
 }
 
-// letterOrDigit says that a rune may stand in a name.
+// letterOrDigit reports whether a rune can be part of a name.
 func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// callFunction notes what a call gives a function of the text, whose body was looked at where it is defined.
+// callFunction records what a call passes to a function of the text. The function's body was walked at its definition.
 func (a *Walker) callFunction(c *Call) {
 	for i := range c.Argv {
 		if name := a.Shell.SecretIn(c.Argv[i].Text); name != "" && !c.Argv[i].Known {
@@ -130,7 +130,7 @@ func (a *Walker) callFunction(c *Call) {
 	}
 }
 
-// Emit records a command as it stands, after looking at what its words do.
+// Emit records a command as it stands, after checking what its words do.
 func (a *Walker) Emit(c *Call) {
 	if c.Argv[0].Known {
 		if p := parse.ForeignProgram(c.Argv[0].Text); p != "" {
@@ -145,12 +145,13 @@ func (a *Walker) Emit(c *Call) {
 	a.Found.Script.Commands = append(a.Found.Script.Commands, c.Named(a.Words.Tables))
 }
 
-// evaluates says that a word may hold a subscript. zsh evaluates the numbers of exit, shift and [ as arithmetic.
+// evaluates reports whether a word may hold a subscript. zsh evaluates the numbers of exit, shift and [ as arithmetic.
 func evaluates(words []word.Word) bool {
 	return slices.ContainsFunc(words, func(w word.Word) bool { return !w.Known || strings.Contains(w.Text, "[") })
 }
 
-// steers says that a call only steers the script: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`. It needs no rule of its own.
+// steers reports whether a call only steers the script: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`. Such a call needs no
+// rule.
 func (c *Call) steers() bool {
 	return c.Is(programs.Control) && len(c.Reads)+len(c.Writes)+len(c.connects)+len(c.Effects)+len(c.Sc.Effects)+len(c.Sc.Via) == 0
 }

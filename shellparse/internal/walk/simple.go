@@ -25,11 +25,11 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 	*child = *sc
 	c.Sc, c.Outer = child, sc
 	child.Concludes = ce == a.ends
-	child.Env, child.Effects = slices.Clip(sc.Env), slices.Clip(sc.Effects) // assignments are appended
+	child.Env, child.Effects = slices.Clip(sc.Env), slices.Clip(sc.Effects) // the assignments are appended
 	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
 	for _, as := range ce.Assigns {
 		if reads && as.Name != nil && as.Name.Value == "IFS" {
-			nested(a, as.Value, sc) // only read splits by it
+			nested(a, as.Value, sc) // only read uses it
 			continue
 		}
 		a.assign(as, c, len(ce.Args) > 0, sc)
@@ -66,7 +66,7 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 	a.Run(c)
 }
 
-// rawText is the source of a simple command with its redirections, without here-document bodies.
+// rawText returns the source of a simple command with its redirections, without here-document bodies.
 func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *word.Scope) string {
 	lo, hi := ce.Pos().Offset(), ce.End().Offset()
 	for _, r := range rds {
@@ -79,8 +79,8 @@ func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *word.Scope) string
 	return sc.Src[lo:hi]
 }
 
-// ExportEffect is what setting a variable that programs see can do: it names another machine, or a folder elsewhere that
-// code comes from. It is "" for nothing.
+// ExportEffect returns the effect of setting a variable that programs see: it names another machine, for example, or a
+// folder elsewhere that code comes from. It returns "" if there is none.
 func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
 	effect := a.Words.EnvEffect(name, v)
 	if effect == "" {
@@ -96,14 +96,14 @@ func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
 	return effect
 }
 
-// loadsOwn reports whether a variable has nothing but code of the project loaded.
+// loadsOwn reports whether a variable makes programs load only code of the project.
 func loadsOwn(a *Walker, as *syntax.Assign, sc *word.Scope) bool {
 	moved := sc.Lost || a.Outside(sc.Dirs) || a.Shell.Assigned["PWD"] || a.Shell.Defines("pwd") || a.Shell.Once[word.Anything] > 0
 	return as.Value != nil && !as.Append && !moved &&
 		a.Words.Tables.EnvLoadsOwn(as.Name.Value, sc.Text(as.Value))
 }
 
-// expandsAsItRuns reports whether a shell reads the value of a variable as code.
+// expandsAsItRuns reports whether the shell reads the value of a variable as code.
 func expandsAsItRuns(name string, v word.Word) bool {
 	switch name {
 	case "PROMPT_COMMAND":
@@ -114,7 +114,7 @@ func expandsAsItRuns(name string, v word.Word) bool {
 	return false
 }
 
-// elements notes what an array is made of.
+// elements records the elements of an array.
 func (a *Walker) elements(name string, array *syntax.ArrayExpr, sc *word.Scope) {
 	for _, e := range array.Elems {
 		if e.Index != nil {
@@ -125,7 +125,7 @@ func (a *Walker) elements(name string, array *syntax.ArrayExpr, sc *word.Scope) 
 	}
 }
 
-// assign notes one assignment, before a command or alone.
+// assign records one assignment, before a command (prefix) or alone.
 func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope) {
 	if as.Name == nil {
 		return
@@ -155,7 +155,7 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 	}
 }
 
-// assignEffect is what an assignment can do beside giving the variable its value; "" for nothing.
+// assignEffect returns what an assignment can do besides giving the variable its value, or "".
 func assignEffect(a *Walker, as *syntax.Assign, v word.Word, prefix bool, sc *word.Scope) string {
 	name := as.Name.Value
 	switch {
@@ -167,12 +167,12 @@ func assignEffect(a *Walker, as *syntax.Assign, v word.Word, prefix bool, sc *wo
 	return a.Words.EnvEffect(name, v)
 }
 
-// looksLikeCommand reports whether what runs the value of a variable can be given one that a rule denies.
+// looksLikeCommand reports whether a value could be a command that a rule denies.
 func looksLikeCommand(a *Walker, v word.Word) bool {
 	return v.Known && v.Text != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text))
 }
 
-// assigned is the value of an assignment; that of an array is its name, its elements are noted.
+// assigned returns the value of an assignment. For an array it records the elements and returns the array's name.
 func assigned(a *Walker, as *syntax.Assign, sc *word.Scope) word.Word {
 	name := as.Name.Value
 	if as.Index != nil {
@@ -190,7 +190,7 @@ func assigned(a *Walker, as *syntax.Assign, sc *word.Scope) word.Word {
 	return v
 }
 
-// keep notes what an assignment without a command does to the shell.
+// keep records what an assignment without a command does to the shell.
 func keep(a *Walker, as *syntax.Assign, v word.Word, effect string) {
 	name := as.Name.Value
 	if v.Known && v.Text != "" {

@@ -10,7 +10,7 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// stmts walks a list. Between statements the failure of a cd is possible.
+// stmts walks a list. After each statement it allows for a cd that failed.
 func (a *Walker) stmts(list []*syntax.Stmt, sc *word.Scope) {
 	for _, st := range list {
 		a.stmt(st, sc)
@@ -18,14 +18,14 @@ func (a *Walker) stmts(list []*syntax.Stmt, sc *word.Scope) {
 	}
 }
 
-// sub walks a list in a child shell: what it changes ends with it.
+// sub walks a list in a child shell: its changes end with it.
 func (a *Walker) sub(list []*syntax.Stmt, sc *word.Scope) {
 	child := *sc
 	child.Sure = false
 	a.Shell.Within(func() { a.stmts(list, &child) })
 }
 
-// branch walks a list that runs perhaps, or several times.
+// branch walks a list that may run, or run several times.
 func (a *Walker) branch(list []*syntax.Stmt, sc *word.Scope) {
 	if len(list) == 0 {
 		return
@@ -46,12 +46,13 @@ func (a *Walker) loop(list []*syntax.Stmt, sc *word.Scope) {
 	a.branch(list, sc)
 }
 
-// changesDir says that a body may change the directory, so that its next run begins elsewhere.
+// changesDir reports whether a body may change the directory, so that its next round begins elsewhere.
 func changesDir(sh *word.Shell, list []*syntax.Stmt) bool {
 	return calls(sh, list, "cd", "pushd", "popd")
 }
 
-// calls says that a body may call one of some builtins in its own shell: by name, or by what runs a text or a function.
+// calls reports whether a body may call one of the named builtins in its own shell: by name, or through something that
+// runs a text or a function.
 func calls(sh *word.Shell, list []*syntax.Stmt, names ...string) bool {
 	found := false
 	for _, st := range list {
@@ -179,7 +180,7 @@ func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
 		side := *sc
 		side.Sure, side.Bounded = false, sc.Bounded || bounds(cmd.Y)
 		a.Shell.Within(func() { a.stmt(cmd.X, &side) })
-		side = *sc // nothing keeps the scope of the left side
+		side = *sc // nothing keeps a pointer to the left side's scope
 		side.Sure = false
 		side.Input = &word.Input{Kind: word.InputPipe, Certain: true, Text: a.Words.Printed(cmd.X, sc), List: a.Words.Listed(cmd.X, sc)}
 		a.Shell.Within(func() { a.stmt(cmd.Y, &side) })
@@ -207,13 +208,13 @@ func (a *Walker) ifClause(cmd *syntax.IfClause, sc *word.Scope) {
 	}
 }
 
-// whileClause walks a while or until loop. What one that reads a list of files holds in its variable is known.
+// whileClause walks a while or until loop. If the loop reads a list of files, the value of its variable is known.
 func (a *Walker) whileClause(cmd *syntax.WhileClause, sc *word.Scope) {
 	if len(cmd.Cond) == 1 && cmd.Cond[0].Cmd != nil && endless(sc.Text(cmd.Cond[0].Cmd), cmd.Until, cmd.Do) {
 		a.Found.Poison("repeats without end")
 	}
 	name, item := a.Words.Line(cmd, sc)
-	if name == "" || calls(a.Shell, cmd.Do, "exec") { // it may give the loop another input
+	if name == "" || calls(a.Shell, cmd.Do, "exec") { // exec may redirect the loop's input
 		a.loop(slices.Concat(cmd.Cond, cmd.Do), sc)
 		return
 	}
@@ -250,7 +251,7 @@ func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
 	a.loop(cmd.Do, sc)
 }
 
-// function walks a body where it is defined. Where and how often it runs is not known.
+// function walks a body at its definition. Where and how often it runs is unknown.
 func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	if cmd.Name == nil {
 		a.Found.Problem("disagreement", "Shells read this function definition differently: "+findings.Quote(sc.Text(cmd))+".")
@@ -258,7 +259,7 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	}
 	child := *sc
 	child.Sure = false
-	child.Input = &word.Input{Kind: word.InputPipe} // whatever its callers give it
+	child.Input = &word.Input{Kind: word.InputPipe} // its callers decide
 	if len(sc.Dirs) != 1 || changesDir(a.Shell, []*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
 		child.Lose()
 	}
@@ -271,7 +272,7 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	}
 }
 
-// multiplies says that a function calls itself in a pipe or in the background.
+// multiplies reports whether a function calls itself in a pipe or in the background (a fork bomb).
 func multiplies(cmd *syntax.FuncDecl) bool {
 	calls, forks := false, false
 	syntax.Walk(cmd.Body, func(n syntax.Node) bool {

@@ -1,4 +1,4 @@
-// Package walk visits every statement that a text can run, and records its commands. It knows shells and no programs.
+// Package walk visits every statement that a text can run, and records its commands. It knows shells but no programs.
 package walk
 
 import (
@@ -15,7 +15,7 @@ import (
 	"callgate/shellparse/tables"
 )
 
-// Outside says that one of the directories is certainly or possibly not below the start.
+// Outside reports whether one of the directories is, or may be, outside the start directory.
 func (a *Walker) Outside(dirs []string) bool {
 	root := word.Clean(a.start)
 	for _, d := range dirs {
@@ -31,7 +31,7 @@ func (a *Walker) Outside(dirs []string) bool {
 	return false
 }
 
-// beneath says that a path is below a folder, which ends without a slash.
+// beneath reports whether a path is below a folder. The folder MUST NOT end with a slash.
 func beneath(p, folder string) bool {
 	return len(p) > len(folder) && p[len(folder)] == '/' && p[:len(folder)] == folder
 }
@@ -41,24 +41,24 @@ type Walker struct {
 	Words  *word.Reader
 	Found  *findings.Findings // what is known of the text
 	Shell  *word.Shell        // what is known of the shell that runs it
-	start  string             // absolute working directory, "" when unknown
-	ends   *syntax.CallExpr   // with which the text ends; nil for none
+	start  string             // absolute working directory, "" if unknown
+	ends   *syntax.CallExpr   // the command that the text ends with; may be nil
 	frames frames
-	runs   func(*Walker, *Call) bool // runs what a program runs in its place, and says whether the command is recorded
-	looks  func(*Walker, *Call)      // notes what the words of a command do
+	runs   func(*Walker, *Call) bool // runs the inner command of a program; reports whether it recorded the command
+	looks  func(*Walker, *Call)      // records what the words of a command do
 }
 
-// Setting says how a text is read: by which shell, where, and who knows its programs.
+// Setting says how a text is read: by which shell, where, and which functions know the programs.
 type Setting struct {
 	Dialect script.Dialect
-	Dir     string // absolute working directory, "" when unknown
-	Home    string // what ~ means, "" when unknown
+	Dir     string // absolute working directory, "" if unknown
+	Home    string // the value of ~, "" if unknown
 	Tables  *tables.Tables
-	Runs    func(*Walker, *Call) bool // runs what a program runs in its place, and says whether the command is recorded
-	Looks   func(*Walker, *Call)      // notes what the words of a command do
+	Runs    func(*Walker, *Call) bool // runs the inner command of a program; reports whether it recorded the command
+	Looks   func(*Walker, *Call)      // records what the words of a command do
 }
 
-// Scope is where a piece of text runs.
+// Scope describes where a piece of text runs.
 type Scope = word.Scope
 
 // New returns a walker for a text, and the scope of the text itself.
@@ -72,7 +72,7 @@ func New(text string, s Setting) (*Walker, *Scope) {
 	return a, sc
 }
 
-// Parse analyses a whole text in a scope: the command line itself, or a string that a shell is given.
+// Parse analyses a whole text in a scope: the command line itself, or a string given to a shell.
 func (a *Walker) Parse(text string, sc *word.Scope) {
 	f, problems := parse.Text(text, a.Words.Dialect)
 	for _, p := range problems {
@@ -90,7 +90,7 @@ func (a *Walker) Parse(text string, sc *word.Scope) {
 	a.stmts(f.Stmts, sc)
 }
 
-// parseString analyses a literal string that is run as a script in the scope of a command.
+// parseString analyses a literal string that runs as a script in the scope of a command.
 func (a *Walker) parseString(text string, sc *word.Scope) {
 	if sc.Depth++; sc.Depth > maxDepth {
 		a.Found.Problem("too-deep", "The text nests too deeply.")
@@ -108,11 +108,11 @@ func (a *Walker) parseString(text string, sc *word.Scope) {
 	a.Shell.Within(func() { a.Parse(text, sc) })
 }
 
-// maxDepth is how deep syntax, wrappers and re-parsed strings may lie within each other.
+// maxDepth limits how deeply syntax, wrappers and re-parsed strings may nest.
 const maxDepth = 48
 
-// Uncertain records a command of which it is not known where the inner command begins. Every word that could
-// be its beginning is recorded too, so that deny rules see it.
+// Uncertain records a command whose inner command begins at an unknown word. It also records every word from n on that
+// could be the beginning, so that deny rules see it.
 func (a *Walker) Uncertain(c *Call, n int) {
 	a.Found.Problem("dynamic", "Which command "+findings.Quote(c.Name)+" runs is not certain: "+findings.Quote(c.raw)+".")
 	if c.Is(programs.Escalates) {
@@ -130,7 +130,7 @@ func (a *Walker) Uncertain(c *Call, n int) {
 	}
 }
 
-// RunWords runs words that a program joins to a shell text.
+// RunWords runs words that a program joins into a shell text.
 func (a *Walker) RunWords(inner *Call, words []word.Word) {
 	if !word.AllKnown(words) {
 		a.Found.Problem("dynamic", "The text that "+findings.Quote(word.Texts(inner.Argv))+" gives to a shell depends on the run.")
