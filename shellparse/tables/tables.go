@@ -35,7 +35,7 @@ type Program struct {
 	Arity int
 }
 
-// Wrapper is a row of the wrapper table: a program that runs another program that its operands name.
+// Wrapper is a row of the wrapper table: a program that runs another program named by its operands.
 type Wrapper struct {
 	Name    string // "nice", or with its subcommand "uv run"
 	Options string // as in Program; an option that is not listed makes the operands uncertain

@@ -9,10 +9,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// apply notes what an option of a wrapper or program does.
+// apply records what an option of a wrapper or program does.
 func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	if h.Opt == word.Unlisted {
-		if !c.Is(programs.PackageManager) && leadsOut(a, c, h.Value) { // that hands it to a script of the project
+		if !c.Is(programs.PackageManager) && leadsOut(a, c, h.Value) { // a package manager passes it to a script of the project
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
 		mayDo(a, c, h.Name, h.Value)
@@ -52,7 +52,7 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	}
 }
 
-// property notes a property that a build is given.
+// property records a property passed to a build.
 func property(a *walk.Walker, h word.Hit, c *walk.Call) {
 	name, _, _ := strings.Cut(h.Value.Text, "=")
 	_, address, elsewhere := strings.Cut(h.Value.Text, "://")
@@ -62,7 +62,7 @@ func property(a *walk.Walker, h word.Hit, c *walk.Call) {
 	mayWrite(a, c, name, h.Value)
 }
 
-// hiding reports, by what options do, whether the value of one has an effect that a rule has to name with the words up
+// hiding maps what an option does to a check whether its value has an effect that a rule has to name with the words up
 // to it.
 var hiding = map[byte]func(a *walk.Walker, h word.Hit, c *walk.Call) bool{
 	'f': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
@@ -95,18 +95,18 @@ var hiding = map[byte]func(a *walk.Walker, h word.Hit, c *walk.Call) bool{
 	},
 }
 
-// repository is how git and Docker spell a repository on another machine without a scheme.
+// repository matches a remote repository as git and Docker spell it without a scheme.
 var repository = lazyregexp.New(`^(?:[\w.-]+@[\w.-]+:|[\w-]+(?:\.[\w-]+)+:[^/].*(?:/|\.git)|github\.com/)`)
 
-// revision is how a revision is spelled that means nothing to a shell.
+// revision matches a revision that contains nothing special to a shell.
 var revision = lazyregexp.New(`^[\w./~^@{}-]*$`)
 
-// fromElsewhere says that a file is fetched from another machine.
+// fromElsewhere reports whether a text is the address of something on another machine.
 func fromElsewhere(text string) bool {
 	return strings.Contains(text, "://") || repository.MatchString(text)
 }
 
-// applyFile notes what an option does with the file or the text that its value is, and is false for other options.
+// applyFile records what an option does with the file or text in its value. It returns false for other options.
 func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	switch h.Opt.Does {
 	case 'w', 't', 'e':
@@ -140,7 +140,7 @@ func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	return true
 }
 
-// upload notes the file that an argument like @file, name=@file or name=<file names.
+// upload records the file that an argument like @file, name=@file or name=<file names.
 func upload(a *walk.Walker, h word.Hit, c *walk.Call) {
 	if !h.Has {
 		c.EffectOf("option "+h.Name, h)

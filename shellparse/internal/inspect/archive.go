@@ -10,13 +10,13 @@ import (
 	"callgate/shellparse/script"
 )
 
-// isMode reports whether a first word is one of these, or begins with the letter that is.
+// isMode reports whether a first word is one of the modes, or begins with a mode's letter.
 func isMode(word string, modes []string) bool {
 	return word != "" && !strings.HasPrefix(word, "-") && slices.Contains(modes, word[:1]) || slices.Contains(modes, word)
 }
 
-// inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program
-// shows an archive, writes one, or writes the files that one names.
+// inspectArchiver handles programs for archives that callgate cannot list. The first word says whether the program
+// shows an archive, writes one, or writes the files that an archive names.
 func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	mode := ""
 	if len(c.Argv) > 1 && c.Argv[1].Known {
@@ -48,7 +48,7 @@ func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// bundles returns the options of one letter among the words of a command, and notes words that may be others.
+// bundles returns the short options in a command's words, and records words that may be options.
 func bundles(c *walk.Call) (letters string) {
 	for _, w := range c.Argv[1:] {
 		if w.Known && strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") {
@@ -61,7 +61,7 @@ func bundles(c *walk.Call) (letters string) {
 	return letters
 }
 
-// tarLetters reads letters that are options without a dash, and returns the operands behind their values.
+// tarLetters reads letters that are options without a dash, and returns the operands after their values.
 func tarLetters(a *walk.Walker, letters string, ops []word.Word, c *walk.Call, s *word.Scanned) []word.Word {
 	for _, l := range letters {
 		o := a.Words.Tables.Row("tar").Options.Find("-" + string(l))
@@ -79,7 +79,7 @@ func tarLetters(a *walk.Walker, letters string, ops []word.Word, c *walk.Call, s
 	return ops
 }
 
-// inspectTar reads tar's first word, whose letters can be options without a dash, and what it packs or writes.
+// inspectTar reads tar's first word, whose letters can be options without a dash, and records what tar packs or writes.
 func inspectTar(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	ops := s.Operands
 	letters := ""
@@ -98,7 +98,7 @@ func inspectTar(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if named && archive.Known && strings.Contains(archive.Text, ":") && !strings.HasPrefix(archive.Text, "/") {
 		c.EffectAt("archive "+archive.Text, archive)
 	}
-	// The archive was noted as read; a creating tar writes it.
+	// The archive is already recorded as read. When tar creates it, tar writes it.
 	switch {
 	case has("--create", "c"), has("--append", "r"), has("--update", "u"), has("--catenate", "A"), has("--delete", "\x00"):
 		if named {
@@ -115,7 +115,7 @@ func inspectTar(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectUnzip notes where an archive is unpacked.
+// inspectUnzip records where an archive is unpacked.
 func inspectUnzip(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if letters := beforeAny(w.Text, "Pdx"); w.Known && strings.HasPrefix(w.Text, "-") && strings.ContainsAny(letters, "lptZvz") {
@@ -159,7 +159,7 @@ func inspectDd(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// beforeAny returns what of text stands before the first of the characters.
+// beforeAny returns the part of text before the first of the characters.
 func beforeAny(text, characters string) string {
 	if i := strings.IndexAny(text, characters); i >= 0 {
 		return text[:i]

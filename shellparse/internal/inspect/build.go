@@ -12,8 +12,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// inspectCompiler notes options that come from a file, agents that are loaded, and what is handed to the programs that a
-// compiler starts.
+// inspectCompiler records options that come from a file, agents that are loaded, and words passed to the programs that
+// a compiler starts.
 func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	var preprocessor, linker []word.Word
 	for i, w := range c.Argv[1:] {
@@ -54,10 +54,10 @@ func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// handsToLinker are options of a compiler whose value is a word for the linker or the assembler.
+// handsToLinker lists the compiler options whose value is a word for the linker or the assembler.
 var handsToLinker = word.Set("-Xlinker --for-linker -Xassembler --for-assembler")
 
-// parts are the words of an option that takes several, parted by commas.
+// parts splits an option at its commas into words.
 func parts(list string) (words []word.Word) {
 	for text := range strings.SplitSeq(list, ",") {
 		words = append(words, word.Lit(text))
@@ -65,16 +65,16 @@ func parts(list string) (words []word.Word) {
 	return words
 }
 
-// What the programs that a compiler starts do with words that it hands to them.
+// The options of the programs that a compiler starts.
 var (
 	linkerOptions       = word.MustOptions("-error-handling-script,-mllvm=x -Map,-dependency-file,-out-implib,-time-trace=w -T,-dT,-R,-c,-mri-script,-version-script,-dynamic-list,-just-symbols=r")
 	preprocessorOptions = word.MustOptions("-load,-plugin,-fplugin,-fpass-plugin,-mllvm=x -include,-imacros,-ivfsoverlay=r -dependency-file,-header-include-file,-serialize-diagnostic-file=w -MD,-MMD,-MF,-o=w -MT= -MQ= -D= -U= -I= -idirafter= -iquote= -isystem=")
 )
 
-// attachedFiles are options of compilers whose value may follow without a sign, with what they do with it.
+// attachedFiles maps compiler options whose file may follow without a sign to what they do with it.
 var attachedFiles = map[string]byte{"-MF": 'w', "-MJ": 'w', "-include": 'r', "-imacros": 'r'}
 
-// attachedFile notes the file of such an option, and says that the word is one.
+// attachedFile records the file of such an option. It reports whether the word is one.
 func attachedFile(a *walk.Walker, c *walk.Call, w word.Word) bool {
 	for option, does := range attachedFiles {
 		name, ok := strings.CutPrefix(w.Text, option)
@@ -91,13 +91,13 @@ func attachedFile(a *walk.Walker, c *walk.Call, w word.Word) bool {
 	return false
 }
 
-// linkerLoads are words for the linker with which it loads code, reads more words from a file, or writes another file.
+// linkerLoads matches words that make the linker load code, read more words from a file, or write another file.
 var linkerLoads = lazyregexp.New(`(?:^| )(?:@|-{1,2}(?:plugin|load-pass-plugin|lto_library|output)|-o)`)
 
-// makeManner are options of make that say how it works, and not on what.
+// makeManner matches options of make that say how it works, not on what.
 var makeManner = lazyregexp.New(`^(?:-j[0-9]*|-[ksBwO]|--(?:jobs|output-sync)(?:=.*)?|--(?:keep-going|silent|quiet|always-make|no-print-directory|trace))$`)
 
-// runMake moves make's -C and the options of makeManner out of the words, so that a rule names the target:
+// runMake moves make's -C and the options that makeManner matches out of the words, so that a rule names the target:
 // make -j4 -C sub test is make test.
 func runMake(a *walk.Walker, c *walk.Call) bool {
 	for i := 1; i < len(c.Argv); {
@@ -131,7 +131,7 @@ func runMake(a *walk.Walker, c *walk.Call) bool {
 	return false
 }
 
-// Targets that remove what was built, and variables that name folders and files, by custom.
+// Conventional targets that remove build results, and variables and values that choose no folder.
 var (
 	cleaning = lazyregexp.New(`(?i)clean|clobber|purge|mrproper|wipe|\bnuke|rebuild|\breset`)
 	manners  = lazyregexp.New(`^(?:V|Q|VERBOSE|CC|CXX|CROSS_COMPILE|ARCH|PLATFORM|OS|BUILD_?TYPE|CONFIG|CONFIGURATION|PROFILE|MODE)$`)
@@ -139,8 +139,9 @@ var (
 	switches = lazyregexp.New(`^(?:[0-9]+|yes|no|true|false|on|off)$`)
 )
 
-// chooses says that a variable may choose which folder a target removes, and that this is none that builds fill. Of most
-// variables nobody knows what a makefile does with them; an empty one can make build/x of the folder /x.
+// chooses reports whether a variable may choose which folder a target removes, and that folder is not one that builds
+// fill. For most variables nobody knows what a makefile does with them; an empty one can turn build/x into the folder
+// /x.
 func chooses(a *walk.Walker, c *walk.Call, name, value string) bool {
 	switch {
 	case switches.MatchString(value), plain.MatchString(value) && (manners.MatchString(name) || a.Words.Tables.EnvHarmless(name)):
@@ -149,8 +150,8 @@ func chooses(a *walk.Walker, c *walk.Call, name, value string) bool {
 	return strings.HasPrefix(value, "~") || !generated(a, c, value)
 }
 
-// makeEnvironment notes variables of the call that make takes as well: a makefile's NAME ?= leaves them, and a recipe
-// has their text in its commands.
+// makeEnvironment records environment variables that make takes over: a makefile's NAME ?= keeps them, and a recipe has
+// their text in its commands.
 func makeEnvironment(a *walk.Walker, c *walk.Call, cleans bool) {
 	risky := func(name, value string) bool {
 		return cleans && chooses(a, c, name, value) || expands(value) ||
@@ -175,19 +176,19 @@ func makeEnvironment(a *walk.Walker, c *walk.Call, cleans bool) {
 	}
 }
 
-// Variables of makefiles that start programs, by custom, and values that do: a program with its words, a script.
+// Variables that start programs in makefiles by convention, and values that do: a program with its words, a script.
 var (
 	starters = lazyregexp.New(`(?i)(?:^|_)(?:(?:test)?runner|run|exec|cmd|command|prefix|wrapper|launcher|interpreter|emulator|sudo|prog|program|with|hook|script)s?$`)
 	started  = lazyregexp.New(`^\s*(?:\S*/)?(?:(?:sudo|doas|env|sh|bash|zsh|dash|python[0-9.]*|node|ruby|perl|php|rm|mv|cp|xargs|find|curl|wget|ssh|` +
 		`docker|podman|npx|nice|time|eval|exec|dd|tee|ln|chmod|chown|kill|git|npm|yarn|pnpm|pip3?|uv|go|cargo)\s|\S+\.(?:sh|bash|zsh)(?:\s|$))`)
 )
 
-// starts says that a variable may start a program.
+// starts reports whether a variable may start a program.
 func starts(a *walk.Walker, c *walk.Call, name, value string) bool {
 	return started.MatchString(value) || starters.MatchString(name) && value != "" && !switches.MatchString(value) && !generated(a, c, value)
 }
 
-// inspectMake notes variables that make is given, on the command line and before it.
+// inspectMake records variables passed to make, on the command line and before it.
 func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	cleans := slices.ContainsFunc(s.Operands, func(w word.Word) bool { return !strings.Contains(w.Text, "=") && cleaning.MatchString(w.Text) })
 	makeEnvironment(a, c, cleans)
@@ -209,10 +210,11 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// expands says that a recipe may run what stands in the value of a variable, or what make expands it to.
+// expands reports whether a recipe may run a variable's value, or what make expands it to.
 func expands(value string) bool { return strings.ContainsAny(value, "$`;|&<>\n") }
 
-// makeVariable notes a variable that make is given, unless it is harmless where make cleans or does not.
+// makeVariable records a variable passed to make, unless it is harmless. cleans means that a target removes build
+// results.
 func makeVariable(a *walk.Walker, c *walk.Call, w word.Word, name, val string, cleans bool) {
 	switch {
 	case starts(a, c, name, val),
@@ -224,7 +226,7 @@ func makeVariable(a *walk.Walker, c *walk.Call, w word.Word, name, val string, c
 	}
 }
 
-// loaders are options that test runners and bundlers behind a script load code or write files by.
+// loaders lists options by which test runners and bundlers behind a script load code or write files.
 var loaders = word.Set("--globalsetup --globalteardown --setupfiles --setupfilesafterenv --require --import --loader " +
 	"--config --plugin --rulesdir --resolver --transform --runner --testrunner --testenvironment --preset " +
 	"--reporter --reporters --rootdir --root --exec --script-shell --node-options --outputfile " +
@@ -232,18 +234,18 @@ var loaders = word.Set("--globalsetup --globalteardown --setupfiles --setupfiles
 	"--modulenamemapper --snapshotserializers --testsequencer --snapshotresolver --watchplugins --haste " +
 	"--execargv --nodeoption --nodearguments --dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
 
-// builtin are reporters that test runners bring along.
+// builtin lists the reporters that test runners include.
 var builtin = word.Set("basic default dot github-actions html html-spa json junit lcov lcovonly line list min nyan progress spec summary tap tap-flat text text-summary verbose")
 
-// Options behind a script whose value may begin with a slash, and names no file: patterns of names of tests, and where a
-// site is served; and scripts that run tests.
+// Options after a script whose value may begin with a slash but names no file: patterns of test names, and where a site
+// is served. tests matches scripts that run tests.
 var (
 	selects = word.Set("-t -g --grep --testnamepattern --test-name-pattern --testpathpattern --testpathpatterns --testpathignorepatterns")
 	served  = word.Set("--base --base-href --public-path --publicpath")
 	tests   = lazyregexp.New(`^(?:t|tests?|unit|e2e|integration)(?:[:_-].*)?$`)
 )
 
-// namesNoFile says that the word at this place names tests or an address.
+// namesNoFile reports whether the word at this index names tests or an address.
 func namesNoFile(c *walk.Call, at int) bool {
 	script := c.Argv[1].Text
 	if script == "run" || script == "run-script" {
@@ -257,7 +259,7 @@ func namesNoFile(c *walk.Call, at int) bool {
 	return (served[name] || selects[name] && tests.MatchString(script)) && !strings.Contains(c.Argv[at].Text, "..")
 }
 
-// inspectNpm looks at what is handed on to the program behind a script.
+// inspectNpm checks the words passed on to the program behind a script.
 func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	showsSetting(c)
 	if len(c.Argv) < 2 || c.Name == "bun" && c.Argv[1].Text != "run" {
@@ -285,7 +287,7 @@ func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// loadsCode reports whether an option of a program behind a script names code, or a file that does.
+// loadsCode reports whether an option of a program behind a script names code, or a file that names code.
 func loadsCode(option string) bool {
 	name, value, _ := strings.Cut(strings.ToLower(option), "=")
 	switch {
@@ -297,7 +299,7 @@ func loadsCode(option string) bool {
 	return loaders[name] || strings.HasPrefix(name, "--") && loaders["--"+strings.ReplaceAll(name, "-", "")]
 }
 
-// packs notes what makes an archive of a package.
+// packs records the archive and the sources of npm pack.
 func packs(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if !slices.ContainsFunc(c.Argv, func(w word.Word) bool {
 		return w.Text == "--dry-run" || strings.HasPrefix(w.Text, "--pack-destination")
@@ -311,19 +313,20 @@ func packs(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// handsOn is the place of the word behind which all are for the program behind a script; below 0 for none.
+// handsOn returns the index of the word after which all words go to the program behind a script, or a negative value if
+// there is none.
 func handsOn(c *walk.Call) int {
 	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
 	switch {
 	case start >= 0, c.Name == "npm":
 		return start
 	case c.Name == "pnpm" && c.Argv[1].Text == "run" && len(c.Argv) > 2 && c.Argv[2].Text == "-r":
-		return 2 // in all packages; behind the name of a script it is the script's
+		return 2 // -r: in all packages; after the name of a script it belongs to the script
 	}
 	return 1
 }
 
-// inspectCargo looks at the words for the test, the lint or the compiler behind a command of cargo.
+// inspectCargo checks the words that cargo passes to the test, the lint or the compiler.
 func inspectCargo(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
 	if start < 0 {
@@ -345,7 +348,7 @@ var (
 	setting  = lazyregexp.New(`(^|\s)-X[ =]([\w./-]+=[\w.:/+-]*|'[\w./-]+=[\w.:/+-]*')(\s|$)`)
 )
 
-// plainLinking says that flags of Go's linker leave out what debuggers read, or set texts in what is only built.
+// plainLinking reports whether flags of Go's linker only drop debug data, or, in a build, only set text variables.
 func plainLinking(flags word.Word, builds bool) bool {
 	rest := flags.Text
 	for builds && setting.MatchString(rest) {
@@ -354,10 +357,10 @@ func plainLinking(flags word.Word, builds bool) bool {
 	return flags.Known && stripped.MatchString(rest)
 }
 
-// fetchesPackages are subcommands of go whose operands may be packages that are fetched.
+// fetchesPackages lists the go subcommands whose operands may be packages to fetch.
 var fetchesPackages = word.Set("run install get")
 
-// inspectGo notes programs that come from elsewhere.
+// inspectGo records packages that come from elsewhere.
 func inspectGo(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(c.Argv) < 2 {
 		return
@@ -381,7 +384,7 @@ func inspectGo(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectGolangci notes revisions that git would read as options.
+// inspectGolangci records revisions that git would read as options.
 func inspectGolangci(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, h := range s.Hits {
 		if h.Has && h.Opt.Last == "--new-from-rev" && (!h.Value.Known || strings.HasPrefix(h.Value.Text, "-")) {
@@ -390,15 +393,15 @@ func inspectGolangci(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// plainFlag is an option of a compiler that warns, optimizes, debugs or defines, and loads and runs nothing.
+// plainFlag matches a compiler option that warns, optimizes, debugs or defines, and neither loads nor runs anything.
 var plainFlag = lazyregexp.New(`^(?:-O[0-3sgz]?|-g[0-9a-z]*|-W[a-zA-Z][a-zA-Z0-9=+-]*|-std=[a-z0-9+]+|-[DU][A-Za-z_]\w*(?:=[\w.]*)?|-m[a-z0-9=.-]+|` +
 	`-pthread|-pedantic|-f(?:PIC|PIE|no-[a-z-]+|sanitize[a-z=,-]*|stack-[a-z-]+|omit-frame-pointer|lto|exceptions|visibility=hidden))$`)
 
-// inspectMeson notes the folder that is built in, and options by which compilers and linkers load code.
+// inspectMeson records the build folder, and options by which compilers and linkers load code.
 func inspectMeson(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for i, w := range s.Operands {
 		if i > 0 && s.Operands[0].Text == "setup" && w.Text != "." {
-			a.Writes(c, w) // either of the two folders may be the one that is built in
+			a.Writes(c, w) // either of the two folders may be the build folder
 		}
 	}
 	for _, h := range s.Hits {
@@ -413,8 +416,8 @@ func inspectMeson(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectCompiled notes the folder beside the sources of Python in which their compiled form is written. Without an
-// operand compileall writes it for all that is installed.
+// inspectCompiled records the folder beside Python sources into which their compiled form is written. Without an
+// operand compileall compiles everything installed.
 func inspectCompiled(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// runCommand unwraps the builtin command. With -v and -V it only looks a name up.
+// runCommand unwraps the builtin command. With -v or -V it only looks a name up.
 func runCommand(a *walk.Walker, c *walk.Call) bool {
 	for i := 1; i < len(c.Argv); i++ {
 		w := c.Argv[i]
@@ -35,7 +35,7 @@ func runCommand(a *walk.Walker, c *walk.Call) bool {
 	return false
 }
 
-// runExec unwraps exec, and notes what it does to the input of the shell when it runs nothing.
+// runExec unwraps exec. If exec runs nothing, it records the new input of the shell.
 func runExec(a *walk.Walker, c *walk.Call) bool {
 	for i := 1; i < len(c.Argv); i++ {
 		w := c.Argv[i]
@@ -62,12 +62,12 @@ func runExec(a *walk.Walker, c *walk.Call) bool {
 		return true
 	}
 	if c.Outer != nil && c.Sc.Input.Kind != word.InputNone {
-		c.Outer.Input = c.Sc.Input // exec <file: what follows reads it
+		c.Outer.Input = c.Sc.Input // exec <file: later commands read the file
 	}
 	return false
 }
 
-// runEval parses the words of eval, joined, as a text of the same shell.
+// runEval parses the joined words of eval as text of the same shell.
 func runEval(a *walk.Walker, c *walk.Call) bool {
 	words := c.Argv[1:]
 	if len(words) > 0 && words[0].Known && words[0].Text == "--" {
@@ -84,7 +84,7 @@ func runEval(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// runTrap parses the text that trap keeps for later.
+// runTrap parses the text that trap stores for later.
 func runTrap(a *walk.Walker, c *walk.Call) bool {
 	words := c.Argv[1:]
 	if len(words) > 0 && words[0].Known && words[0].Text == "--" {
@@ -105,7 +105,7 @@ func runTrap(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// runSource notes a file that the shell reads as commands: what it changes is not known.
+// runSource records a file that the shell reads as commands. What the file changes is unknown.
 func runSource(a *walk.Walker, c *walk.Call) bool {
 	if len(c.Argv) < 2 {
 		return false
@@ -121,7 +121,7 @@ func runSource(a *walk.Walker, c *walk.Call) bool {
 		a.Found.Problem("dynamic", c.Name+" runs what it reads.")
 	}
 	a.Reads(c, w)
-	a.Words.Forget(word.Word{}) // what the file assigns is not known
+	a.Words.Forget(word.Word{}) // what the file assigns is unknown
 	if activates := strings.HasSuffix(w.Text, "/bin/activate") || strings.HasSuffix(w.Text, "/Scripts/activate"); activates && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
 		return false // a virtual environment of the project, which stays in its directory
 	}

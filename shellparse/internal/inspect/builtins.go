@@ -10,20 +10,20 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// evaluated says that a word is a variable name with a subscript, which a builtin evaluates as arithmetic: the
-// subscript can run commands. A name that is not known can be one.
+// evaluated reports whether a word may be a variable name with a subscript, which a builtin evaluates as arithmetic:
+// the subscript can run commands. An unknown name can be one.
 func evaluated(w word.Word) bool {
 	return !w.Known || strings.IndexByte(w.Text, '[') >= 0
 }
 
-// evaluates reports that a builtin evaluates a word.
+// evaluates reports a problem: a builtin evaluates a word.
 func evaluates(a *walk.Walker, c *walk.Call, w word.Word) {
 	a.Found.Problem("dynamic", c.Name+" evaluates "+findings.Quote(w.Text)+", which can run code.")
 }
 
-// inspectTest looks at test and [: -v and -R evaluate subscripts, and so do -eq and its kin in ksh and zsh; bash takes
-// nothing but numbers there. A word that is not known may be such an operator, and one that the shell splits its
-// operand, too.
+// inspectTest handles test and [. -v and -R evaluate subscripts, and in ksh and zsh so do -eq and similar operators;
+// bash accepts only numbers there. An unknown word may be such an operator, and if the shell splits it, also the
+// operand.
 func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	end := len(c.Argv)
 	if c.Name == "[" {
@@ -44,12 +44,12 @@ func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// compares says that the word at i compares numbers.
+// compares reports whether the word at i compares numbers.
 func compares(argv []word.Word, i int) bool {
 	return i < len(argv) && argv[i].Known && slices.Contains([]string{"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}, argv[i].Text)
 }
 
-// tame says that a word is a variable which the text does not set, or sets to numbers alone.
+// tame reports whether a word is a variable that the text does not set, or sets only to numbers.
 func tame(a *walk.Walker, w word.Word) bool {
 	m := plainVariable.FindStringSubmatch(w.Text)
 	if m == nil || a.Shell.Once[word.Anything] > 0 {
@@ -61,7 +61,7 @@ func tame(a *walk.Walker, w word.Word) bool {
 
 var plainVariable = lazyregexp.New(`^(?:\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)(?::?-)?\})$`)
 
-// namesOption looks at an option with a value of a builtin whose operands are variable names.
+// namesOption handles an option with a value, of a builtin whose operands are variable names.
 func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
 	if option == 'a' || option == 'p' {
 		a.Words.Forget(value)
@@ -77,7 +77,7 @@ func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
 	}
 }
 
-// inspectNames looks at builtins whose operands are variable names: read, unset, mapfile, getopts, wait -p.
+// inspectNames handles builtins whose operands are variable names: read, unset, mapfile, getopts, wait -p.
 func inspectNames(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "unset": "", "getopts": "", "wait": "p"}[c.Name]
 	skip := 0
@@ -131,10 +131,10 @@ func callback(a *walk.Walker, c *walk.Call, v word.Word) {
 	a.Found.Problem("dynamic", c.Name+" calls "+findings.Quote(v.Text)+" with words that are not known.")
 }
 
-// wide is a field of a format that fills a disk.
+// wide matches a format field that is wide enough to fill a disk.
 var wide = lazyregexp.New(`%[^a-zA-Z%]*[0-9]{10}`)
 
-// inspectPrintf looks at printf -v, which assigns, and at fields that fill a disk.
+// inspectPrintf handles printf -v, which assigns, and fields wide enough to fill a disk.
 func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if len(c.Argv) < 2 {
 		return
@@ -167,7 +167,7 @@ func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectLet looks at let, when it is reached as a command, and at the arithmetic that other builtins do.
+// inspectLet handles let reached as a command, and the arithmetic of other builtins.
 func inspectLet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if !w.Known || strings.ContainsAny(w.Text, "[$`") {
@@ -176,7 +176,7 @@ func inspectLet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectSet notes the shell options that run or reveal something.
+// inspectSet records the shell options that run or reveal something.
 func inspectSet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if len(c.Argv) == 1 {
 		c.Effect("prints the environment")
@@ -210,14 +210,14 @@ func inspectSet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// setsOption notes an option that set -o names.
+// setsOption records an option named by set -o.
 func setsOption(c *walk.Call, name string) {
 	if !harmlessSet[name] && name != "xtrace" && name != "verbose" {
 		c.Effect("option -o " + name)
 	}
 }
 
-// inspectState notes builtins that change what later words mean, or store commands for later.
+// inspectState records builtins that change what later words mean, or store commands for later.
 func inspectState(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if len(c.Argv) == 1 {
 		return

@@ -11,7 +11,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// inspectKubectl notes that secrets are printed, that an address is fetched, and the file that holds a format.
+// inspectKubectl records secrets that are printed, addresses that are fetched, and the file that holds an output
+// format.
 func inspectKubectl(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		format, file, ok := strings.Cut(w.Text, "file=")
@@ -28,7 +29,7 @@ func inspectKubectl(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// runContainer leaves the words of a container command as they are: its row says what they do.
+// runContainer runs the command of a container and keeps the container command's own words: its row says what they do.
 func runContainer(a *walk.Walker, c *walk.Call) bool {
 	takeGlobals(a, c)
 	if len(c.Argv) < 3 || !c.Argv[1].Known || c.Argv[1].Text != "run" && c.Argv[1].Text != "create" {
@@ -64,7 +65,7 @@ func runContainer(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// mounts notes the files of this machine that a container gets.
+// mounts records the files of this machine that a container gets.
 func mounts(a *walk.Walker, c *walk.Call, hits []word.Hit) {
 	for _, h := range hits {
 		if src := mountSource(h.Value.Text); (h.Opt.Last == "--volume" || h.Opt.Last == "--mount") && h.Value.Known && word.HasPrefix(src, "/", ".", "~") {
@@ -73,8 +74,8 @@ func mounts(a *walk.Walker, c *walk.Call, hits []word.Hit) {
 	}
 }
 
-// mayRun records, for denials, each word of a container command with what follows it: behind an option that is not
-// known it cannot be told which one is the command.
+// mayRun records, for denials, each word of a container command with the words after it, because after an unknown
+// option any word may begin the inner command.
 func mayRun(a *walk.Walker, c *walk.Call) {
 	for i := 2; i < len(c.Argv) && i < 24; i++ {
 		if w := c.Argv[i]; w.Known && w.Text != "" && !strings.HasPrefix(w.Text, "-") {
@@ -98,7 +99,7 @@ var containerOptions = word.MustOptions("--add-host= -a,--attach= --annotation= 
 	"--tmpfs= -t,--tty -it -ti -dit --ulimit= -u,--user= --userns= --uts= -v,--volume= --volume-driver= " +
 	"--volumes-from= -w,--workdir= --replace --pod= --secret= --systemd= --tz= --umask= --use-api-socket")
 
-// mountsHost says that a container is given files of the host that programs there trust.
+// mountsHost reports whether a container gets files of the host that programs there trust.
 func mountsHost(s *word.Scanned) bool {
 	for _, h := range s.Hits {
 		if h.Opt.Last != "--volume" && h.Opt.Last != "--mount" {
@@ -113,7 +114,7 @@ func mountsHost(s *word.Scanned) bool {
 	return false
 }
 
-// mountSource returns the host's side of a --volume or --mount.
+// mountSource returns the host's side of a --volume or --mount value.
 func mountSource(v string) string {
 	for part := range strings.SplitSeq(v, ",") {
 		if k, val, ok := strings.Cut(part, "="); ok && (k == "source" || k == "src") {
@@ -123,10 +124,10 @@ func mountSource(v string) string {
 	return strings.SplitN(v, ":", 2)[0]
 }
 
-// runtimeSocket is where the program that runs the containers of a machine takes orders.
+// runtimeSocket matches the socket of the program that runs a machine's containers.
 var runtimeSocket = lazyregexp.New(`(?:docker|containerd|podman|crio)\.sock`)
 
-// privileged says that the options of a container give it the host.
+// privileged reports whether the options of a container give it control of the host.
 func privileged(s *word.Scanned) bool {
 	for _, h := range s.Hits {
 		v := h.Value.Text
@@ -154,7 +155,7 @@ func privileged(s *word.Scanned) bool {
 	return false
 }
 
-// buildContexts notes what is built from elsewhere.
+// buildContexts records build contexts from elsewhere.
 func buildContexts(a *walk.Walker, c *walk.Call) {
 	for _, w := range c.Argv[2:] {
 		if w.Known && (word.HasPrefix(w.Text, "/", "~", "../") || w.Text == "..") && a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
@@ -166,7 +167,7 @@ func buildContexts(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-// inspectContainer notes files that are copied, build contexts from elsewhere, and what is removed.
+// inspectContainer records files that are copied, build contexts from elsewhere, and objects that are removed.
 func inspectContainer(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(c.Argv) > 3 && c.Argv[1].Known && c.Argv[1].Text == "cp" {
 		for i, w := range s.Operands {

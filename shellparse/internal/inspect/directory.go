@@ -8,10 +8,10 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// cdOptions do not say where to.
+// cdOptions lists the options of cd, none of which names a directory.
 var cdOptions = map[string]bool{"-P": true, "-L": true, "-e": true, "--": true, "-q": true}
 
-// runCd follows a change of directory. One that stays below the start needs no rule.
+// runCd follows a change of directory. A change that stays below the start needs no rule.
 func runCd(a *walk.Walker, c *walk.Call) bool {
 	words := c.Argv[1:]
 	for len(words) > 0 && words[0].Known && cdOptions[words[0].Text] {
@@ -46,13 +46,13 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	return false
 }
 
-// goBack follows a change to where the text went before, as long as the text does not say where that is.
+// goBack follows a change back to an earlier directory, unless the text itself sets which one.
 func goBack(a *walk.Walker, outer *word.Scope) {
 	outer.Lose()
 	outer.Anywhere = outer.Anywhere || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
 }
 
-// enterUnknown follows a change to a directory that is not known before the text runs.
+// enterUnknown follows a change to an unknown directory.
 func enterUnknown(a *walk.Walker, c *walk.Call, outer *word.Scope, to word.Word) {
 	switch {
 	case isProject(a, to.Text):
@@ -68,7 +68,7 @@ func enterUnknown(a *walk.Walker, c *walk.Call, outer *word.Scope, to word.Word)
 	}
 }
 
-// intoFolders notes that of what a word can be, a change of directory means folders alone.
+// intoFolders limits the patterns of a word to folders, because cd enters only those.
 func intoFolders(c *walk.Call, w word.Word) {
 	for i, o := range c.Argv {
 		if o.Known || o.Text != w.Text {
@@ -82,8 +82,8 @@ func intoFolders(c *walk.Call, w word.Word) {
 	}
 }
 
-// isProject says that a word is the project which the text works on: the top of the repository, or a variable with such
-// a name that the text does not set.
+// isProject reports whether a word is the project's directory: the top of the repository, or a variable with a typical
+// name that the text does not set.
 func isProject(a *walk.Walker, text string) bool {
 	m := projectWord.FindStringSubmatch(text)
 	if m == nil {
@@ -95,7 +95,7 @@ func isProject(a *walk.Walker, text string) bool {
 
 var projectWord = lazyregexp.New(`^"?(?:\$\(git rev-parse --show-toplevel\)|\$(\w*(?:PROJECT|REPO|WORKSPACE)\w*)|\$\{(\w*(?:PROJECT|REPO|WORKSPACE)\w*)(?::?-\.?)?\})"?$`)
 
-// followed notes whether a change of directory needs a rule.
+// followed marks a change of directory that needs no rule.
 func followed(a *walk.Walker, c *walk.Call, outer *word.Scope) {
 	if len(c.Writes)+len(c.Reads)+len(c.Effects)+len(c.Sc.Effects)+len(c.Sc.Via) == 0 && !outer.Lost && !a.Outside(outer.Dirs) {
 		c.Sc.DenyOnly = true

@@ -8,7 +8,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// optionFiles notes words that a program replaces by what a file holds.
+// optionFiles records words that a program replaces by the contents of a file.
 func optionFiles(a *walk.Walker, c *walk.Call) {
 	if !c.Is(programs.OptionFiles) && !strings.HasPrefix(c.Name, "llvm-") && !programs.Versioned(c.Name) {
 		return
@@ -34,12 +34,12 @@ func optionFiles(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-// remote says that a word names code in another place: an address, or a package of a registry.
+// remote reports whether a word names code in another place: an address, or a package of a registry.
 func remote(text string) bool {
 	return strings.Contains(text, "://") || word.HasPrefix(text, "npm:", "jsr:", "git+", "github:", "gist:", "data:")
 }
 
-// remoteCode notes programs that are fetched from elsewhere and run.
+// remoteCode records programs that are fetched from elsewhere and run.
 func remoteCode(c *walk.Call) {
 	switch c.Name {
 	case "mvn", "./mvnw", "mvnw":
@@ -80,7 +80,7 @@ func remoteCode(c *walk.Call) {
 	}
 }
 
-// passedOn looks at the words behind -- as at those of the program that gets them.
+// passedOn inspects the words after -- as words of the program that receives them.
 func passedOn(a *walk.Walker, c *walk.Call) {
 	passes := c.Facts().Passes
 	if len(c.Argv) > 1 && len(passes) == 0 {
@@ -108,8 +108,8 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-// installed looks at a program in a folder that a package manager fills, and at one that this runs, as at the program of its name. It may be another
-// one: what is found is noted beside what holds of every path.
+// installed inspects a program in a folder that a package manager fills, and a program that such a manager runs, like
+// the program of that name. It may be another program, so the findings add to what holds for every path.
 func installed(a *walk.Walker, c *walk.Call) {
 	if name := programs.Installed(c.Name); name != "" {
 		inspectAs(a, c, append([]word.Word{word.Lit(name)}, c.Argv[1:]...), c.Name)
@@ -122,7 +122,7 @@ func installed(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-// inspectAs notes of a command what would hold of argv.
+// inspectAs inspects argv and adds its effects and files to c.
 func inspectAs(a *walk.Walker, c *walk.Call, argv []word.Word, via string) {
 	inner := c.Inner(argv, via)
 	inner.Name, inner.Sc.Effects, inner.Sc.Dirs = argv[0].Text, nil, c.Sc.Dirs

@@ -10,17 +10,17 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// endlessDevices are devices that are read without end.
+// endlessDevices lists devices that never end.
 var endlessDevices = word.Set("/dev/zero /dev/full /dev/random /dev/urandom")
 
-// takesFew are programs with the options by which they take so much of what they read.
+// takesFew maps programs to the options that limit how much they read.
 var takesFew = map[string][]string{"head": {"-c", "--bytes", "-n", "--lines"}, "od": {"-N", "--read-bytes"}, "xxd": {"-l", "-len"},
 	"hexdump": {"-n", "--length"}, "hexyl": {"-n", "--length"}, "shuf": {"-n", "--head-count"}}
 
-// much is how many bytes, lines or numbers fill a disk.
+// much is a number of bytes, lines or numbers that fills a disk.
 const much = 1 << 30
 
-// few says that an option tells a program to take no more of its input than a disk holds. Without one, head takes ten
+// few reports whether an option limits a program to less input than fills a disk. Without an option, head takes ten
 // lines.
 func few(c *walk.Call) bool {
 	for _, option := range takesFew[c.Name] {
@@ -33,7 +33,7 @@ func few(c *walk.Call) bool {
 	return c.Name == "head"
 }
 
-// endless notes that a command puts out more than a disk holds, unless head stands behind it in the pipe.
+// endless records that a command writes enough to fill a disk, unless head stands after it in the pipe.
 func endless(c *walk.Call) {
 	if c.Sc.Bounded && len(c.Writes) == 0 {
 		return

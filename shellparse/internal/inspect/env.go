@@ -14,14 +14,14 @@ var (
 	envValues = word.Set("-u -C -P -L -U -a --unset --chdir --argv0")
 )
 
-// envStep is what a word of env is.
+// envStep is the meaning of one word of env.
 type envStep int
 
 const (
-	envTaken   envStep = iota // an option: go on behind it
+	envTaken   envStep = iota // an option: continue after it
 	envEnd                    // no option: the variables and the program begin here
 	envNothing                // an option without its value: env runs nothing
-	envUnclear                // nobody can say what runs
+	envUnclear                // what runs is unclear
 )
 
 // runEnv unwraps env: its options, the string of -S, the variables.
@@ -53,7 +53,7 @@ func runEnv(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// envOption reads the word at a place of env's arguments, and what stands behind it if it is an option with a value.
+// envOption reads the word at an index of env's arguments, and the next word if it is the option's value.
 func envOption(a *walk.Walker, c *walk.Call, at int) (next int, step envStep) {
 	w := c.Argv[at]
 	if !w.Known && !w.Safe() {
@@ -71,7 +71,7 @@ func envOption(a *walk.Walker, c *walk.Call, at int) (next int, step envStep) {
 	return envLetters(a, c, at, t)
 }
 
-// envLetters is envOption for an option.
+// envLetters is envOption for a word that is an option.
 func envLetters(a *walk.Walker, c *walk.Call, at int, t string) (next int, step envStep) {
 	name, val, has := strings.Cut(t, "=")
 	switch {
@@ -95,7 +95,7 @@ func envLetters(a *walk.Walker, c *walk.Call, at int, t string) (next int, step 
 	return at, envUnclear
 }
 
-// envSplit puts the words of the string of -S in the place of the option.
+// envSplit replaces the option -S by the words of its string.
 func envSplit(c *walk.Call, at int) envStep {
 	t := c.Argv[at].Text
 	_, s, _ := strings.Cut(t, "=")
@@ -124,13 +124,13 @@ func envSplit(c *walk.Call, at int) envStep {
 	return envTaken
 }
 
-// splitsString says that bundled short options of env end in -S.
+// splitsString reports whether bundled short options of env contain -S.
 func splitsString(t string) bool {
 	i := strings.IndexByte(t, 'S')
 	return i > 0 && !strings.HasPrefix(t, "--") && strings.Trim(t[1:i], "iv0") == ""
 }
 
-// envValue notes what an option of env with a value does.
+// envValue records what an option of env with a value does.
 func envValue(a *walk.Walker, name string, v word.Word, c *walk.Call) {
 	switch name {
 	case "-C", "--chdir":
@@ -140,10 +140,10 @@ func envValue(a *walk.Walker, name string, v word.Word, c *walk.Call) {
 	}
 }
 
-// envEscapes are the escapes of env -S; \_ separates words where it is not quoted.
+// envEscapes maps the escapes of env -S to their characters. \_ separates words if it is not quoted.
 var envEscapes = map[byte]byte{'_': ' ', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', '"': '"', '\'': '\'', '\\': '\\'}
 
-// splitString splits as env -S does, and gives up on variables and comments.
+// splitString splits a string as env -S does. It gives up on variables and comments.
 func splitString(s string) ([]word.Word, bool) {
 	if strings.ContainsAny(s, "$#") {
 		return nil, false

@@ -11,12 +11,12 @@ import (
 	"callgate/shellparse/script"
 )
 
-// xargsOptions are those of GNU and BSD xargs.
+// xargsOptions lists the options of GNU and BSD xargs.
 var xargsOptions = word.MustOptions("-0,--null -a,--arg-file=r -d,--delimiter= -E= -e? --eof? -I= -i? --replace? -J= -L= -l? --max-lines? " +
 	"-n,--max-args= -o,--open-tty -P,--max-procs= -p,--interactive --process-slot-var=x -R= " +
 	"-r,--no-run-if-empty -S= -s,--max-chars= --show-limits -t,--verbose -x,--exit --help --version")
 
-// runXargs unwraps xargs. What it reads becomes words that are not known.
+// runXargs unwraps xargs. Its input becomes unknown words.
 func runXargs(a *walk.Walker, c *walk.Call) bool {
 	s := xargsOptions.Scan(c.Argv[1:], programs.POSIX)
 	at := 1 + s.Rest
@@ -31,7 +31,7 @@ func runXargs(a *walk.Walker, c *walk.Call) bool {
 		return false // echo
 	}
 	if in := c.Sc.Input.Text; in.Known {
-		a.DeniesOf(in.Text, c.Sc) // its lines become words, of which a program may run some
+		a.DeniesOf(in.Text, c.Sc) // its lines become words, and a program may run some of them
 	}
 	item := c.Sc.Input.List
 	token, replaces := "", false
@@ -97,7 +97,7 @@ func runParallel(a *walk.Walker, c *walk.Call) bool {
 		}
 		return true
 	}
-	// parallel joins its words to a shell text, in which the arguments are quoted.
+	// parallel joins its words into a shell text and quotes the arguments in it.
 	text := word.Texts(c.Argv[at:end])
 	inner := c.Inner(c.Argv[at:end], word.Texts(c.Argv[:at]))
 	if !word.AllKnown(c.Argv[at:end]) {
@@ -114,7 +114,8 @@ func runParallel(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// findActions are the expressions of find that do more than look, with the number of their operands.
+// findActions maps the expressions of find that do more than look to what they do: '!' destroys, 'w' writes its
+// operand, 'l' reads a list of files, 'x' runs a command.
 var findActions = map[string]byte{"-delete": '!', "-fprint": 'w', "-fprint0": 'w', "-fprintf": 'w', "-fls": 'w', "-files0-from": 'l',
 	"-exec": 'x', "-execdir": 'x', "-ok": 'x', "-okdir": 'x'}
 
@@ -123,7 +124,7 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 	argv := c.Argv
 	starts := "."
 	var inner []*walk.Call
-	var tests []word.Word // what stands before the action, without other actions
+	var tests []word.Word // the words before the action, without other actions
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
 		if !w.Known && !w.Safe() && !w.Files {
@@ -175,7 +176,7 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// execEnd returns where the command ends that an action of find runs, which begins at a place.
+// execEnd returns the end of the command, beginning at begin, that an action of find runs.
 func execEnd(argv []word.Word, begin int) int {
 	end := begin
 	for end < len(argv) && !(argv[end].Known && (argv[end].Text == ";" || argv[end].Text == "+" && end > begin && argv[end-1].Text == "{}")) {
@@ -184,8 +185,8 @@ func execEnd(argv []word.Word, begin int) int {
 	return end
 }
 
-// runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each
-// file.
+// runsFound returns the command that find runs on the files that pass the tests. within means that it runs in each
+// file's folder.
 func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, tests []word.Word, within bool) *walk.Call {
 	item := word.Word{Globs: word.Found(tests, false)}
 	if within {
@@ -213,7 +214,8 @@ func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, test
 	return in
 }
 
-// fdExec reads a word of fd that may be the option before a command: its name, and what is attached to it.
+// fdExec reads a word of fd that may be the option before a command. It returns the option's name and the attached
+// value.
 func fdExec(text string) (name, val string, has, ok bool) {
 	name, val, has = strings.Cut(text, "=")
 	if name == "-x" || name == "-X" || strings.HasPrefix("--exec-batch", name) && len(name) > 3 {

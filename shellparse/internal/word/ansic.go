@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// ansiC decodes the inside of $'…' as bash does. It gives up where bash versions differ or the value ends
-// early: a NUL, \x{…}, \c.
+// ansiC decodes the inside of $'…' as bash does. It returns false if bash versions differ or the value ends early: a
+// NUL, \x{…}, \c.
 func ansiC(s string) (string, bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, true
@@ -56,7 +56,7 @@ func ansiC(s string) (string, bool) {
 	return string(b), true
 }
 
-// ansiNumber reads the number of an escape, of at most so many digits.
+// ansiNumber reads the number of an escape, with at most the given number of digits.
 func ansiNumber(s string, digits, base int) (n uint64, size int, ok bool) {
 	for size < digits && size < len(s) && isDigit(s[size], base) {
 		size++

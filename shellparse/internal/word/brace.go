@@ -7,10 +7,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxBraces is how many words one brace expansion may give. What gives more stays unknown.
+// maxBraces limits the words of one brace expansion. A larger expansion stays unknown.
 const maxBraces = 64
 
-// strayBrace says that braces are left which another shell would expand: bash makes two words of {a},b}.
+// strayBrace reports whether a word has braces left that another shell would expand: bash makes two words of {a},b}.
 func strayBrace(w *syntax.Word) bool {
 	open, comma := false, false
 	for _, p := range w.Parts {
@@ -47,7 +47,7 @@ func hasBrace(w *syntax.Word) bool {
 	return false
 }
 
-// braceCount says how many words a word with split braces gives, and stops counting at the cap.
+// braceCount returns the number of words that a word with split braces expands to. It stops counting above maxBraces.
 func braceCount(w *syntax.Word) int {
 	n := 1
 	for _, p := range w.Parts {
@@ -87,7 +87,7 @@ func sequenceCount(b *syntax.BraceExp) int {
 	return n + 1
 }
 
-// loneDollar says that a word has a dollar which begins no expansion as it stands.
+// loneDollar reports whether a word has a literal dollar, which begins no expansion as it stands.
 func loneDollar(w *syntax.Word) bool {
 	for _, p := range w.Parts {
 		l, ok := p.(*syntax.Lit)

@@ -10,17 +10,17 @@ import (
 	"callgate/shellparse/internal/findings"
 )
 
-// collector finds what a text assigns and defines anywhere, so that a variable counts as known only when
-// nothing else can have changed it.
+// collector finds everything that a text assigns and defines, so that a variable counts as known only if nothing else
+// can have changed it.
 type collector struct {
 	a          *Reader
 	notNumbers map[string]bool
 }
 
-// Anything stands for a change of a variable that is not named.
+// Anything is the name under which changes of an unknown variable are counted.
 const Anything = "*"
 
-// Collect adds what a text assigns and defines to what is known already.
+// Collect adds what a text assigns and defines to what is already known of the shell.
 func (a *Reader) Collect(f *syntax.File, text string) {
 	if a.Shell.Assigned == nil {
 		a.Shell.Assigned, a.Shell.Once, a.Shell.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
@@ -49,7 +49,7 @@ func (a *Reader) Collect(f *syntax.File, text string) {
 	}
 }
 
-// set notes n assignments of a variable. More than one make its value uncertain.
+// set records n assignments of a variable. More than one makes its value uncertain.
 func (c *collector) set(name string, n int, number bool) {
 	c.a.Shell.Assigned[name] = true
 	c.a.Shell.Once[name] += n
@@ -98,7 +98,7 @@ func (c *collector) node(n syntax.Node) {
 	}
 }
 
-// command notes the assignments before a command, and what a builtin assigns.
+// command records the assignments before a command, and what a builtin assigns.
 func (c *collector) command(n *syntax.CallExpr) {
 	for _, as := range n.Assigns {
 		uses := 1
@@ -127,7 +127,7 @@ func (c *collector) declaration(n *syntax.DeclClause) {
 	}
 }
 
-// expression notes what an expansion or arithmetic assigns.
+// expression records what an expansion or arithmetic assigns.
 func (c *collector) expression(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.ParamExp:
@@ -146,9 +146,9 @@ func (c *collector) expression(n syntax.Node) {
 	}
 }
 
-// keepsValues says that a declaration gives each of its names the value that stands there: no option changes it,
-// no name stands alone, no shell splits it, and none depends on another, which some shells expand before any is
-// assigned.
+// keepsValues reports whether a declaration gives each of its names the value that stands there: no option changes the
+// value, no name stands alone, no shell splits the value, and no value depends on a variable, which some shells expand
+// before they assign any.
 func keepsValues(n *syntax.DeclClause) bool {
 	for _, as := range n.Args {
 		switch {
@@ -197,7 +197,7 @@ func (c *collector) assign(as *syntax.Assign, uses int) {
 	c.gives(as.Name.Value, number || as.Value == nil && as.Array == nil)
 }
 
-// gives notes that an assignment gives a variable a value, which is certainly a number or not.
+// gives records that a variable receives a value that is not certainly a number. It ignores numbers.
 func (c *collector) gives(name string, number bool) {
 	if number {
 		return
@@ -208,7 +208,7 @@ func (c *collector) gives(name string, number bool) {
 	c.a.Shell.texts[name] = true
 }
 
-// integers notes the variables that a declaration makes integers.
+// integers records the variables that a declaration makes integers.
 func (c *collector) integers(n *syntax.DeclClause) {
 	made := false
 	for _, as := range n.Args {
@@ -223,7 +223,7 @@ func (c *collector) integers(n *syntax.DeclClause) {
 	}
 }
 
-// operandsOf notes the variables that a declaration which is reached by another builtin makes integers.
+// operandsOf records the integers of a declaration that the parser took for a simple command.
 func (c *collector) operandsOf(declares []*syntax.Word) {
 	made := false
 	for _, w := range declares {
@@ -231,7 +231,7 @@ func (c *collector) operandsOf(declares []*syntax.Word) {
 	}
 }
 
-// operand reads one word of a declaration, and reports whether an option until here makes integers.
+// operand reads one word of a declaration. It reports whether an option so far makes the names integers.
 func (c *collector) operand(w *syntax.Word, made bool) bool {
 	word, _ := Unquoted(w)
 	if made = made || strings.HasPrefix(word, "-") && strings.Contains(word, "i"); made {
@@ -241,11 +241,11 @@ func (c *collector) operand(w *syntax.Word, made bool) bool {
 	return made
 }
 
-// builtin notes what builtins assign to the variables that their words name.
+// builtin records what builtins assign to the variables that their words name.
 func (c *collector) builtin(args []*syntax.Word) {
 	name, known := Unquoted(args[0])
 	if !known {
-		return // forget takes care of it, once it is known, as collect does of what eval runs
+		return // Forget handles the builtin once it is known, and Collect the text that eval runs
 	}
 	operands := args[1:]
 	first := ""
@@ -286,7 +286,7 @@ func (c *collector) builtin(args []*syntax.Word) {
 	}
 }
 
-// number says that a word's value is certainly a number.
+// number reports whether a word's value is certainly a number.
 func (c *collector) number(w *syntax.Word) bool {
 	if w == nil || len(w.Parts) != 1 {
 		return false

@@ -14,22 +14,22 @@ import (
 type decoder struct {
 	a         *Reader
 	sc        *Scope
-	splitting bool // unquoted expansions are split
-	globbing  bool // unquoted text is globbed
+	splitting bool // the shell splits unquoted expansions
+	globbing  bool // the shell globs unquoted text
 
 	buf     []byte
-	done    []Word // fields that are complete
+	done    []Word // completed fields
 	some    bool   // the current field exists, though it may be empty
-	unknown bool   // the current field has a part that is not known
+	unknown bool   // the current field has an unknown part
 	head    string
 	files   bool
 	many    bool
-	resplit bool // the current field has a value that the shell splits
+	resplit bool // the shell splits a value in the current field
 	loose   bool // the current field has a part that can become several words of any kind
 	pipe    bool
-	tracked bool     // the current field is the value of a variable that holds a file which git tracks
-	exists  bool     // the current field is the value of a variable that holds the name of a file which was there
-	globs   [][]byte // what an unknown field matches, none when it can be anything
+	tracked bool     // the current field is a variable's value, a file that git tracks
+	exists  bool     // the current field is a variable's value, the name of a file that existed
+	globs   [][]byte // what an unknown field matches; none if it can be anything
 }
 
 func (d *decoder) lit(s string) {
@@ -37,7 +37,7 @@ func (d *decoder) lit(s string) {
 	d.add(s)
 }
 
-// vague adds a part whose value can be anything. class tells what it can be.
+// vague adds a part of unknown value. class limits what it can be.
 func (d *decoder) vague(class partClass) {
 	d.some = true
 	d.globs, d.tracked, d.exists = nil, false, false
@@ -58,11 +58,12 @@ func (d *decoder) vague(class partClass) {
 	d.loose = d.loose || class == partMany
 }
 
+// partClass limits the possible values of an unknown part.
 type partClass uint8
 
 const (
-	partValue  partClass = iota // one value, anything
-	partMany                    // several values, anything
+	partValue  partClass = iota // one value of any kind
+	partMany                    // several values of any kind
 	partGlob                    // names of files
 	partNumber                  // a number
 	partName                    // the output of a command that prints no options
@@ -94,7 +95,7 @@ func (d *decoder) fields(argv []Word, src string) []Word {
 	return argv
 }
 
-// parts decodes word parts. In double quotes nothing is split or globbed.
+// parts decodes word parts. In double quotes the shell splits and globs nothing.
 func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 	for i, p := range parts {
 		switch p := p.(type) {
@@ -116,7 +117,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 			}
 		case *syntax.DblQuoted:
 			if p.Dollar {
-				d.vague(partValue) // the text of a message catalogue
+				d.vague(partValue) // a translation from a message catalogue
 				continue
 			}
 			d.some = true
@@ -139,7 +140,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 	}
 }
 
-// output decodes what a command prints.
+// output decodes the output of a command substitution.
 func (d *decoder) output(p *syntax.CmdSubst, quoted bool) {
 	switch {
 	case d.a.printsNumber(p):
@@ -165,11 +166,11 @@ func (d *decoder) quotedLit(s string) {
 	}
 }
 
-// bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word. rest is
-// what follows it in the word.
+// bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word. rest holds the
+// parts of the word after it.
 func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 	if s == "" {
-		return // what is left of {,a}: no field
+		return // an empty part of {,a} makes no field
 	}
 	d.some = true
 	s, first = d.assignedTilde(s, first)
@@ -187,8 +188,8 @@ func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 	}
 }
 
-// special decodes a backslash, glob or character class at the beginning of s and returns how long it is; 0 for a
-// character that stands for itself.
+// special decodes a backslash, glob or character class at the beginning of s and returns its length, or 0 if the
+// character stands for itself.
 func (d *decoder) special(s string, rest []syntax.WordPart) int {
 	switch s[0] {
 	case '\\':
@@ -216,7 +217,7 @@ func (d *decoder) special(s string, rest []syntax.WordPart) int {
 	return 0
 }
 
-// class decodes a character class at the beginning of s and returns how long it is; 0 when none begins there.
+// class decodes a character class at the beginning of s and returns its length, or 0 if none begins there.
 func (d *decoder) class(s string, rest []syntax.WordPart) int {
 	n, pattern := bracket(s)
 	if n == 0 {
@@ -236,8 +237,8 @@ func (d *decoder) class(s string, rest []syntax.WordPart) int {
 	return n
 }
 
-// assignedTilde decodes what stands before a tilde after the first = of a word that looks like an assignment, or after
-// a colon in one, and returns the rest.
+// assignedTilde decodes the text before a tilde that follows the first = of a word that looks like an assignment, or a
+// colon in it. It returns the rest.
 func (d *decoder) assignedTilde(s string, first bool) (string, bool) {
 	if !first || !strings.Contains(s, "=~") && !strings.Contains(s, ":~") {
 		return s, first
@@ -275,7 +276,7 @@ func (d *decoder) leadingTilde(s string, first bool) string {
 	return below
 }
 
-// workingDir is the value of PWD, "" when it is not certain.
+// workingDir returns the value of PWD, or "" if it is not certain.
 func (d *decoder) workingDir() string {
 	if dir := d.sc.Dir(); len(d.sc.Failed) == 0 && strings.HasPrefix(dir, "/") && !d.a.Shell.Assigned["PWD"] && d.a.Shell.Once[Anything] == 0 {
 		return dir
@@ -283,7 +284,7 @@ func (d *decoder) workingDir() string {
 	return ""
 }
 
-// param decodes a parameter expansion: the value where the script itself fixed it.
+// param decodes a parameter expansion. Its value is known if the script itself fixed it.
 func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	if p.Param == nil {
 		d.vague(partMany)
@@ -309,7 +310,7 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	}
 }
 
-// named adds the value of the variable with that name, and is false where it is not known.
+// named adds the value of the named variable. It returns false if the value is unknown.
 func (d *decoder) named(name string, quoted bool) bool {
 	if v, ok := d.a.Shell.Vars[name]; ok {
 		d.variable(v, quoted)
@@ -323,13 +324,13 @@ func (d *decoder) named(name string, quoted bool) bool {
 	return true
 }
 
-// isSimple says that an expansion is the value of a variable and nothing else.
+// isSimple reports whether an expansion is the value of a variable and nothing else.
 func isSimple(p *syntax.ParamExp) bool {
 	return !p.Excl && !p.Width && !p.IsSet && p.Flags == nil && p.NestedParam == nil && p.Index == nil &&
 		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
 }
 
-// place is the value of a variable that the text does not assign and that names a directory which is known.
+// place returns the value of HOME or PWD if it is known and the text does not assign it, or "".
 func (d *decoder) place(name string) string {
 	switch {
 	case d.a.Shell.Assigned[name] || d.a.Shell.Once[Anything] > 0:
@@ -361,7 +362,7 @@ func (d *decoder) variable(v Word, quoted bool) {
 	}
 }
 
-// unknownValue adds the value of a variable of which the text fixed what it can be.
+// unknownValue adds the value of a variable whose possible values the text fixed.
 func (d *decoder) unknownValue(v Word, quoted bool) {
 	first := !d.unknown && len(d.buf) == 0
 	if d.glob(partGlob, v.Globs...); first {
@@ -374,7 +375,7 @@ func (d *decoder) unknownValue(v Word, quoted bool) {
 	d.loose = d.loose || !quoted && d.splitting && v.Head == "" && d.splits(v.Globs)
 }
 
-// splits reports whether the shell can split what one of the patterns matches.
+// splits reports whether the shell can split a match of one of the patterns.
 func (d *decoder) splits(globs []string) bool {
 	return len(globs) == 0 || d.a.Shell.Assigned["IFS"] || slices.ContainsFunc(globs, func(g string) bool { return strings.ContainsAny(g, " \t\n*?[\\") })
 }

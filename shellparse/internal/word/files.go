@@ -8,10 +8,10 @@ import (
 	"callgate/shellparse/script"
 )
 
-// files appends what a word that is not known can name.
+// files appends the files that an unknown word can name.
 func (a *Reader) files(list []script.File, w Word, by string, sc *Scope) []script.File {
 	if w.pipe {
-		return list // what its commands print or read
+		return list // a process substitution names no file, only its commands' input or output
 	}
 	f := script.File{Path: script.Word{Value: w.Text, Known: false}, By: by, Split: w.split, Tracked: w.tracked}
 	for _, g := range w.Globs {
@@ -42,7 +42,7 @@ func (a *Reader) files(list []script.File, w Word, by string, sc *Scope) []scrip
 	return list
 }
 
-// below joins a pattern to a directory. One that ends in a slash is of folders alone.
+// below joins a pattern to a directory. A trailing slash is kept: it matches only folders.
 func below(dir, pattern string) string {
 	p := path.Join(dir, pattern)
 	if strings.HasSuffix(pattern, "/") && p != "/" {
@@ -51,7 +51,7 @@ func below(dir, pattern string) string {
 	return p
 }
 
-// climbs says that a pattern goes up from a place that is not certain, which a link can make any place.
+// climbs reports whether a pattern goes up (..) from an uncertain directory. A link can make that any place.
 func climbs(pattern string) bool {
 	glob := false
 	for s := range strings.SplitSeq(pattern, "/") {
@@ -63,7 +63,7 @@ func climbs(pattern string) bool {
 	return false
 }
 
-// File appends the files that a word can name, one for each directory the command may run in.
+// File appends the files that a word can name: one for each directory that the command may run in.
 func (a *Reader) File(list []script.File, w Word, by string, sc *Scope) []script.File {
 	if !w.Known {
 		return a.files(list, w, by, sc)
@@ -90,7 +90,7 @@ func (a *Reader) File(list []script.File, w Word, by string, sc *Scope) []script
 	return list
 }
 
-// lost appends what a known name can be in a directory that is not known.
+// lost appends what a known name can be in an unknown directory.
 func (a *Reader) lost(list []script.File, w Word, by string, sc *Scope) []script.File {
 	f := script.File{Path: script.Word{Value: w.Text}, By: by}
 	name := literal(w.Text)
@@ -104,10 +104,10 @@ func (a *Reader) lost(list []script.File, w Word, by string, sc *Scope) []script
 	return list
 }
 
-// fileCost is what one path costs besides its text.
+// fileCost is the cost of one path besides its text, in bytes of Spend.
 const fileCost = 32
 
-// Note appends a file that is not in the list.
+// Note appends a file unless the list has it or the limit of Spend is reached.
 func (a *Reader) Note(list []script.File, f script.File) []script.File {
 	if slices.Contains(list, f) || !a.Found.Spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {
 		return list

@@ -6,10 +6,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxGlobs is how many patterns one word may stand for. What has more stays unknown.
+// maxGlobs limits the patterns of one word. A word with more stays unknown.
 const maxGlobs = 64
 
-// add adds bytes that are known to the current field.
+// add adds known bytes to the current field.
 func (d *decoder) add(s string) {
 	d.buf = append(d.buf, s...)
 	d.tracked, d.exists = d.tracked && s == "", d.exists && s == ""
@@ -24,7 +24,7 @@ func (d *decoder) extend(pattern string) {
 	}
 }
 
-// glob adds a part that is one of some patterns of path.Match. class tells what it can be.
+// glob adds a part that matches one of some path.Match patterns. class limits what it can be.
 func (d *decoder) glob(class partClass, patterns ...string) {
 	known := !d.unknown
 	kept := d.globs
@@ -61,8 +61,8 @@ func patternCost(kept [][]byte, patterns []string) int {
 	return n
 }
 
-// bracket reads a bracket expression at the beginning of s and returns its length and a pattern of path.Match
-// that matches at least as much. It returns 0 when the expression does not end in s.
+// bracket reads a bracket expression at the beginning of s. It returns its length and a path.Match pattern that matches
+// at least as much, or 0 if the expression does not end in s.
 func bracket(s string) (int, string) {
 	i := 1
 	negated := i < len(s) && (s[i] == '!' || s[i] == '^')
@@ -92,7 +92,7 @@ func bracket(s string) (int, string) {
 	return 0, ""
 }
 
-// plainSet says that a bracket expression lists single characters. What a range holds depends on the locale.
+// plainSet reports whether a bracket expression lists only single characters. What a range holds depends on the locale.
 func plainSet(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == ',') {
@@ -102,7 +102,7 @@ func plainSet(s string) bool {
 	return true
 }
 
-// closes says that a bracket which is open can end in one of the parts.
+// closes reports whether an open bracket can end in one of the parts.
 func closes(parts []syntax.WordPart) bool {
 	for _, p := range parts {
 		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, ']') >= 0 {
@@ -131,7 +131,7 @@ func (d *decoder) globValue(s string) {
 	}
 }
 
-// extGlob adds an extended pattern. One that can match a slash or a leading dot is widened to anything.
+// extGlob adds an extended pattern. A pattern that can match a slash or a leading dot is widened to anything.
 func (d *decoder) extGlob(p *syntax.ExtGlob) {
 	if p.Pattern == nil || strings.ContainsAny(p.Pattern.Value, "./\\") {
 		d.vague(partGlob)

@@ -11,15 +11,16 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// findOperands are the tests of find that only narrow what it finds, with how many words they take.
+// findOperands maps the tests of find that only narrow the result, and its harmless actions, to the number of words
+// they take.
 var findOperands = map[string]int{"-type": 1, "-maxdepth": 1, "-mindepth": 1, "-mtime": 1, "-mmin": 1, "-size": 1, "-newer": 1,
 	"-path": 1, "-wholename": 1, "-ipath": 1, "-regex": 1, "-iregex": 1, "-regextype": 1, "-perm": 1, "-user": 1, "-empty": 0,
 	"-print": 0, "-print0": 0, "-prune": 0, "-a": 0, "-and": 0, "-xdev": 0, "-mount": 0, "-depth": 0, "-readable": 0,
 	"-executable": 0, "-writable": 0, "-true": 0}
 
-// Found returns the patterns of the files that find hands to an action behind these words, which are what stands
-// before it: what lies below its starting points, narrowed by names. printed says that the action is the output.
-// It returns nil when that can be anything.
+// Found returns the patterns of the files that find passes to an action: everything below its starting points, narrowed
+// by names. words are the words before the action. printed means that the action is the output. Found returns nil if
+// the files can be any.
 func Found(words []Word, printed bool) []string {
 	starts, tests := startsOf(words)
 	names, ok := foundNames(tests, printed)
@@ -43,10 +44,11 @@ func Found(words []Word, printed bool) []string {
 	return list
 }
 
-// startsOf returns the patterns of where find starts, none when that can be anywhere, and its expression.
+// startsOf returns the patterns of find's starting points and its expression. The patterns are nil if find can start
+// anywhere.
 func startsOf(words []Word) (starts []string, tests []Word) {
 	i := 0
-options: // they stand before the starting points
+options: // options stand before the starting points
 	for i < len(words) && words[i].Known {
 		switch option := words[i].Text; {
 		case option == "-P", strings.HasPrefix(option, "-O"):
@@ -54,7 +56,7 @@ options: // they stand before the starting points
 		case option == "-D":
 			i = min(i+2, len(words))
 		case len(option) > 1 && strings.Trim(option, "-HLPEXdsxf") == "":
-			return nil, words[i:] // it follows links, or is one of BSD's
+			return nil, words[i:] // it follows links, or is a BSD option
 		default:
 			break options
 		}
@@ -82,8 +84,7 @@ options: // they stand before the starting points
 	return starts, words[i:]
 }
 
-// Folders returns the patterns of the folders in which find runs an action -execdir behind these words, none when it can
-// be any.
+// Folders returns the patterns of the folders in which find runs -execdir after these words, or nil if they can be any.
 func Folders(words []Word) (list []string) {
 	starts, tests := startsOf(words)
 	if slices.ContainsFunc(tests, func(w Word) bool { return w.Text == "-follow" }) {
@@ -95,7 +96,7 @@ func Folders(words []Word) (list []string) {
 	return list
 }
 
-// FoundNames returns the patterns of the names that find hands to an action -execdir, none when they can be anything.
+// FoundNames returns the patterns of the names that find passes to -execdir, or nil if they can be anything.
 func FoundNames(words []Word) (list []string) {
 	_, tests := startsOf(words)
 	names, ok := foundNames(tests, false)
@@ -111,8 +112,8 @@ func FoundNames(words []Word) (list []string) {
 	return list
 }
 
-// foundNames returns the patterns of the names that an expression of find lets through, none for every name. It
-// returns false for an expression that is not known to print the names of files only.
+// foundNames returns the patterns of the names that a find expression selects, or nil for every name. It returns false
+// if the expression may print something other than file names.
 func foundNames(words []Word, printed bool) ([]string, bool) {
 	list := []alternative{{}}
 	parens, negated := false, false
@@ -160,13 +161,13 @@ func foundNames(words []Word, printed bool) ([]string, bool) {
 	return names, true
 }
 
-// alternative is a part of an expression of find: the patterns of its names, whether it has any, and whether it prints.
+// alternative is one operand of -o in a find expression: its name patterns, whether it has any, and whether it prints.
 type alternative struct {
 	names         []string
 	named, prints bool
 }
 
-// namesOf returns the names that one of the alternatives lets through to the action. named is false when one lets all.
+// namesOf returns the names that the alternatives pass to the action. named is false if one of them passes every name.
 func namesOf(list []alternative, parens, printed bool) (names []string, named bool) {
 	explicit := slices.ContainsFunc(list, func(alt alternative) bool { return alt.prints })
 	if parens && slices.ContainsFunc(list, func(alt alternative) bool { return !alt.named }) {
@@ -176,7 +177,7 @@ func namesOf(list []alternative, parens, printed bool) (names []string, named bo
 		switch {
 		case parens:
 		case !printed && i < len(list)-1, printed && explicit && !alt.prints:
-			continue // what it lets through does not get to the action
+			continue // its files do not reach the action
 		case !alt.named:
 			return nil, true
 		}
@@ -185,7 +186,7 @@ func namesOf(list []alternative, parens, printed bool) (names []string, named bo
 	return names, true
 }
 
-// namePattern makes a pattern of path.Match of one of find.
+// namePattern translates a find pattern into a path.Match pattern.
 func namePattern(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -209,7 +210,8 @@ func namePattern(s string) string {
 	return b.String()
 }
 
-// Listed returns what a statement prints when that is names of files: an unknown word with patterns.
+// Listed returns the output of a statement that prints file names, as an unknown word with patterns. It returns the
+// zero Word for other statements.
 func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 	for _, r := range st.Redirs {
 		if r.N == nil || r.N.Value != "2" {
@@ -237,7 +239,7 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		}
 	case about.Has(programs.VersionControl):
 		w.Globs, w.tracked = gitNames(argv[1:])
-		w.exists = w.tracked // the index has what was removed, too
+		w.exists = w.tracked // the index also has removed files
 		for _, o := range argv[min(2, len(argv)):] {
 			w.split = w.split && !(o.Text == "-z" && argv[1].Text != "grep")
 		}
@@ -254,8 +256,8 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 	return w
 }
 
-// ending returns the patterns of the names among those of a list that grep lets through, as far as it looks at how they
-// end: grep -E '\.(c|h)$'.
+// ending returns the patterns of a list after grep has filtered it, as far as grep looks at how names end: grep -E
+// '\.(c|h)$'.
 func ending(list Word, argv []Word) []string {
 	if argv[0].Text != "grep" || !list.split {
 		return list.Globs
@@ -266,7 +268,7 @@ func ending(list Word, argv []Word) []string {
 		return list.Globs
 	}
 	endings := strings.Split(m[1]+m[3], "|")
-	if m[2] != "" { // the last character may be missing
+	if m[2] != "" { // the last character is optional
 		endings = append(endings, m[1][:len(m[1])-1])
 	}
 	var globs []string
@@ -282,10 +284,12 @@ func ending(list Word, argv []Word) []string {
 	return globs
 }
 
-// suffixes is a regular expression of how names end: in one way, in one or the other with ? behind it, or in several.
+// suffixes matches a regular expression for the end of names: one suffix, one whose last character is optional (?), or
+// several.
 var suffixes = lazyregexp.New(`^\\\.(?:(\w+)(\??)|\((\w+(?:\|\w+)*)\))\$$`)
 
-// ListedIn returns what a word becomes that is the input of a command: <(git ls-files), or "$(git ls-files)" as a text.
+// ListedIn returns the file names in a word that is the input of a command: <(git ls-files), or "$(git ls-files)" as
+// text.
 func (a *Reader) ListedIn(w *syntax.Word, sc *Scope) Word {
 	if len(w.Parts) != 1 {
 		return Word{}
@@ -301,8 +305,8 @@ func (a *Reader) ListedIn(w *syntax.Word, sc *Scope) Word {
 	return a.listedIn(w, sc)
 }
 
-// Line returns the variable that a loop reads lines of a list of files into, and what it then holds: while read -r f.
-// The name is empty for other loops.
+// Line returns the variable into which a loop reads the lines of a list of files (while read -r f), and its value. The
+// name is "" for other loops.
 func (a *Reader) Line(cmd *syntax.WhileClause, sc *Scope) (name string, item Word) {
 	item = sc.Input.List
 	if cmd.Until || len(cmd.Cond) != 1 || len(item.Globs) == 0 {
@@ -329,7 +333,7 @@ func (a *Reader) Line(cmd *syntax.WhileClause, sc *Scope) (name string, item Wor
 	return name, item
 }
 
-// reads is a statement that is a plain call of read; nil for another.
+// reads returns the call of a statement that plainly calls read, or nil.
 func (a *Reader) reads(st *syntax.Stmt) *syntax.CallExpr {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || st.Negated || st.Background || len(st.Redirs) > 0 || len(call.Args) == 0 {
@@ -341,11 +345,11 @@ func (a *Reader) reads(st *syntax.Stmt) *syntax.CallExpr {
 	return call
 }
 
-// readOptions are those of read with which it takes a whole line, or a name that a zero byte ends.
+// readOptions lists the options with which read takes a whole line, or a name ended by a zero byte.
 var readOptions = MustOptions("-r -d=")
 
-// splitsByNothing says that read runs under these assignments, and under no other value of IFS than they give it: the
-// usual one, or none.
+// splitsByNothing reports whether read runs with these assignments and IFS is otherwise untouched: the default, or set
+// to empty.
 func (a *Reader) splitsByNothing(assigns []*syntax.Assign) bool {
 	if len(assigns) == 0 {
 		return !a.Shell.Assigned["IFS"]
@@ -359,8 +363,8 @@ func (a *Reader) splitsByNothing(assigns []*syntax.Assign) bool {
 	return len(assigns) == 1 && as.Name != nil && as.Name.Value == "IFS" && !as.Append && as.Array == nil && as.Index == nil && empty && a.Shell.Once["IFS"] == 2
 }
 
-// listedIn returns what a word becomes that is one substitution of a command that prints names of files, and nothing
-// else: wc -l $(git ls-files). Names that zero bytes divide run together there, and nothing is known of them.
+// listedIn returns the file names in a word that is one command substitution and nothing else: wc -l $(git ls-files).
+// Nothing is known of names separated by zero bytes, because they run together there.
 func (a *Reader) listedIn(w *syntax.Word, sc *Scope) Word {
 	if len(w.Parts) != 1 {
 		return Word{}
@@ -387,15 +391,15 @@ func (a *Reader) listedIn(w *syntax.Word, sc *Scope) Word {
 	return a.Listed(p.Stmts[0], sc)
 }
 
-// byZero says that a word may be an option with which a program puts zero bytes between names.
+// byZero reports whether a word may be an option that separates names by zero bytes.
 func byZero(text string) bool { return text != "-size" && zeroOption.MatchString(text) }
 
 var zeroOption = lazyregexp.New(`^(?:-[a-zA-Z.]*[0zZ].*|-print0|--print0|--null)$`)
 
-// folderLists are the options of ls with which it prints names of files alone, those with a leading dot left out.
+// folderLists lists the options with which ls prints only file names, without those that begin with a dot.
 var folderLists = MustOptions("-1 -r,--reverse -t -S -U -v -X -c -u -q,--hide-control-chars --sort= --group-directories-first")
 
-// entries returns the patterns of what ls prints for one folder: names in it, or the operand where that is a file.
+// entries returns the patterns of what ls prints for one folder: names in it, or the operand if that is a file.
 func entries(words []Word) []string {
 	s := folderLists.Scan(words, programs.GNU)
 	if s.Unknown != "" || s.Vague != "" || len(s.Operands) > 1 || !AllKnown(words) {
@@ -408,8 +412,8 @@ func entries(words []Word) []string {
 	return globs
 }
 
-// gitNames returns the patterns of the files whose names a git command prints, and whether it prints those of tracked
-// files alone. It returns no patterns for one that may print something else.
+// gitNames returns the patterns of the files whose names a git command prints, and whether all of them are tracked. It
+// returns no patterns if the command may print something else.
 func gitNames(words []Word) (globs []string, tracked bool) {
 	if len(words) == 0 || !words[0].Known {
 		return nil, false
@@ -418,7 +422,7 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 		return gitGrep(words[1:])
 	}
 	flags, names := trackedFlags[words[0].Text], words[0].Text == "ls-files"
-	paths := names // the operands are paths
+	paths := names // operands are paths
 	var picked []string
 	for _, w := range words[1:] {
 		switch {
@@ -428,7 +432,7 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 			paths = true
 		case flags[w.Text]:
 			names = names || w.Text == "--name-only"
-		case paths && !strings.HasPrefix(w.Text, "-") && !upward(w.Text): // picks some of them
+		case paths && !strings.HasPrefix(w.Text, "-") && !upward(w.Text): // selects some of the files
 			picked = append(picked, picks(w.Text))
 		case words[0].Text == "diff" && (w.Text == "--cached" || w.Text == "--staged" || !strings.HasPrefix(w.Text, "-")):
 			globs = []string{"**"} // a file of another commit need not be tracked now
@@ -445,8 +449,8 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 	return picked, tracked
 }
 
-// picks returns the pattern of the files that a path of git picks by how their names end, "" when it may pick others:
-// *.go, or src/**/*.go.
+// picks returns the pattern of the files that a git path selects by the end of their names (*.go, src/**/*.go), or ""
+// if it may select others.
 func picks(path string) string {
 	end := strings.LastIndexByte(path, '*') + 1
 	if name := path[strings.LastIndexByte(path, '/')+1:]; end > 0 && end < len(path) && !strings.ContainsAny(path, `?[\`) {
@@ -455,10 +459,10 @@ func picks(path string) string {
 	return ""
 }
 
-// gitGrepLists are the options of git grep with which it searches tracked files and prints no more than their names.
+// gitGrepLists lists the options with which git grep searches tracked files and prints only their names.
 var gitGrepLists = MustOptions("-l,--files-with-matches,--name-only -i,--ignore-case -w,--word-regexp -v,--invert-match -E -F -G -P -I -a,--text -z,--null -e=")
 
-// gitGrep is gitNames for git grep. A second operand before the dashes can be a commit, which it prints as well.
+// gitGrep is gitNames for git grep. A second operand before -- can be a commit, which git grep also prints.
 func gitGrep(words []Word) (globs []string, tracked bool) {
 	paths := len(words)
 	if i := slices.IndexFunc(words, func(w Word) bool { return w.Known && w.Text == "--" }); i >= 0 {
@@ -482,18 +486,18 @@ func gitGrep(words []Word) (globs []string, tracked bool) {
 	return globs, true
 }
 
-// upward says that a word may stand for files that are not below the folder in which git runs.
+// upward reports whether a word may stand for files outside the folder in which git runs.
 func upward(text string) bool {
 	return strings.HasPrefix(text, ":") || strings.HasPrefix(text, "/") || strings.Contains(text, "..")
 }
 
-// trackedFlags are options of git commands that print names of tracked files.
+// trackedFlags lists, by git command, the options with which it prints names of tracked files.
 var trackedFlags = map[string]map[string]bool{
 	"ls-files": Set("-z -c --cached -m --modified --full-name"),
 	"diff":     Set("-z --name-only --relative --no-renames --diff-filter=d --diff-filter=M --diff-filter=AM --diff-filter=ACM --diff-filter=ACMR"),
 }
 
-// plainCall returns the words of a statement that is a call of a program and no function, nil for others.
+// plainCall returns the words of a statement that calls a program and not a function, or nil.
 func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 || st.Negated || st.Background {
@@ -510,7 +514,7 @@ func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
 	return argv
 }
 
-// filters says that a command prints some of the lines that it reads, and nothing else.
+// filters reports whether a command prints some of the lines that it reads, and nothing else.
 func filters(argv []Word) bool {
 	operands := 0
 	for _, w := range argv[1:] {

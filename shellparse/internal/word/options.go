@@ -12,6 +12,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
+// MustOptions compiles options that are constants of the program. It panics if they are invalid.
 func MustOptions(s string) *Options {
 	set, err := programs.CompileOptions(s)
 	if err != nil {
@@ -20,7 +21,7 @@ func MustOptions(s string) *Options {
 	return (*Options)(set)
 }
 
-// Codes returns the arguments that are code.
+// Codes returns the option values that are code.
 func (s *Scanned) Codes() []Word {
 	var list []Word
 	for _, h := range s.Hits {
@@ -31,7 +32,7 @@ func (s *Scanned) Codes() []Word {
 	return list
 }
 
-// Number is the value of an option that is a number, or what stands for none.
+// Number returns the value of an option as a number, or none if the option is missing or its value is no known number.
 func (s *Scanned) Number(none int, names ...string) int {
 	v, ok := s.Find(names...)
 	if !ok {
@@ -44,16 +45,16 @@ func (s *Scanned) Number(none int, names ...string) int {
 	return n
 }
 
-// Options are the options of a program.
+// Options is a set of options of a program.
 type Options programs.Options
 
-// Find returns the option of that name, nil when there is none.
+// Find returns the option of that name, or nil.
 func (set *Options) Find(name string) *programs.Option { return (*programs.Options)(set).Find(name) }
 
-// guessed is the option that reads a word of which the options do not say that it is a file.
+// guessed stands for a word that may name a file to read although no option says so.
 var guessed = &programs.Option{Name: "file", Last: "file", Arg: programs.Needed, Does: 'r'}
 
-// Hit is an option that was found.
+// Hit is an option found in the words.
 type Hit struct {
 	Opt   *programs.Option
 	Name  string
@@ -61,29 +62,29 @@ type Hit struct {
 	Has   bool // it has a value
 }
 
-// Scanned is what the words of a program say.
+// Scanned is what the words of a program mean.
 type Scanned struct {
 	Hits     []Hit
 	Operands []Word
-	Rest     int    // index of the first operand in the words, len when there is none
-	Unknown  string // an option that is not listed
-	Vague    string // source of a word that may be an option
-	Doubt    Doubt  // what is known of that word
-	Existing bool   // it is names of files that were there; there is no other such word
+	Rest     int    // index of the first operand in the words, len(words) if there is none
+	Unknown  string // the first option that is not listed
+	Vague    string // source of an unknown word that may be an option
+	Doubt    Doubt  // how little is known of that word
+	Existing bool   // that word holds names of files that existed, and no other word may be an option
 	Dashes   bool   // -- was seen
 }
 
-// Doubt is how little is known of a word that may be an option. More is worse.
+// Doubt says how little is known of a word that may be an option. A higher value is worse.
 type Doubt int
 
 const (
-	Named    Doubt = iota // the name, with an extension, of a file in the working directory
-	Listed                // the path of a file below it, or parts of that path where it holds blanks
+	Named    Doubt = iota // the name of a file in the working directory, with an extension
+	Listed                // the path of a file below the working directory, or parts of that path if it holds blanks
 	Existing              // the path of a file
 	Unclear
 )
 
-// DoubtOf is what is known of a word.
+// DoubtOf returns how little is known of a word.
 func DoubtOf(w *Word) Doubt {
 	if !w.Files {
 		return Unclear
@@ -105,12 +106,12 @@ func DoubtOf(w *Word) Doubt {
 
 var extension = lazyregexp.New(`\.[a-z]+$`)
 
-// Unlisted is an option with a value that nothing is known of. What it names may be a file that is written or run.
+// Unlisted stands for an unknown option with a value. The value may name a file that is written or run.
 var Unlisted = &programs.Option{Name: "unlisted", Last: "unlisted", Arg: programs.Needed, Does: 'o'}
 
-// Scan reads words as a program with these options does. It never fails: an option that is not listed is
-// taken for one without an argument. A value that looks like an option is judged as one, too: the program may
-// take the option before it for one without an argument.
+// Scan reads words as a program with these options does. It never fails: it takes an unlisted option for one without an
+// argument. It also reads a value that looks like an option as an option, because the program may take the option
+// before it for one without an argument.
 func (set *Options) Scan(words []Word, st programs.Style) Scanned {
 	s := set.split(words, st)
 	if set.Reads {
@@ -163,14 +164,14 @@ func (set *Options) split(words []Word, st programs.Style) Scanned {
 		}
 		s.doubt(w, before, st)
 		if n := len(s.Hits); n > before && s.Hits[n-1].Opt.Does == 'M' && i < len(words) {
-			s.Operands = append(s.Operands, words[i+1:]...) // what follows is the module's
+			s.Operands = append(s.Operands, words[i+1:]...) // the module reads the rest
 			return s
 		}
 	}
 	return s
 }
 
-// takesRest reports whether the last option in an unknown word takes what follows it there as its value.
+// takesRest reports whether the last option in an unknown word takes the rest of the word as its value.
 func (h *Hit) takesRest(w *Word, st programs.Style) bool {
 	attached := strings.Contains(w.Head, "=") || st != programs.Go && st != programs.Long && !strings.HasPrefix(w.Head, "--")
 	number := len(w.Globs) > 0 && !w.Files
@@ -178,8 +179,8 @@ func (h *Hit) takesRest(w *Word, st programs.Style) bool {
 	return attached && takes && h.Has && !h.Value.Known && h.Opt != Unlisted
 }
 
-// doubt notes an unknown word that may be an option. It is none where an option that the word begins with takes the rest
-// as its value. Before is how many hits there were before the word.
+// doubt records an unknown word that may be an option. It does not record a word whose rest is the value of an option
+// at its beginning. before is the number of hits before the word.
 func (s *Scanned) doubt(w Word, before int, st programs.Style) {
 	if w.Known || w.Safe() || w.undashed() {
 		return
@@ -203,7 +204,7 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 	name, val, attached := strings.Cut(text, "=")
 	o, others := set.spelled(name, st)
 	if o == nil && st == programs.Long && len(text) > 2 && text[1] != '-' {
-		// A compiler's -Idir.
+		// A compiler option such as -Idir.
 		if o = set.Find(text[:2]); o != nil && o.Arg == programs.Needed {
 			s.Hits = append(s.Hits, Hit{Opt: o, Name: o.Last, Has: true, Value: Word{Text: text[2:], Known: w.Known, Head: text[2:]}})
 			return 0
@@ -236,8 +237,8 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 	return took
 }
 
-// spelled is the long option with that name, in the other spellings of its style too; nil for none. Others are what an
-// abbreviation may mean as well.
+// spelled returns the long option of that name, also in the other spellings of its style, or nil. others lists further
+// options that an abbreviation may mean.
 func (set *Options) spelled(name string, st programs.Style) (o *programs.Option, others []*programs.Option) {
 	o = set.Find(name)
 	switch {
@@ -265,7 +266,7 @@ func (set *Options) short(s *Scanned, words []Word, i int, st programs.Style) in
 	for k := 1; k < len(text); k++ {
 		var name string
 		if o := set.Find(text); k == 1 && o != nil {
-			name = text // a long option with one dash, or a short one alone
+			name = text // a long option with one dash, or a single short option
 		} else {
 			name = "-" + text[k:k+1]
 		}
@@ -313,9 +314,9 @@ func (set *Options) short(s *Scanned, words []Word, i int, st programs.Style) in
 	return 0
 }
 
-// taken returns how many words the value of an option takes, 0 when the word is to be judged as an option as
-// well. Where the first operand ends the options, that would make another word the first operand, so there the
-// word counts as an option that is not listed.
+// taken returns how many words the value of an option takes. It returns 0 if the word has to be read as an option as
+// well. If the first operand ends the options, that would make another word the first operand, so there the word counts
+// as an unlisted option.
 func (set *Options) taken(s *Scanned, o *programs.Option, w Word, st programs.Style) int {
 	text := w.Text
 	if !w.Known {
@@ -333,12 +334,12 @@ func (set *Options) taken(s *Scanned, o *programs.Option, w Word, st programs.St
 	return 1
 }
 
-// mayBeFile says that a word could name a file rather than a number, a separator or a format.
+// mayBeFile reports whether a word could name a file rather than a number, a separator or a format.
 func mayBeFile(s string) bool {
 	return len(s) > 1 && !strings.ContainsAny(s, "%{\n") && strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f || r < 0x80 && parse.Letter(byte(r)) })
 }
 
-// Find returns the value of the last option with one of the names.
+// Find returns the value of the last option with one of the names, and whether there is such an option.
 func (s *Scanned) Find(names ...string) (Word, bool) {
 	for i := len(s.Hits) - 1; i >= 0; i-- {
 		for _, n := range names {

@@ -8,9 +8,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
+// Assigns reports whether an arithmetic operator is plain assignment.
 func Assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
 
-// Numeric says that an arithmetic operand is certainly a number.
+// Numeric reports whether an arithmetic operand is certainly a number.
 func (a *Reader) Numeric(w *syntax.Word) bool {
 	if s := w.Lit(); s != "" {
 		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.Shell.Counts(s) || a.Shell.holdsNumber(s)
@@ -41,7 +42,7 @@ func (a *Reader) Numeric(w *syntax.Word) bool {
 	return true
 }
 
-// isNumberParam reports whether the shell itself gives a parameter a number.
+// isNumberParam reports whether a parameter always holds a number from the shell itself.
 func isNumberParam(p *syntax.ParamExp) bool {
 	switch p.Param.Value {
 	case "#", "?", "$":
@@ -52,6 +53,7 @@ func isNumberParam(p *syntax.ParamExp) bool {
 	return false
 }
 
+// NumericTest reports whether an operand of a numeric test or of an integer variable is certainly a number.
 func (a *Reader) NumericTest(w *syntax.Word, sc *Scope) bool {
 	if a.Numeric(w) {
 		return true
@@ -65,10 +67,10 @@ func (a *Reader) NumericTest(w *syntax.Word, sc *Scope) bool {
 	return v.Known && IsNumber(strings.TrimPrefix(v.Text, "-"))
 }
 
-// namesOnly says that a command substitution prints names, hashes or dates: nothing that begins with a dash.
+// namesOnly reports whether a command substitution prints names, hashes or dates: nothing that begins with a dash.
 func (a *Reader) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
 
-// printsNumber says that a substitution prints one number.
+// printsNumber reports whether a command substitution prints one number.
 func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
 	if !a.prints(p, programs.PrintsNumber) {
 		return false
@@ -84,16 +86,16 @@ func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
 		l, _ := Unquoted(w)
 		counts = counts || l == "--count"
 		if name == "wc" && !strings.HasPrefix(l, "-") {
-			return false // it prints the file's name too
+			return false // it also prints the file's name
 		}
 		if name == "seq" && strings.HasPrefix(l, "-") && !IsNumber(l[1:]) {
-			return false // -f and -s print what they are given
+			return false // -f and -s print their argument
 		}
 	}
 	return counts
 }
 
-// prints says that a substitution is one plain command that prints this.
+// prints reports whether a command substitution ends in a plain command with the trait.
 func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 	if len(p.Stmts) != 1 {
 		return false
@@ -121,7 +123,7 @@ func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 		return false
 	}
 	for _, w := range rest {
-		// What formats or echoes its words could print anything.
+		// A command that formats or echoes its words could print anything.
 		l, _ := Unquoted(w)
 		if programs.Find(name).Has(programs.TakesFormats) && l == "" && !quotedPlain(w) {
 			return false
@@ -151,7 +153,7 @@ func quotedPlain(w *syntax.Word) bool {
 	return false
 }
 
-// Unquoted returns the value of a word that is made of letters and quotes alone.
+// Unquoted returns the value of a word made only of literal text and quotes. known is false for other words.
 func Unquoted(w *syntax.Word) (value string, known bool) {
 	for _, p := range w.Parts {
 		switch p := p.(type) {
@@ -191,7 +193,7 @@ func Unquoted(w *syntax.Word) (value string, known bool) {
 	return value, true
 }
 
-// plainParts reports whether a word is made of text and variables alone.
+// plainParts reports whether a word is made only of text and variables.
 func plainParts(w *syntax.Word) bool {
 	for _, p := range w.Parts {
 		switch p.(type) {
@@ -203,7 +205,7 @@ func plainParts(w *syntax.Word) bool {
 	return true
 }
 
-// Printed returns the text that a plain echo or printf statement writes, unknown for everything else.
+// Printed returns the text that a plain echo or printf statement writes. It is unknown for everything else.
 func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
@@ -232,7 +234,7 @@ func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
 	return echoed(argv[1:])
 }
 
-// echoed returns the words as echo writes them, unknown where echos differ.
+// echoed returns the words as echo writes them. The text is unknown where versions of echo differ.
 func echoed(words []Word) Word {
 	var b strings.Builder
 	for i, w := range words {

@@ -11,12 +11,12 @@ import (
 	"callgate/shellparse/tables"
 )
 
-// Reader says what words are, as far as the text itself fixes it.
+// Reader decodes words as far as the text itself fixes their values.
 type Reader struct {
 	Found   *findings.Findings
 	Shell   Shell
 	Dialect script.Dialect
-	Home    string // what ~ means, "" when unknown
+	Home    string // the value of ~, "" if unknown
 	Tables  *tables.Tables
 }
 
@@ -42,10 +42,10 @@ func (a *Reader) Fields(argv []Word, w *syntax.Word, sc *Scope) []Word {
 	return a.braces(argv, &syntax.Word{Parts: slices.Clone(w.Parts)}, src, sc)
 }
 
-// braces is fields for a word with braces, which it changes.
+// braces is Fields for a word with braces. It changes w.
 func (a *Reader) braces(argv []Word, w *syntax.Word, src string, sc *Scope) []Word {
 	if hasBrace(w) && a.Dialect != script.POSIX && loneDollar(w) {
-		return append(argv, Word{Text: src, Many: true}) // braces come first: {$,x}y is $y, and xy
+		return append(argv, Word{Text: src, Many: true}) // the shell expands braces first: {$,x}y is $y and xy
 	}
 	if hasBrace(w) && a.Dialect != script.POSIX && syntax.SplitBraces(w) {
 		n := braceCount(w)
@@ -70,7 +70,7 @@ func (a *Reader) braces(argv []Word, w *syntax.Word, src string, sc *Scope) []Wo
 	return a.split(argv, w, src, sc)
 }
 
-// split appends the fields of a word without braces: one, unless a known variable is split.
+// split appends the fields of a word without braces: one field, unless the shell splits a known variable.
 func (a *Reader) split(argv []Word, w *syntax.Word, src string, sc *Scope) []Word {
 	if names := a.listedIn(w, sc); len(names.Globs) > 0 {
 		names.Text = src
@@ -81,7 +81,7 @@ func (a *Reader) split(argv []Word, w *syntax.Word, src string, sc *Scope) []Wor
 	return d.fields(argv, src)
 }
 
-// Target decodes the target of a redirection, which a shell globs and expands but does not split.
+// Target decodes the target of a redirection, which the shell globs and expands but does not split.
 func (a *Reader) Target(w *syntax.Word, sc *Scope) Word {
 	if w == nil {
 		return Lit("")
@@ -101,7 +101,7 @@ func (a *Reader) Document(body *syntax.Word, sc *Scope) Word {
 	return d.one(sc.Text(body))
 }
 
-// Value decodes a word where the shell does not split: assignments, case words.
+// Value decodes a word that the shell does not split: an assignment or a case word.
 func (a *Reader) Value(w *syntax.Word, sc *Scope) Word {
 	if w == nil {
 		return Lit("")
@@ -111,12 +111,12 @@ func (a *Reader) Value(w *syntax.Word, sc *Scope) Word {
 	return d.one(sc.Text(w))
 }
 
-// EnvEffect names what setting a variable can execute, "" when nothing.
+// EnvEffect returns the effect of setting a variable, or "" if there is none.
 func (a *Reader) EnvEffect(name string, v Word) string {
 	return a.Tables.EnvEffect(name, script.Word{Value: v.Text, Known: v.Known})
 }
 
-// Sets notes that a variable is set for all that follows.
+// Sets records the effect of a variable that is set for everything after it.
 func (a *Reader) Sets(name string, v Word) {
 	if e := a.EnvEffect(name, v); e != "" {
 		a.Found.Poison(e)

@@ -9,6 +9,7 @@ import (
 	"callgate/shellparse/script"
 )
 
+// JoinDirs returns the directories that p leads to from each of dirs, without repeats.
 func JoinDirs(dirs []string, p string) []string {
 	if path.IsAbs(p) {
 		return []string{path.Clean(p)}
@@ -22,7 +23,7 @@ func JoinDirs(dirs []string, p string) []string {
 	return out
 }
 
-// Follow takes over the directory of a scope that ran in the same shell.
+// Follow takes over the directories of a scope that ran in the same shell.
 func (sc *Scope) Follow(inner *Scope) {
 	sc.Dirs, sc.Failed, sc.Lost, sc.Astray = inner.Dirs, inner.Failed, inner.Lost, inner.Astray
 	sc.Within, sc.Anywhere = inner.Within, inner.Anywhere
@@ -53,15 +54,15 @@ func (sc *Scope) Enter(p string) {
 	sc.Within = within
 }
 
-// Lose notes that the scope is moved to a directory that the text went through, nobody knows which.
+// Lose records that the scope may be in any directory that the text has gone through.
 func (sc *Scope) Lose() {
 	sc.Lost, sc.Anywhere, sc.Within = true, sc.Anywhere || len(sc.Within) > 0, nil
 }
 
-// Stray notes that the scope is moved to a directory that depends on the run.
+// Stray records that the directory of the scope depends on the run.
 func (sc *Scope) Stray() { sc.Lost, sc.Within, sc.Anywhere = true, nil, true }
 
-// EnterAny moves the scope to a directory that one of some patterns matches.
+// EnterAny moves the scope to a directory that matches one of the patterns. No pattern means any directory.
 func (sc *Scope) EnterAny(globs []string) {
 	if len(globs) == 0 {
 		sc.Stray()
@@ -76,7 +77,7 @@ func (sc *Scope) EnterAny(globs []string) {
 		case path.IsAbs(g):
 			within = append(within, path.Clean(g))
 			continue
-		case sc.Lost && len(sc.Within) == 0, len(within) > maxDirs: // below a directory that is not known
+		case sc.Lost && len(sc.Within) == 0, len(within) > maxDirs: // below an unknown directory
 			sc.Anywhere = true
 		}
 		for _, d := range sc.Dirs {
@@ -92,8 +93,8 @@ func (sc *Scope) EnterAny(globs []string) {
 	}
 }
 
-// Union adds the directories of y to x. Each cd that may have failed doubles them, so that over a cap the
-// directory counts as not known.
+// Union adds the directories of y to x. Each cd that may have failed doubles them, so above a limit the directory
+// counts as unknown.
 func (sc *Scope) Union(x, y []string) []string {
 	for _, d := range y {
 		if slices.Contains(x, d) {
@@ -110,16 +111,16 @@ func (sc *Scope) Union(x, y []string) []string {
 
 var Here = []string{"."}
 
-// Caps on where a piece of text may run.
+// Limits on the directories of a scope.
 const (
-	maxDirs    = 16   // directories that a command may run in, by which cd failed
-	maxDirPath = 4096 // bytes of the path of one
+	maxDirs    = 16   // directories that a command may run in, depending on which cd failed
+	maxDirPath = 4096 // bytes of one path
 )
 
-// Scope is where a piece of text runs.
+// Scope describes where a piece of text runs.
 type Scope struct {
-	Src   string // the text that positions of the syntax refer to
-	Raw   string // source of the outermost simple command, "" outside of one
+	Src   string // the text that syntax positions refer to
+	Raw   string // source of the outermost simple command, "" outside one
 	Via   []string
 	Env   []script.Assignment
 	Depth int
@@ -130,29 +131,29 @@ type Scope struct {
 	Remote    bool // on another machine, or in a container
 
 	Dirs   []string // where it may run; nil when unknown
-	Failed []string // where it runs if the cd before it failed
-	Lost   bool     // the directory is not known
-	Astray bool     // nor is it if the cd before it failed
+	Failed []string // directories if the cd before it failed
+	Lost   bool     // the directory is unknown
+	Astray bool     // it is unknown if the cd before it failed
 
-	Within   []string // patterns of what it can be beside Dirs, when it is lost
-	Anywhere bool     // it can be another one than those that Dirs and Within say
+	Within   []string // patterns of the possible directories besides Dirs, if Lost
+	Anywhere bool     // it may also be a directory that neither Dirs nor Within names
 
-	Testing bool // inside of [[ ]]
+	Testing bool // inside [[ ]]
 
-	Sure  bool // it certainly runs, once, in the shell of the text
+	Sure  bool // it certainly runs exactly once, in the shell of the text
 	Start bool // it is the text itself, not a string within it
-	// Concludes says that the text ends as the command does.
+	// Concludes means that the text succeeds only if the command does.
 	Concludes bool
-	Bounded   bool   // head stands behind it in the pipe, and stops it
+	Bounded   bool   // head stands after it in the pipe, and stops it
 	Input     *Input // never nil
 }
 
-// Input is what the standard input of a command is. Scopes share it: nobody changes one.
+// Input describes the standard input of a command. Scopes share an Input, so it MUST NOT be changed.
 type Input struct {
 	Kind    inputKind
-	Text    Word // the text, for inputText
-	Certain bool // it is an inputPipe wherever the command runs
-	List    Word // the files whose names it lists, one or several a line
+	Text    Word // the text, for InputText and InputPipe if known
+	Certain bool // it is an InputPipe wherever the command runs
+	List    Word // the files whose names it lists, one or several per line
 }
 
 var NoInput = new(Input)
@@ -184,7 +185,7 @@ func (sc *Scope) SettleDirs() {
 	}
 }
 
-// Dir returns the only directory that the scope can run in, "" when it is not certain.
+// Dir returns the only directory that the scope can run in, or "" if it is not certain.
 func (sc *Scope) Dir() string {
 	if sc.Lost || len(sc.Dirs) != 1 {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Options of programs that search files, as far as they print names of files alone and follow no links. A search with
-// another option may print anything.
+// Options with which search programs print only file names and follow no links. A search with another option may print
+// anything.
 var (
 	grepLists = MustOptions("-l,--files-with-matches --files-without-match -r,--recursive -i,--ignore-case,-y -w,--word-regexp " +
 		"-x,--line-regexp -v,--invert-match -E,--extended-regexp -F,--fixed-strings -G,--basic-regexp -P,--perl-regexp -s,--no-messages -I -a,--text " +
@@ -21,11 +21,11 @@ var (
 		"-i,--ignore-case -s,--case-sensitive -F,--fixed-strings -0,--print0 -j,--threads= -S,--size= --changed-within= --changed-before=")
 )
 
-// Searched returns the patterns of the files whose names a search prints: grep -rl, rg -l, rg --files, fd. zeros says
-// that zero bytes divide them. It returns no patterns for a search that may print something else.
+// Searched returns the patterns of the files whose names a search prints: grep -rl, rg -l, rg --files, fd. zeros means
+// that zero bytes separate the names. It returns no patterns if the search may print something else.
 func Searched(argv []Word) (globs []string, zeros bool) {
 	var options *Options
-	pattern, names := 1, []string(nil) // operands before the files
+	pattern, names := 1, []string(nil) // number of operands before the files
 	switch argv[0].Text {
 	case "grep", "egrep", "fgrep":
 		options = grepLists
@@ -80,13 +80,13 @@ func Searched(argv []Word) (globs []string, zeros bool) {
 	return beneath(starts, names), zeros
 }
 
-// beneath returns the patterns of the files in these folders, the working directory if there are none, with one of the
-// names; any name when one of them says nothing of what it lets through.
+// beneath returns the patterns of the files with one of the names in these folders, or in the working directory if
+// there are none. If one of the names is too complex, any name counts.
 func beneath(starts, names []string) []string {
 	if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == "" || strings.ContainsAny(n, "!/{}[]\\") }) {
 		names = []string{""}
 	}
-	list, folders := slices.Clone(starts), []string{""} // no folder stands before the names then
+	list, folders := slices.Clone(starts), []string{""} // without starts, the working directory
 	if len(starts) > 0 {
 		folders = folders[:0]
 	}

@@ -7,8 +7,8 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Words of the names of variables and settings that hold credentials, and words that say that a name holds something
-// about one.
+// Words in the names of variables and settings that hold credentials, and words that mean that a name holds something
+// about a credential.
 var (
 	secretWords = Set("TOKEN SECRET PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CRED AUTH OAUTH PAT JWT BEARER EXTRAHEADER HELPER COOKIE MNEMONIC " +
 		"PW PWD SK OTP TOTP HOTP SEED SALT PEPPER PIN PEM HMAC CSRF XSRF DEK KEK SAS UNSEAL PHPSESSID JSESSIONID")
@@ -17,7 +17,7 @@ var (
 	aboutSecrets = Set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT VERSION RELEASE FINGERPRINT")
 )
 
-// with are words beside which one of secretWords names no credential: SORT_KEY, OLD_PWD, RANDOM_SEED.
+// with maps words of secretWords to other words beside which they name no credential: SORT_KEY, OLD_PWD, RANDOM_SEED.
 var with = map[string]map[string]bool{
 	"KEY": Set("SORT PRIMARY FOREIGN CACHE PARTITION GROUP GROUPING RANGE OBJECT MAP JSON YAML INDEX LOOKUP UNIQUE SEARCH ROW COLUMN FIELD FEATURE CONFIG " +
 		"SETTING SHORTCUT ARROW HOT ISSUE PROJECT ORDER FILTER BUCKET S3 STORAGE"),
@@ -29,19 +29,19 @@ var with = map[string]map[string]bool{
 	"PEM":   Set("CERT CERTIFICATE CA CHAIN CSR"),
 }
 
-// alone are words of secretWords that name no credential by themselves.
+// alone lists the words of secretWords that name no credential by themselves.
 var alone = Set("PWD SEED PIN SK PW SAS PEM")
 
-// unlike are words that end as the name of a credential does, and name none.
+// unlike lists words that end like the name of a credential but name none.
 var unlike = Set("BYPASS COMPASS SURPASS TRESPASS ENCOMPASS OVERPASS UNDERPASS")
 
-// credentialName is how variables are named whose value lets anybody in: an address with a login, a code, a phrase, a
-// private half.
+// credentialName matches the names of variables whose value gives access: an address with a login, a code, a phrase, a
+// private key.
 var credentialName = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|` +
 	`webhook|dsn|conn(?:ection)?_?str(?:ing)?|mysql_pwd|(?:seed|recovery|backup|wallet)_?(?:phrase|words|codes?)|(?:mfa|2fa|sms|verification|login)_?codes?|` +
 	`kube_?config_?(?:data|content|base64|b64)|(?:service_?account|gcp_?sa)_?(?:json|data|content|base64|b64)|priv(?:ate)?)$`)
 
-// SecretName says that a variable or a setting of this name holds a credential.
+// SecretName reports whether a variable or a setting of this name holds a credential.
 func SecretName(name string) bool {
 	if credentialName.MatchString(name) {
 		return true
@@ -51,7 +51,7 @@ func SecretName(name string) bool {
 		slices.ContainsFunc(parts, func(part string) bool { return namesSecret(part, parts) })
 }
 
-// namesSecret says that a part of a name, or that part in the singular, names a credential among these parts.
+// namesSecret reports whether a part of a name, or its singular, names a credential beside the other parts.
 func namesSecret(part string, parts []string) bool {
 	if unlike[part] {
 		return false
@@ -71,11 +71,12 @@ func namesSecret(part string, parts []string) bool {
 	return false
 }
 
-// expanded is a variable that a text expands; the first group is what stands before the name in braces, the third what
-// follows it there.
+// expanded matches a variable that a text expands. In braces, group 1 is the prefix of the name and group 3 what
+// follows it.
 var expanded = lazyregexp.New(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
 
-// SecretIn returns the variable with a credential, or with a name that is not known, that the source of a word shows.
+// SecretIn returns the first variable in the source of a word that holds a credential, or that is expanded indirectly
+// (${!x}); "" if there is none.
 func (a *Shell) SecretIn(source string) string {
 	if strings.IndexByte(source, '$') < 0 {
 		return ""
@@ -91,7 +92,7 @@ func (a *Shell) SecretIn(source string) string {
 	return ""
 }
 
-// Copies notes that a variable is given a value with a credential in it.
+// Copies records that a variable receives a value with a credential in it.
 func (a *Shell) Copies(name, source string) {
 	if a.SecretIn(source) == "" {
 		return

@@ -7,26 +7,26 @@ import (
 	"callgate/shellparse/script"
 )
 
-// holdsNumber says that the script itself gave a variable a number.
+// holdsNumber reports whether the script itself gave a variable a number.
 func (a *Shell) holdsNumber(name string) bool {
 	v, ok := a.Vars[name]
 	return ok && v.Known && IsNumber(v.Text)
 }
 
-// Defines says that the text defines a function of this name.
+// Defines reports whether the text defines a function of this name.
 func (a *Shell) Defines(name string) bool {
 	_, ok := a.bodies[name]
 	return ok
 }
 
-// Counts says that a variable only ever holds numbers: each value that the text assigns is one.
+// Counts reports whether a variable only ever holds numbers: each value that the text assigns is a number.
 func (a *Shell) Counts(name string) bool { return a.numbers[name] }
 
-// Forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
-// loop or a function has run before it may run again with the new value.
+// Forget records that a builtin assigns to the variable of this name, however the text wrote the builtin. What a loop
+// or a function has run before may run again with the new value.
 func (a *Reader) Forget(name Word) {
 	if a.Shell.Once == nil {
-		return // a shell that has run no text knows nothing
+		return // nothing is known of a shell that has run no text
 	}
 	if a.Shell.repeats && (!name.Known && len(a.Shell.Vars) > 0 || a.Shell.Once[name.Text] == 1) {
 		a.Found.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name.Text)+".")
@@ -40,7 +40,7 @@ func (a *Reader) Forget(name Word) {
 	clear(a.Shell.Vars)
 }
 
-// Gives notes a value that a variable is given, "@" for the positional parameters.
+// Gives records a value that a variable receives. "@" stands for the positional parameters.
 func (a *Shell) Gives(name string, v Word) {
 	if !v.Known || v.Text == "" || len(a.Given[name]) == MaxCandidates {
 		return
@@ -51,7 +51,7 @@ func (a *Shell) Gives(name string, v Word) {
 	a.Given[name] = append(a.Given[name], v.Text)
 }
 
-// Exports notes that programs get to see a variable from now on.
+// Exports records that programs see a variable from now on.
 func (a *Shell) Exports(name string) {
 	if a.Exported == nil {
 		a.Exported = map[string]bool{}
@@ -62,22 +62,22 @@ func (a *Shell) Exports(name string) {
 // Shell is what is known of the shell that runs a text.
 type Shell struct {
 	Vars     map[string]Word     // variables whose value is certain at this point of the text
-	settled  []string            // the names in vars, in the order in which they came to be known
+	settled  []string            // the names in Vars, in the order in which they became known
 	Assigned map[string]bool     // variables that the text assigns anywhere
-	Exported map[string]bool     // variables that the text has given to programs so far
-	Once     map[string]int      // how often the text assigns each
+	Exported map[string]bool     // variables that the text has exported so far
+	Once     map[string]int      // how often the text assigns each variable
 	Funcs    map[string]bool     // functions that are certainly defined at this point
 	numbers  map[string]bool     // variables that only ever hold numbers
-	Keyed    map[string]bool     // arrays whose subscripts are text, which is not evaluated
-	bodies   map[string]struct{} // functions the text defines anywhere
-	secrets  map[string]bool     // variables that are given a credential
-	Given    map[string][]string // the values that variables are given where they are known
-	texts    map[string]bool     // variables that an assignment gives what is not certainly a number
+	Keyed    map[string]bool     // arrays whose subscripts are text, which the shell does not evaluate
+	bodies   map[string]struct{} // functions that the text defines anywhere
+	secrets  map[string]bool     // variables that receive a credential
+	Given    map[string][]string // known values that variables receive
+	texts    map[string]bool     // variables that receive a value that is not certainly a number
 	integers map[string]bool     // variables whose values the shell evaluates as arithmetic
-	repeats  bool                // something of the text can run more than once
+	repeats  bool                // some part of the text can run more than once
 }
 
-// integer notes that a declaration makes a variable an integer.
+// integer records that a declaration makes a variable an integer.
 func (a *Shell) integer(name string) {
 	if a.integers == nil {
 		a.integers = map[string]bool{}
@@ -85,23 +85,23 @@ func (a *Shell) integer(name string) {
 	a.integers[name] = true
 }
 
-// Evaluates says that the shell evaluates what this variable is given as arithmetic, whose subscripts can run commands:
-// the text declares it an integer somewhere, or the shell does.
+// Evaluates reports whether the shell evaluates this variable's values as arithmetic, whose subscripts can run
+// commands: the text declares it an integer somewhere, or the shell itself does.
 func (a *Reader) Evaluates(name string) bool {
 	return a.Shell.integers[name] || ownIntegers[name] || a.Dialect == script.Zsh && zshIntegers[name]
 }
 
-// The integers of the shells themselves.
+// Variables that the shells themselves make integers.
 var (
 	ownIntegers = Set("RANDOM SRANDOM SECONDS OPTIND HISTCMD BASHPID LINENO EPOCHSECONDS")
 	zshIntegers = Set("ARGC BAUD COLUMNS EGID EUID FUNCNEST GID HISTSIZE KEYTIMEOUT LINES LISTMAX LOGCHECK MAILCHECK PERIOD " +
 		"REPORTTIME REPORTMEMORY SAVEHIST SHLVL TMOUT TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME")
 )
 
-// MaxCandidates is how many values or words may be the program that runs where that is not certain.
+// MaxCandidates limits the values or words that are considered as the program, if the program is not certain.
 const MaxCandidates = 32
 
-// Settle notes a variable's value when nothing else in the text can change it.
+// Settle records a variable's value if nothing else in the text can change it.
 func (a *Shell) Settle(name string, v Word) {
 	if a.Once[name] == 1 && a.Once[Anything] == 0 && !special[name] {
 		a.Vars[name] = v
@@ -109,8 +109,8 @@ func (a *Shell) Settle(name string, v Word) {
 	}
 }
 
-// Within runs f for a part of the text that runs perhaps, or in a shell of its own: what it assigns is certain as
-// far as the part goes, and not behind it.
+// Within runs f for a part of the text that may not run, or that runs in its own shell: the values it assigns are
+// certain within the part, but not after it.
 func (a *Shell) Within(f func()) {
 	before := len(a.settled)
 	f()
@@ -120,13 +120,14 @@ func (a *Shell) Within(f func()) {
 	a.settled = a.settled[:before]
 }
 
-// special variables change by themselves, or mean something to the shell.
+// special lists variables that change by themselves, or that mean something to the shell.
 var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "BASHPID": true, "PWD": true, "OLDPWD": true,
 	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "SRANDOM": true, "DIRSTACK": true, "FUNCNAME": true, "GROUPS": true,
 	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
 	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
 
-// LoopVar notes what is known of a loop variable: that it holds names of files, or values that are not options.
+// LoopVar records what is known of a loop variable: that it holds file names, or values that are not options. choice is
+// true for select.
 func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return
@@ -142,7 +143,7 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 		names = names && w.Safe() && !w.Files && (!w.Known || !strings.ContainsAny(w.Text, " \t\n"))
 	}
 	if names && !a.Assigned["IFS"] {
-		value.Head = "n" // no item can be an option, nor a part of one
+		value.Head = "n" // neither an item nor a part of it can be an option
 	}
 	if len(items) == 1 && items[0].Known {
 		a.Vars[name] = items[0]
@@ -152,7 +153,7 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	a.Vars[name] = value
 }
 
-// globsOf are patterns that match what the items can be; none where that is not known, or they are too many.
+// globsOf returns patterns that match the possible values of the items, or nil if they are unknown or too many.
 func globsOf(items []Word) (globs []string) {
 	for i := range items {
 		switch w := &items[i]; {
@@ -170,7 +171,7 @@ func globsOf(items []Word) (globs []string) {
 	return globs
 }
 
-// Fresh runs f for a new shell, which shares no variables or functions that are not exported.
+// Fresh runs f with a new Shell, of which nothing is known: it shares no unexported variables or functions.
 func (a *Reader) Fresh(f func()) {
 	outer := a.Shell
 	a.Shell = Shell{}

@@ -27,7 +27,7 @@ func IsLit(p syntax.WordPart) bool {
 	return ok
 }
 
-// Texts joins words by blanks.
+// Texts joins the texts of words with blanks.
 func Texts(words []Word) string {
 	switch len(words) {
 	case 0:
@@ -54,7 +54,7 @@ func AllKnown(words []Word) bool {
 	return true
 }
 
-// literal escapes what path.Match would read as a pattern.
+// literal escapes the characters that path.Match would interpret.
 func literal(s string) string {
 	if !strings.ContainsAny(s, `*?[\`) {
 		return s
@@ -69,11 +69,12 @@ func literal(s string) string {
 	return string(b)
 }
 
-// HasPrefix says that s begins with one of the prefixes.
+// HasPrefix reports whether s begins with one of the prefixes.
 func HasPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
+// Set returns the set of the blank-separated words of a list.
 func Set(list string) map[string]bool {
 	m := map[string]bool{}
 	for s := range strings.FieldsSeq(list) {
@@ -82,13 +83,14 @@ func Set(list string) map[string]bool {
 	return m
 }
 
+// All calls f for each word.
 func All(f func(Word), list []Word) {
 	for _, w := range list {
 		f(w)
 	}
 }
 
-// JoinedLines is a script in several words, one line for each.
+// JoinedLines returns a script given in several words, one line each.
 func JoinedLines(list []Word) Word {
 	script := Word{Known: true}
 	for i, w := range list {
@@ -101,32 +103,31 @@ func JoinedLines(list []Word) Word {
 	return script
 }
 
-// Word is a decoded word with what is known of an unknown one.
+// Word is a decoded word, and what is known of it if its value is unknown.
 type Word struct {
-	Text  string // the value, or the source text when not known
-	Head  string // what the value certainly begins with, when not known
+	Text  string // the value, or the source text if not Known
+	Head  string // what the value certainly begins with, if not Known
 	Known bool
-	// files says that an unknown value is names of files that exist: a glob, the items that xargs reads.
-	// Such a name begins with a dash only where someone put it there.
+	// Files means that an unknown value is names of existing files: a glob, or the items that xargs reads. Such a name
+	// begins with a dash only if someone created it so.
 	Files bool
-	// many says that an unknown word can become several words, or none.
+	// Many means that an unknown word can become several words, or none.
 	Many bool
-	// globs are patterns of path.Match, one of which matches the value of an unknown word; none when it can be
-	// anything.
+	// Globs are path.Match patterns, one of which matches the value of an unknown word; none if it can be anything.
 	Globs   []string
-	split   bool // the shell splits and globs what the patterns match
+	split   bool // the shell splits and globs the matches of the patterns
 	loose   bool // the shell may split it into words that begin with anything
 	tracked bool // it is one of the files that git tracks below the directory
-	exists  bool // it is the name of a file that was there, or a part of it
+	exists  bool // it is the name of a file that existed, or a part of it
 	pipe    bool // the word is a process substitution
-	// dashless says that the value begins with no dash, though a part of it may, once the shell has split it.
+	// dashless means that the value begins with no dash, although a part may, once the shell has split the value.
 	dashless bool
-	// NoOption says that the program takes the value for none of its options, though it may begin with a dash.
+	// NoOption means that the program takes the value for none of its options, although it may begin with a dash.
 	NoOption bool
 }
 
-// Safe says that neither the word nor what the shell splits it into can begin with a dash, so that no program takes it for
-// an option.
+// Safe reports whether neither the word nor the parts that the shell splits it into can begin with a dash, so that no
+// program takes it for an option.
 func (w *Word) Safe() bool {
 	if w.Known {
 		return !strings.HasPrefix(w.Text, "-") || w.Text == "-"
@@ -134,7 +135,7 @@ func (w *Word) Safe() bool {
 	return w.Head != "" && w.Head[0] != '-' && !w.loose
 }
 
-// NoneOf says that a glob becomes none of these words, whatever files there are.
+// NoneOf reports whether a glob can become none of these words, whatever files exist.
 func (w *Word) NoneOf(words iter.Seq[string]) bool {
 	for word := range words {
 		if slices.ContainsFunc(w.Globs, func(g string) bool {
@@ -147,16 +148,17 @@ func (w *Word) NoneOf(words iter.Seq[string]) bool {
 	return !w.Known && w.Files && !w.split && len(w.Globs) > 0
 }
 
-// undashed says that the patterns of a word that is not split begin with something else than a dash.
+// undashed reports whether an unsplit word has patterns and each begins with a literal character other than a dash.
 func (w *Word) undashed() bool {
 	return !w.split && len(w.Globs) > 0 && !slices.ContainsFunc(w.Globs, func(g string) bool {
 		return g == "" || strings.IndexByte(`-*?[\`, g[0]) >= 0
 	})
 }
 
+// Lit returns a known word.
 func Lit(s string) Word { return Word{Text: s, Known: true} }
 
-// Plain says that an unquoted literal stands for itself.
+// Plain reports whether an unquoted literal stands for itself.
 func Plain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -169,10 +171,10 @@ func Plain(s string) bool {
 
 func Blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// IsGlob says that a value holds characters that a rule or a shell would read as a pattern.
+// IsGlob reports whether a value holds characters that a rule or a shell would read as a pattern.
 func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// Clean is path.Clean that keeps an empty path empty.
+// Clean is path.Clean, but keeps an empty path empty.
 func Clean(p string) string {
 	if p == "" {
 		return ""
@@ -180,7 +182,8 @@ func Clean(p string) string {
 	return path.Clean(p)
 }
 
-// ReplaceToken marks the words in which a program puts the value of item.
+// ReplaceToken replaces each known word that contains token by an unknown word, into which the program puts the value
+// of item.
 func ReplaceToken(argv []Word, token string, item Word) {
 	for i := range argv {
 		w := &argv[i]
