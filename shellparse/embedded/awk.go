@@ -8,16 +8,16 @@ import (
 	"github.com/benhoyt/goawk/parser"
 )
 
-// Awk says that a program reads its input, computes and prints, whichever awk runs it.
+// Awk reports whether a program only reads its input, computes and prints, whichever awk runs it.
 //
-// goawk's parser reads it, and the tree holds nothing that executes, redirects, or reads other files. The tokens
-// are looked at too: every awk has to divide the text at the same places.
+// goawk's parser reads the program, and the tree must hold nothing that executes, redirects, or reads other files. The
+// tokens are checked too: every awk has to split the text at the same places.
 func Awk(program string) (harmless bool) {
 	if !readable(program) || strings.Contains(program, "'") || strings.Contains(program, "\\\n") || !awkTokens(program) {
 		return false
 	}
 	defer func() {
-		if recover() != nil { // goawk's parser reports some errors so
+		if recover() != nil { // goawk's parser reports some errors by a panic
 			harmless = false
 		}
 	}()
@@ -28,15 +28,15 @@ func Awk(program string) (harmless bool) {
 	return awkTree(reflect.ValueOf(&p.Program))
 }
 
-// awkNodes are the nodes of goawk's syntax tree that may stand in a harmless program. Its package is internal, so
-// that they are known by name; a type that a later version adds is not harmless.
+// awkNodes lists the nodes of goawk's syntax tree that a harmless program may contain. goawk's package for them is
+// internal, so they are known by name. A type that a later version adds is not harmless.
 var awkNodes = names(`Program Action Function Position
 	PrintStmt PrintfStmt ExprStmt IfStmt ForStmt ForInStmt WhileStmt DoWhileStmt BreakStmt ContinueStmt NextStmt NextfileStmt
 	ExitStmt DeleteStmt ReturnStmt BlockStmt
 	FieldExpr UnaryExpr BinaryExpr InExpr CondExpr NumExpr StrExpr RegExpr VarExpr IndexExpr AssignExpr AugAssignExpr IncrExpr
 	CallExpr UserCallExpr MultiExpr GetlineExpr GroupingExpr`)
 
-// awkTree walks a part of the syntax tree.
+// awkTree reports whether a part of the syntax tree is harmless.
 func awkTree(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:
@@ -64,12 +64,12 @@ func awkTree(v reflect.Value) bool {
 	return false
 }
 
-// awkNode says that a node is harmless, whatever is below it.
+// awkNode reports whether a node is harmless, apart from what is below it.
 func awkNode(v reflect.Value) bool {
 	switch name := v.Type().Name(); name {
 	case "PrintStmt", "PrintfStmt":
 		return v.FieldByName("Dest").IsNil() && lexer.Token(v.FieldByName("Redirect").Int()) == lexer.ILLEGAL
-	case "WhileStmt", "DoWhileStmt", "ForStmt": // one whose condition is a number has no end
+	case "WhileStmt", "DoWhileStmt", "ForStmt": // a loop whose condition is a number never ends
 		cond := v.FieldByName("Cond")
 		return !cond.IsNil() && cond.Elem().Elem().Type().Name() != "NumExpr"
 	case "GetlineExpr":
@@ -93,38 +93,37 @@ var (
 	awkFunctions = tokens(lexer.F_ATAN2, lexer.F_CLOSE, lexer.F_COS, lexer.F_EXP, lexer.F_FFLUSH, lexer.F_GSUB, lexer.F_INDEX, lexer.F_INT,
 		lexer.F_LENGTH, lexer.F_LOG, lexer.F_MATCH, lexer.F_RAND, lexer.F_SIN, lexer.F_SPLIT, lexer.F_SPRINTF, lexer.F_SQRT, lexer.F_SRAND,
 		lexer.F_SUB, lexer.F_SUBSTR, lexer.F_TOLOWER, lexer.F_TOUPPER)
-	// In every awk, a slash after one of the first list begins a regular expression, and after one of the second list
-	// it divides.
+	// In every awk, a slash after a token of awkBeforeRegex begins a regular expression, and after a token of
+	// awkBeforeDivision it divides.
 	awkBeforeRegex = tokens(lexer.NEWLINE, lexer.SEMICOLON, lexer.LBRACE, lexer.RBRACE, lexer.LPAREN, lexer.COMMA, lexer.MATCH, lexer.NOT_MATCH,
 		lexer.NOT, lexer.AND, lexer.OR, lexer.PRINT, lexer.ASSIGN, lexer.RETURN)
 	awkBeforeDivision = tokens(lexer.NAME, lexer.NUMBER, lexer.STRING, lexer.RBRACKET, lexer.RPAREN)
-	// awkAfterGetline ends a getline that reads the next record of the input.
+	// awkAfterGetline lists the tokens that end a getline which reads the next record of the input.
 	awkAfterGetline = tokens(lexer.SEMICOLON, lexer.NEWLINE, lexer.RBRACE, lexer.RPAREN, lexer.EOF)
-	// awkVariables are those with a meaning that programs may use. What ENVIRON, ARGV, SYMTAB and their kin reach is
-	// more than the input.
+	// awkVariables lists the variables with a special meaning that programs may use. ENVIRON, ARGV, SYMTAB and the like
+	// give access to more than the input.
 	awkVariables = names("NF NR FNR FS OFS ORS RS FILENAME SUBSEP RSTART RLENGTH OFMT CONVFMT")
 )
 
-// awkControl are the words whose condition stands in parentheses.
+// awkControl lists the words whose condition stands in parentheses.
 var awkControl = map[lexer.Token]bool{lexer.IF: true, lexer.WHILE: true, lexer.FOR: true}
 
-// awkOwn reports whether a variable may be one that an awk sets: ENVIRON, PROCINFO, and what awks to come call their
-// own.
+// awkOwn reports whether an awk may set a variable by itself: ENVIRON, PROCINFO, and whatever later awks add.
 func awkOwn(name string) bool {
 	return len(name) > 1 && strings.ToUpper(name) == name && !awkVariables[name]
 }
 
-// awkState is what the tokens so far leave open.
+// awkState is the state of the token check.
 type awkState struct {
-	open     []bool // parentheses; true for those of if, while and for
-	control  bool   // the parenthesis of one of these has just closed
-	printing bool   // a print, which began within so many parentheses
+	open     []bool // open parentheses; true for those of if, while and for
+	control  bool   // the parenthesis of an if, while or for has just closed
+	printing bool   // in a print, which began inside base parentheses
 	base     int
-	getline  int // 1 behind the word, 2 behind the variable that it sets
+	getline  int // 1 after the word getline, 2 after its variable
 }
 
-// awkTokens says that every awk divides the text into the same tokens, and that none of them stands for a pipe,
-// a redirection, a command or a file.
+// awkTokens reports whether every awk splits the text into the same tokens, and no token stands for a pipe, a
+// redirection, a command or a file.
 func awkTokens(text string) bool {
 	l := lexer.NewLexer([]byte(text))
 	var s awkState
@@ -148,7 +147,7 @@ func awkTokens(text string) bool {
 	}
 }
 
-// reads says that a getline before the token reads the next record of the input and nothing else.
+// reads reports whether a getline before the token reads the next record of the input and nothing else.
 func (s *awkState) reads(tok lexer.Token) bool {
 	switch {
 	case s.getline == 0:
@@ -162,7 +161,7 @@ func (s *awkState) reads(tok lexer.Token) bool {
 	return true
 }
 
-// takes says that a token is harmless, and notes what it opens and closes.
+// takes reports whether a token is harmless, and records what it opens and closes.
 func (s *awkState) takes(tok lexer.Token, val string, prev lexer.Token) bool {
 	s.control = false
 	switch tok {

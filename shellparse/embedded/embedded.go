@@ -1,8 +1,8 @@
 // Package embedded reads the programs that awk, sed, jq, yq and SQL clients take as an operand.
 //
-// A text is harmless only if a parser or a closed grammar recognised all of it, every construct in it only computes and
-// prints, and all implementations read it alike. Nothing here looks for danger: a text that is not known to be harmless
-// is not harmless.
+// A text is harmless only if a parser or a closed grammar recognized all of it, every construct in it only computes and
+// prints, and all implementations read it alike. The package does not look for danger: a text that is not known to be
+// harmless is not harmless.
 package embedded
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxProgram bounds the texts that are read, in bytes: the parsers are recursive.
+// maxProgram limits the texts that are read, in bytes: the parsers are recursive.
 const maxProgram = 8 << 10
 
-// readable says that a text is short and holds no characters that implementations could read differently.
+// readable reports whether a text is short and holds no characters that implementations could read differently.
 func readable(s string) bool {
 	if len(s) > maxProgram || !utf8.ValidString(s) {
 		return false
@@ -26,8 +26,8 @@ func readable(s string) bool {
 	return true
 }
 
-// closedBrackets says that every bracket expression of a regular expression certainly ends within it, so that
-// readers that know bracket expressions and those that do not see it end at the same place.
+// closedBrackets reports whether every bracket expression of a regular expression certainly ends within it, so that
+// readers with and without bracket expressions see the regular expression end at the same place.
 func closedBrackets(re string) bool {
 	for i := 0; i < len(re); i++ {
 		switch re[i] {
@@ -42,7 +42,7 @@ func closedBrackets(re string) bool {
 	return true
 }
 
-// bracketEnd returns where a bracket expression ends whose content begins at i, -1 when that is not certain.
+// bracketEnd returns the end of the bracket expression whose content begins at i, or -1 if it is not certain.
 func bracketEnd(s string, i int) int {
 	if i < len(s) && s[i] == '^' {
 		i++
@@ -68,7 +68,7 @@ func bracketEnd(s string, i int) int {
 			}
 			i++
 			if i+1 < len(s) && s[i] == '\\' && s[i+1] == ']' {
-				return -1 // some take the second backslash for one that quotes
+				return -1 // in some implementations the second backslash escapes the bracket
 			}
 		case '[':
 			if i = namedClass(s, i); i < 0 {
@@ -79,8 +79,8 @@ func bracketEnd(s string, i int) int {
 	return -1
 }
 
-// namedClass returns the last character of the [:class:] that may begin at the bracket at i; i when none begins there,
-// and -1 when that is not certain.
+// namedClass returns the index of the last character of the [:class:] that may begin at the bracket at i. It returns i
+// if none begins there, and -1 if that is not certain.
 func namedClass(s string, i int) int {
 	if i+1 >= len(s) || s[i+1] == '.' || s[i+1] == '=' {
 		return -1
@@ -102,7 +102,7 @@ func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// names makes a set of the words of a text.
+// names returns the set of the words in a text.
 func names(list string) map[string]bool {
 	set := map[string]bool{}
 	for i := 0; i < len(list); {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Jq says that a program only turns its input into output, whichever jq runs it: every name in it is a function, a
-// keyword or a format of the lists below, or one that the program defines before its body.
+// Jq reports whether a program only turns its input into output, whichever jq runs it: every name in it is a function,
+// a keyword or a format of the lists below, or is defined by the program before its body.
 func Jq(program string) bool {
 	r := jqReader{s: program, names: jqNames}
 	return readable(program) && r.program()
 }
 
-// Yq says the same of an expression of yq, of which there are two: one reads it as jq does, the other is a language
-// of its own that looks alike.
+// Yq is Jq for an expression of yq. There are two programs called yq: one reads the expression as jq does, the other
+// has a similar language of its own.
 func Yq(expression string) bool {
 	r := jqReader{s: expression, names: yqNames, both: true}
 	return readable(expression) && r.program()
@@ -21,7 +21,7 @@ func Yq(expression string) bool {
 
 var jqKeywords = names("if then elif else end as reduce foreach try catch label break and or __loc__")
 
-// jqNames are the functions that compute.
+// jqNames lists the functions that only compute.
 var jqNames = names(`empty error not length utf8bytelength keys keys_unsorted values has in map map_values path paths leaf_paths pick del
 	getpath setpath delpaths to_entries from_entries with_entries select recurse recurse_down add any all flatten range floor
 	sqrt pow log log2 log10 exp exp2 exp10 round ceil trunc fabs abs sin cos tan asin acos atan atan2 sinh cosh tanh cbrt significand logb
@@ -35,7 +35,7 @@ var jqNames = names(`empty error not length utf8bytelength keys keys_unsorted va
 	have_decnum significand drem ldexp trunc tojson bsearch splits ascii limit IN INDEX getpath error builtins add
 	abs have_decnum ltrimstr rtrimstr`)
 
-// yqNames are names that compute in both yqs, or in one while the other does not know them.
+// yqNames lists names that only compute in both yqs, or in one if the other does not know them.
 var yqNames = names(`not length keys has map map_values path paths pick omit del delpaths getpath setpath to_entries from_entries with_entries select
 	recurse add any all any_c all_c flatten range floor sqrt round ceil tostring tonumber to_string to_number type tag kind sort sort_by sort_keys
 	group_by min max unique unique_by reverse contains startswith endswith ltrimstr rtrimstr trim split join first last limit until test
@@ -49,12 +49,12 @@ type jqReader struct {
 	s     string
 	i     int
 	names map[string]bool
-	own   []string // functions that the program has defined, and parameters of the one that is being read
-	both  bool     // two languages have to read the text alike
+	own   []string // functions defined so far, and parameters of the function being read
+	both  bool     // two languages must read the text alike
 	depth int
 }
 
-// program reads definitions and the body.
+// program reads the definitions and the body.
 func (r *jqReader) program() bool {
 	for !r.both && r.word("def") {
 		if !r.definition() {
@@ -64,7 +64,7 @@ func (r *jqReader) program() bool {
 	return r.terms(0)
 }
 
-// word passes a word if it is next.
+// word consumes a word if it is next.
 func (r *jqReader) word(w string) bool {
 	r.blanks()
 	if !strings.HasPrefix(r.s[r.i:], w) || r.i+len(w) < len(r.s) && jqName(r.s[r.i+len(w)]) {
@@ -82,7 +82,7 @@ func (r *jqReader) blanks() {
 	}
 }
 
-// name reads a name, "" when none is next.
+// name reads a name. It returns "" if none is next.
 func (r *jqReader) name() string {
 	start := r.i
 	if r.i < len(r.s) && letter(r.s[r.i]) {
@@ -102,7 +102,7 @@ func (r *jqReader) take(c byte) bool {
 	return false
 }
 
-// definition reads what follows the word def. A name counts from there on, a parameter in the body alone.
+// definition reads the part of a definition after def. A name is known from there on, a parameter only in the body.
 func (r *jqReader) definition() bool {
 	r.blanks()
 	name := r.name()
@@ -137,14 +137,15 @@ func (r *jqReader) definition() bool {
 	return true
 }
 
-// terms reads up to the closing character, 0 for the end of the text. What is inside of brackets is read on the way.
+// terms reads up to the closing character, or to the end of the text if closing is 0. It reads nested brackets on the
+// way.
 func (r *jqReader) terms(closing byte) bool {
 	if r.depth++; r.depth > 50 {
 		return false
 	}
 	defer func() { r.depth-- }()
 	var open []byte
-	last := byte(0) // the last character that was no blank, or a letter for a term
+	last := byte(0) // the last character that was not blank; 'a' for a term
 	for {
 		r.blanks()
 		if r.i >= len(r.s) {
@@ -184,10 +185,10 @@ func (r *jqReader) terms(closing byte) bool {
 	}
 }
 
-// closers are the brackets that close others.
+// closers maps each closing bracket to its opening bracket.
 var closers = map[byte]byte{')': '(', ']': '[', '}': '{'}
 
-// letters reads a word of the language or a name, and notes what it opens or closes.
+// letters reads a keyword or a name, and records what it opens or closes.
 func (r *jqReader) letters(open *[]byte, top, last byte) bool {
 	step, ok := r.named(top, last)
 	if !ok {
@@ -202,7 +203,7 @@ func (r *jqReader) letters(open *[]byte, top, last byte) bool {
 	return true
 }
 
-// term reads a text, a variable, a format, a path or a number, which begins with c.
+// term reads a string, a variable, a format, a path or a number that begins with c.
 func (r *jqReader) term(c byte) bool {
 	switch c {
 	case '"':
@@ -219,10 +220,10 @@ func (r *jqReader) term(c byte) bool {
 			return true
 		}
 		if !letter(r.s[r.i]) {
-			return !digit(r.s[r.i]) // .5 to some
+			return !digit(r.s[r.i]) // some read .5
 		}
 		r.name()
-		// One of the two may read on.
+		// One of the two yqs may read further.
 		return !r.both || r.i >= len(r.s) || strings.IndexByte(" ;}{:[],|.()=!?\n", r.s[r.i]) >= 0
 	}
 	for r.i < len(r.s) && (digit(r.s[r.i]) || r.s[r.i] == '.') {
@@ -231,8 +232,8 @@ func (r *jqReader) term(c byte) bool {
 	return r.i >= len(r.s) || !letter(r.s[r.i])
 }
 
-// named reads a name in the bracket top behind the character last: a key, a keyword or a function. step is 'i' where it
-// begins an if, and 'e' where it ends one.
+// named reads a name inside the bracket top, after the character last: a key, a keyword or a function. step is 'i' if
+// it begins an if, and 'e' if it ends one.
 func (r *jqReader) named(top, last byte) (step byte, ok bool) {
 	name := r.name()
 	switch {
@@ -250,23 +251,23 @@ func (r *jqReader) named(top, last byte) (step byte, ok bool) {
 	return 0, r.names[name] || r.defined(name)
 }
 
-// key says that the name which was just read is the key of an object and no function.
+// key reports whether the name just read is the key of an object, not a function.
 func (r *jqReader) key() bool {
 	if r.both {
-		return false // to one of the two it is a function all the same
+		return false // one of the two yqs reads it as a function
 	}
 	r.blanks()
 	return r.i < len(r.s) && (strings.IndexByte(":,}", r.s[r.i]) >= 0) && !strings.HasPrefix(r.s[r.i:], "::")
 }
 
-// module says that a name goes on with that of a module.
+// module reports whether a name continues with that of a module.
 func (r *jqReader) module() bool { return strings.HasPrefix(r.s[r.i:], "::") }
 
 func (r *jqReader) defined(name string) bool {
 	return slices.Contains(r.own, name)
 }
 
-// text reads a string, with the programs that stand in it.
+// text reads a string and the programs in it.
 func (r *jqReader) text() bool {
 	for r.i++; r.i < len(r.s); r.i++ {
 		switch r.s[r.i] {

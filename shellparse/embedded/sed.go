@@ -2,9 +2,9 @@ package embedded
 
 import "strings"
 
-// Sed says that a script only selects, edits and prints what it reads, with GNU sed and with BSD's alike: addresses,
-// blocks, the commands p d q Q = n N g G h H x D P y, a i c with one line of text, and s with the flags g, p, i, I and
-// numbers.
+// Sed reports whether a script only selects, edits and prints its input, with GNU sed and BSD sed alike. It accepts
+// addresses, blocks, the commands p d q Q = n N g G h H x D P y, a i c with one line of text, and s with the flags g,
+// p, i, I and numbers.
 func Sed(script string) bool {
 	if !readable(script) {
 		return false
@@ -62,14 +62,13 @@ func (r *sedReader) number() bool {
 	return r.i > start
 }
 
-// ends says that a command ends here: blanks, and then the end of the script, of the line, of the block, or a
-// semicolon.
+// ends reports whether a command ends here: blanks, and then the end of the script, line or block, or a semicolon.
 func (r *sedReader) ends() bool {
 	r.skip(" \t")
 	return r.i >= len(r.s) || strings.IndexByte(";\n}", r.s[r.i]) >= 0
 }
 
-// addresses reads what stands before a command: at most two addresses, and a negation.
+// addresses reads what precedes a command: at most two addresses, and a negation.
 func (r *sedReader) addresses() bool {
 	found, ok := r.address(false)
 	if !ok {
@@ -89,8 +88,8 @@ func (r *sedReader) addresses() bool {
 	return true
 }
 
-// address reads one address, if there is one: a line, a step, the last line, a regular expression, and as the second
-// of two also a number of lines.
+// address reads an address, if there is one: a line, a step, the last line, a regular expression, or, as the second
+// address, a number of lines.
 func (r *sedReader) address(second bool) (found, ok bool) {
 	switch {
 	case r.number():
@@ -150,11 +149,12 @@ func (r *sedReader) command() bool {
 	return false
 }
 
-// sedDelimiter says that a character delimits the parts of a command and means nothing in a regular expression.
+// sedDelimiter reports whether a character may delimit the parts of a command and means nothing in a regular
+// expression.
 func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#:@!%~;=_", c) >= 0 }
 
-// line reads the text of a, i and c: the rest of the line, without what continues it. Every sed that takes it takes at
-// least that. A text on the next line could stand in another word of the command, so it is not read.
+// line reads the text of a, i and c: the rest of the line, without continuation lines. Every sed that accepts this form
+// reads at least that much. A text on the next line could stand in another word of the command, so it is refused.
 func (r *sedReader) line() bool {
 	r.skip(" \t")
 	r.take('\\')
@@ -172,9 +172,9 @@ func (r *sedReader) line() bool {
 // text reads up to the delimiter.
 func (r *sedReader) text(d byte) bool { return r.upTo(d, false) }
 
-// pattern reads a regular expression up to the delimiter. A delimiter in a bracket expression does not count, if the
-// expression is so plain that every sed sees its end. A sed without such expressions could read the rest as commands,
-// so the rest must hold no command that reads, writes or executes.
+// pattern reads a regular expression up to the delimiter. A delimiter in a bracket expression does not count if the
+// expression is so plain that every sed sees its end. A sed without bracket expressions could read the rest as
+// commands, so the rest must hold no command that reads, writes or executes.
 func (r *sedReader) pattern(d byte) bool { return r.upTo(d, true) }
 
 func (r *sedReader) upTo(d byte, expression bool) bool {

@@ -8,18 +8,18 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// SQLEffect says what statements do. The zero value is that they read what the database holds.
+// SQLEffect says what statements do. The zero value means that they only read from the database.
 type SQLEffect uint8
 
 const (
-	SQLWrites   SQLEffect = 1 << iota // they add or change
+	SQLWrites   SQLEffect = 1 << iota // they add or change data
 	SQLDestroys                       // they drop, truncate, or delete or change every row
 	SQLDeletes                        // they delete rows, some or all
-	SQLUnknown                        // not all of it was recognised, or databases do not agree on what it means
+	SQLUnknown                        // not all of it was recognized, or databases disagree on its meaning
 )
 
-// listsTables reports whether a text is a command with which sqlite3 shows nothing but names of tables and the statements
-// that made them.
+// listsTables reports whether a text is a command with which sqlite3 shows only names of tables and the statements that
+// created them.
 func listsTables(text string) bool {
 	name, pattern, _ := strings.Cut(text, " ")
 	word := func(r rune) bool {
@@ -28,8 +28,9 @@ func listsTables(text string) bool {
 	return slices.Contains([]string{".tables", ".schema", ".indexes", ".indices"}, name) && strings.TrimFunc(pattern, word) == ""
 }
 
-// SQL says what the statements of a text do, for PostgreSQL, MySQL, SQLite and similar databases. All SQL is read here.
-// An unknown statement, an unknown function and a command of a client are SQLUnknown, but for those that list tables.
+// SQL returns what the statements of a text do, for PostgreSQL, MySQL, SQLite and similar databases. This package is
+// the only reader of SQL. Unknown statements, unknown functions and client commands are SQLUnknown, except for commands
+// that list tables.
 func SQL(text string) SQLEffect {
 	if listsTables(text) {
 		return 0
@@ -40,7 +41,7 @@ func SQL(text string) SQLEffect {
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimLeft(line, " \t"); line != "" && strings.IndexByte("./!", line[0]) >= 0 && !strings.HasPrefix(line, "/*") {
-			return SQLUnknown | sqlGuess(text) // a command of the client, wherever it thinks that a statement ends
+			return SQLUnknown | sqlGuess(text) // a client command, wherever the client thinks that a statement ends
 		}
 	}
 	cur := &sqlCursor{toks: toks}
@@ -62,8 +63,8 @@ func SQL(text string) SQLEffect {
 	return r.q.effect
 }
 
-// SQLOpensAccounts reports whether a text has a word for what a server keeps of its users and of other servers:
-// passwords, and their hashes.
+// SQLOpensAccounts reports whether a text names what a server keeps about its users and other servers: passwords and
+// their hashes.
 func SQLOpensAccounts(text string) bool { return accounts.MatchString(text) }
 
 var accounts = lazyregexp.New(`(?is)\bmysql\b|pg_shadow|pg_authid|pg_user_mapping|pg_subscription|pg_foreign_server|pg_settings|` +
@@ -71,7 +72,7 @@ var accounts = lazyregexp.New(`(?is)\bmysql\b|pg_shadow|pg_authid|pg_user_mappin
 	`user_mapping|\bshow\b.*\b(?:grants|user|all)\b|\bperformance_schema\b|\bidentified\b|\bsql_logins\b|\bsyslogins\b|` +
 	`\bvault\W{0,3}secrets\b|\brolpassword\b|\bencrypted_password\b|\bpassword_hash\b`)
 
-// sqlGuess looks for words that destroy in a text that was not recognised.
+// sqlGuess looks for words that destroy in a text that was not recognized.
 func sqlGuess(text string) SQLEffect {
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_') }) {
 		switch w {
@@ -82,26 +83,26 @@ func sqlGuess(text string) SQLEffect {
 	return 0
 }
 
-// sqlCursor stands at a token. Its methods, and those of the readers on top of it, read the grammar by recursive
-// descent: a method returns false where the text leaves it.
+// sqlCursor is a position in a list of tokens. Its methods, and those of the readers on top of it, read the grammar by
+// recursive descent: a method returns false if the text does not fit the grammar.
 type sqlCursor struct {
 	toks []sqlToken
 	i    int
 }
 
-// sqlQuery reads queries and expressions, which hold each other.
+// sqlQuery reads queries and expressions, which can contain each other.
 type sqlQuery struct {
 	cur    *sqlCursor
 	depth  int
 	effect SQLEffect
 	named  bool        // an expression has named a column
-	change func() bool // reads a statement that changes rows, which a query may hold
+	change func() bool // reads a statement that changes rows, which a query may contain
 }
 
 // sqlReader reads statements.
 type sqlReader struct {
 	cur *sqlCursor
-	q   sqlQuery // of the queries in them
+	q   sqlQuery // reads the queries in statements
 }
 
 func (r *sqlCursor) at(n int) sqlToken {
@@ -121,7 +122,7 @@ func (r *sqlCursor) isOp(n int, op string) bool {
 	return t.kind == 'o' && t.text == op
 }
 
-// op passes an operator, word one of the words, words all of them in order.
+// op consumes an operator.
 func (r *sqlCursor) op(op string) bool {
 	if r.isOp(0, op) {
 		r.i++
@@ -130,6 +131,7 @@ func (r *sqlCursor) op(op string) bool {
 	return false
 }
 
+// word consumes one of the words.
 func (r *sqlCursor) word(words ...string) bool {
 	if r.is(0, words...) {
 		r.i++
@@ -138,6 +140,7 @@ func (r *sqlCursor) word(words ...string) bool {
 	return false
 }
 
+// words consumes all of the words, in order.
 func (r *sqlCursor) words(list ...string) bool {
 	for n, w := range list {
 		if !r.is(n, w) {
@@ -148,7 +151,7 @@ func (r *sqlCursor) words(list ...string) bool {
 	return true
 }
 
-// list reads one or more of something, with commas between.
+// list reads one or more items separated by commas.
 func (r *sqlCursor) list(f func() bool) bool {
 	for {
 		if !f() {
@@ -163,7 +166,7 @@ func (r *sqlCursor) list(f func() bool) bool {
 // in reads something in parentheses.
 func (r *sqlCursor) in(f func() bool) bool { return r.op("(") && f() && r.op(")") }
 
-// name reads one part of a name that does not stand before a parenthesis.
+// name reads one part of a name, which must not be a reserved word.
 func (r *sqlCursor) name() bool {
 	t := r.at(0)
 	if t.kind == 'q' && t.text != "" || t.kind == 'w' && !sqlReserved[t.text] {
@@ -185,7 +188,7 @@ func (r *sqlCursor) path() bool {
 	}
 }
 
-// table reads the name of a table. It refuses one that a database could take for a file.
+// table reads the name of a table. It refuses a name that a database could take for a file.
 func (r *sqlQuery) table() bool {
 	start := r.cur.i
 	if !r.cur.path() {
@@ -205,7 +208,7 @@ func (r *sqlQuery) table() bool {
 	return true
 }
 
-// sqlStatements are the statements that begin with a word of their own, which has been read.
+// sqlStatements maps the first word of a statement, which has already been read, to the reader of the rest.
 var sqlStatements map[string]func(*sqlReader) bool
 
 func init() {
@@ -263,7 +266,7 @@ func (r *sqlReader) describe() bool {
 	return r.q.table() && (r.ended() || r.cur.name())
 }
 
-// show reads words and names. DuckDB takes a string for a file.
+// show reads words and names. It refuses strings that DuckDB would take for a file.
 func (r *sqlReader) show() bool {
 	for first := true; !r.ended(); first = false {
 		if t := r.cur.at(0); t.kind == 'o' && t.text != "." && t.text != "=" || first && t.kind != 'w' || t.kind == 'q' && !sqlPlain(t.text) {
@@ -279,7 +282,7 @@ func (r *sqlReader) drop() bool {
 	return r.names()
 }
 
-// ends reads a statement that ends a connection or the database.
+// ends handles a statement that ends a connection or the database.
 func (r *sqlReader) ends() bool {
 	r.q.effect |= SQLDestroys
 	return false
@@ -293,16 +296,16 @@ func (r *sqlReader) transaction() bool {
 	return r.ended()
 }
 
-// maintains reads a statement that brings something of the database up to date.
+// maintains reads a statement that updates derived data, such as an index or a view.
 func (r *sqlReader) maintains() bool {
 	r.q.effect |= SQLWrites
 	return r.ended() || r.names()
 }
 
-// ended says that the statement ends here.
+// ended reports whether the statement ends here.
 func (r *sqlReader) ended() bool { return r.cur.i >= len(r.cur.toks) || r.cur.isOp(0, ";") }
 
-// names reads to the end of a statement that holds nothing but words and names.
+// names reads the rest of a statement that contains only words and names.
 func (r *sqlReader) names() bool {
 	for !r.ended() {
 		if t := r.cur.at(0); t.kind == 's' || t.kind == 'o' && t.text != "." && t.text != "," {

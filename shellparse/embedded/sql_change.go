@@ -28,7 +28,7 @@ func (r *sqlReader) insert() bool {
 	return r.returning()
 }
 
-// conflict reads what happens to a row that is there already.
+// conflict reads what happens to a row that already exists.
 func (r *sqlReader) conflict() bool {
 	if r.cur.isOp(0, "(") && !r.cur.in(func() bool { return r.cur.list(r.q.expr) }) || r.cur.words("on", "constraint") && !r.cur.name() {
 		return false
@@ -52,7 +52,7 @@ func (r *sqlReader) assignment() bool {
 	return r.cur.op("=") && r.q.value()
 }
 
-// where reads the condition of a statement that changes rows. One that names no column holds for every row.
+// where reads the condition of a statement that changes rows. A condition that names no column holds for every row.
 func (r *sqlReader) where() bool {
 	if !r.cur.word("where") {
 		r.q.effect |= SQLDestroys
@@ -119,7 +119,7 @@ func (r *sqlReader) create() bool {
 	return false
 }
 
-// unless reads the words that make a statement do nothing where the thing is there.
+// unless reads "if not exists", if it is there.
 func (r *sqlReader) unless() { r.cur.words("if", "not", "exists") }
 
 func (r *sqlReader) createTable() bool {
@@ -147,7 +147,7 @@ func (r *sqlReader) createIndex() bool {
 	return r.cur.in(func() bool { return r.cur.list(r.q.orderItem) }) && r.q.clause("where", r.q.expr)
 }
 
-// definitions reads the columns and constraints of a table: names, types and expressions, in whatever order.
+// definitions reads the columns and constraints of a table: names, types and expressions, in any order.
 func (r *sqlReader) definitions() bool {
 	for !r.cur.isOp(0, ")") {
 		if !r.definition() {
@@ -157,10 +157,11 @@ func (r *sqlReader) definitions() bool {
 	return true
 }
 
-// sqlWordsOfTables stand before a parenthesis in the definition of a table, and are neither type nor function.
+// sqlWordsOfTables lists words that may stand before a parenthesis in a table definition, and are neither type nor
+// function.
 var sqlWordsOfTables = map[string]bool{"key": true, "unique": true, "enum": true, "set": true}
 
-// definition reads the next piece.
+// definition reads the next piece of a table definition.
 func (r *sqlReader) definition() bool {
 	t := r.cur.at(0)
 	switch {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// sqlInfix are the operators between two operands.
+// sqlInfix lists the operators between two operands.
 var sqlInfix = strings.Fields("+ - * / % = == <> != < > <= >= || | & && << >> -> ->> ^ ~ ~* !~ !~* @> <@")
 
-// expr reads an expression. How its operators bind makes no difference here.
+// expr reads an expression. The precedence of its operators makes no difference here.
 func (r *sqlQuery) expr() bool {
 	if r.depth++; r.depth > 60 {
 		return false
@@ -26,7 +26,7 @@ func (r *sqlQuery) expr() bool {
 	}
 }
 
-// postfix reads the operators that stand behind an operand.
+// postfix reads the operators after an operand.
 func (r *sqlQuery) postfix() bool {
 	for {
 		ok := true
@@ -50,7 +50,7 @@ func (r *sqlQuery) postfix() bool {
 	}
 }
 
-// infix reads the operator between two operands. more says that there is one.
+// infix reads the operator between two operands. more reports whether there is one.
 func (r *sqlQuery) infix() (more, ok bool) {
 	switch t := r.cur.at(0); {
 	case t.kind == 'o' && slices.Contains(sqlInfix, t.text):
@@ -93,8 +93,7 @@ func (r *sqlQuery) operand() bool {
 	return false
 }
 
-// reference reads a column, a constant that has a name, or a value with its type: x'00', date '2026-01-01', interval '1
-// day'.
+// reference reads a column, a named constant, or a value with its type: x'00', date '2026-01-01', interval '1 day'.
 func (r *sqlQuery) reference() bool {
 	t := r.cur.at(0)
 	switch {
@@ -133,7 +132,7 @@ func (r *sqlQuery) cases() bool {
 	return r.clause("else", r.expr) && r.cur.word("end")
 }
 
-// function reads a call of a function that is known, with what may follow it.
+// function reads a call of a known function, with what may follow it.
 func (r *sqlQuery) function() bool {
 	name := r.cur.at(0).text
 	if !sqlFunctions[name] {
@@ -167,7 +166,7 @@ func (r *sqlQuery) function() bool {
 	return true
 }
 
-// arguments reads those of a function, with the words that SQL puts between some of them.
+// arguments reads the arguments of a function, and the words that SQL puts between some of them.
 func (r *sqlQuery) arguments(name string) bool {
 	if r.cur.is(0, "select", "with") {
 		return r.query()

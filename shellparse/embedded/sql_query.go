@@ -1,6 +1,6 @@
 package embedded
 
-// query reads a query with all that may stand around it.
+// query reads a query with all its clauses.
 func (r *sqlQuery) query() bool {
 	if r.depth++; r.depth > 60 {
 		return false
@@ -27,7 +27,7 @@ func (r *sqlQuery) query() bool {
 	return r.tail()
 }
 
-// common reads one query that others name.
+// common reads one common table expression, which other queries name.
 func (r *sqlQuery) common() bool {
 	if !r.cur.name() || !r.columns() || !r.cur.word("as") {
 		return false
@@ -37,12 +37,12 @@ func (r *sqlQuery) common() bool {
 	return r.cur.in(r.inner)
 }
 
-// columns reads the names of columns in parentheses, where there are any.
+// columns reads the names of columns in parentheses, if there are any.
 func (r *sqlQuery) columns() bool {
 	return !r.cur.isOp(0, "(") || r.cur.in(func() bool { return r.cur.list(r.cur.name) })
 }
 
-// inner is a query or, to some, a statement that returns rows.
+// inner reads a query or, for some databases, a statement that returns rows.
 func (r *sqlQuery) inner() bool {
 	if r.cur.is(0, "insert", "update", "delete") {
 		return r.change()
@@ -118,7 +118,7 @@ func (r *sqlQuery) tuple() bool {
 	return r.cur.in(func() bool { return r.cur.list(r.value) })
 }
 
-// value is an expression or the default of a column.
+// value reads an expression or the default of a column.
 func (r *sqlQuery) value() bool { return r.cur.word("default") || r.expr() }
 
 // selected reads a select without union and order.
@@ -138,10 +138,10 @@ func (r *sqlQuery) selected() bool {
 	})
 }
 
-// clause reads what stands behind a word, where the word does.
+// clause reads a word and what follows it, if the word is next.
 func (r *sqlQuery) clause(word string, read func() bool) bool { return !r.cur.word(word) || read() }
 
-// into reads the table that a select makes.
+// into reads the table that a select creates, if there is one.
 func (r *sqlQuery) into() bool {
 	if !r.cur.word("into") {
 		return true
@@ -159,7 +159,7 @@ func (r *sqlQuery) group() bool {
 	return r.cur.word("by") && (r.cur.word("all") || r.cur.list(r.expr)) && (!r.cur.word("with") || r.cur.word("rollup"))
 }
 
-// column reads one item of the list of a select.
+// column reads one item of a select list.
 func (r *sqlQuery) column() bool {
 	if r.cur.op("*") {
 		return true
@@ -178,7 +178,7 @@ func (r *sqlQuery) column() bool {
 	return true
 }
 
-// tables reads what stands behind from.
+// tables reads what follows from.
 func (r *sqlQuery) tables() bool {
 	return r.cur.list(func() bool {
 		if !r.source() {

@@ -1,6 +1,6 @@
 package embedded
 
-// sqlFunctions compute a value from their arguments, in every database that has them.
+// sqlFunctions lists functions that only compute a value from their arguments, in every database that has them.
 var sqlFunctions = names(`count sum avg min max total group_concat string_agg array_agg json_agg jsonb_agg json_object_agg jsonb_object_agg
 	json_group_array json_group_object bool_and bool_or every bit_and bit_or bit_xor stddev stddev_pop stddev_samp variance var_pop var_samp corr
 	covar_pop covar_samp regr_slope regr_intercept percentile_cont percentile_disc mode median any_value arg_max arg_min approx_count_distinct
@@ -54,10 +54,10 @@ var sqlFunctions = names(`count sum avg min max total group_concat string_agg ar
 	st_distance st_dwithin st_within st_contains st_intersects st_x st_y st_asgeojson st_astext st_point st_makepoint st_setsrid st_area st_length
 	st_buffer st_transform st_centroid st_geomfromtext st_geogpoint`)
 
-// sqlParametric are the functions that ClickHouse gives parameters before their arguments: quantile(0.95)(ms).
+// sqlParametric lists the functions that take parameters before their arguments in ClickHouse: quantile(0.95)(ms).
 var sqlParametric = names(`quantile quantiles quantileexact quantiletdigest topk histogram uniqcombined grouparray`)
 
-// sqlReserved are the words that are not names of tables and columns here, though a database may take one for such.
+// sqlReserved lists words that are not names of tables and columns here, although a database may accept some of them.
 // The second half begins a statement of its own in databases that need no semicolon before it.
 var sqlReserved = names(`select from where group having order limit offset union except intersect minus into set values with as on using join left
 	right full inner outer cross natural and or not in is like ilike rlike regexp glob similar between case when then else end distinct all exists
@@ -67,22 +67,22 @@ var sqlReserved = names(`select from where group having order limit offset union
 	checkpoint go use print raiserror throw waitfor bulk dbcc deny disable enable openrowset opendatasource openquery goto break continue return if while
 	outfile dumpfile explain describe show reset discard listen notify unlisten reindex cluster refresh lateral straight_join`)
 
-// sqlTypes are the words of types.
+// sqlTypes lists the words in names of types.
 var sqlTypes = names(`int integer bigint smallint tinyint mediumint int2 int4 int8 hugeint text varchar char character varying nvarchar nchar clob numeric
 	decimal real double precision float float4 float8 date time timestamp timestamptz datetime boolean bool json jsonb uuid blob binary varbinary
 	signed unsigned regclass interval inet cidr bytea oid name with without zone serial bigserial money tsvector xml bit string longtext mediumtext
 	tinytext longblob year`)
 
-// sqlTables are tables of SQLite's own through which a statement reads or writes files.
+// sqlTables lists built-in tables and functions through which a statement reads or writes files.
 var sqlTables = names("fsdir zipfile sqlite_dbpage sqlite_dbdata csv lsdir read_csv read_text read_blob duckdb_secrets pg_read_file")
 
-// sqlPragmas only tell; those of the second list do with an argument, too.
+// sqlPragmas lists the pragmas that only report something, sqlPragmasOf those that do so with an argument.
 var (
 	sqlPragmas = names(`database_list collation_list function_list module_list pragma_list compile_options user_version schema_version page_count
 		page_size freelist_count encoding application_id journal_mode foreign_keys integrity_check quick_check foreign_key_check table_list`)
 	sqlPragmasOf = names("table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list")
 )
 
-// sqlTableOptions may follow the columns of a new table.
+// sqlTableOptions lists words that may follow the columns of a new table.
 var sqlTableOptions = names(`strict without rowid engine innodb memory default charset character set collate utf8 utf8mb4 latin1 auto_increment
 	comment utf8mb4_unicode_ci utf8mb4_general_ci utf8mb4_0900_ai_ci`)

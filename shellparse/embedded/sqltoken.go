@@ -5,20 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// sqlToken is one token of SQL. Comments and blanks are none.
+// sqlToken is one token of SQL. Comments and blanks are not tokens.
 type sqlToken struct {
-	kind byte // 'w' a word in small letters, 'q' a quoted name, 's' a string, 'n' a number, 'o' an operator or a bracket; 0 the end
+	kind byte // 'w' a word, in small letters; 'q' a quoted name, 's' a string, 'n' a number, 'o' an operator or a bracket; 0 the end
 	text string
 }
 
-// maxSQL bounds the text, in bytes.
+// maxSQL limits the text, in bytes.
 const maxSQL = 64 << 10
 
-// sqlOperators are those of more than one character, longest first.
+// sqlOperators lists the operators of more than one character, longest first.
 var sqlOperators = strings.Fields("->> !~* -> :: || && == <> != <= >= << >> !~ ~* @> <@")
 
-// sqlTokens divides a text into tokens. It returns false where PostgreSQL, MySQL, SQLite and their clients may
-// divide it differently: backslashes, dollar quotes, variables, comments that not all of them know.
+// sqlTokens splits a text into tokens. It returns false if PostgreSQL, MySQL, SQLite and their clients may split it
+// differently: backslashes, dollar quotes, variables, comments that not all of them know.
 func sqlTokens(s string) (list []sqlToken, ok bool) {
 	if len(s) > maxSQL || !utf8.ValidString(s) || strings.IndexByte(s, '\\') >= 0 {
 		return nil, false
@@ -41,7 +41,7 @@ func sqlTokens(s string) (list []sqlToken, ok bool) {
 	return list, true
 }
 
-// sqlFirst reads the token that a text begins with; n is 0 for none.
+// sqlFirst reads the first token of a text. n is its length, or 0 if there is none.
 func sqlFirst(s string) (token sqlToken, n int) {
 	switch c := s[0]; {
 	case c == '\'' || c == '"' || c == '`':
@@ -64,8 +64,9 @@ func sqlFirst(s string) (token sqlToken, n int) {
 	return sqlToken{'o', s[:n]}, n
 }
 
-// sqlBlank returns how long the blank or the comment is that a text begins with, 0 for none, or for one that not all
-// clients know as one: two dashes without a blank are none to MySQL, and some run what others nest.
+// sqlBlank returns the length of the blank or comment at the beginning of a text. It returns 0 if there is none, or if
+// not all clients treat it as a comment: MySQL needs a blank after two dashes, and some clients run comments or nest
+// them.
 func sqlBlank(s string) int {
 	switch {
 	case s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || strings.HasPrefix(s, "\r\n"):
@@ -84,8 +85,8 @@ func sqlBlank(s string) int {
 	return 0
 }
 
-// sqlQuoted reads the text or the name in quotes that a text begins with; n is 0 when it does not end, or is an
-// operator to PostgreSQL.
+// sqlQuoted reads the string or quoted name at the beginning of a text. n is 0 if it does not end, or if PostgreSQL
+// takes it for an operator.
 func sqlQuoted(s string) (token sqlToken, n int) {
 	var text []byte
 	for n = 1; ; n++ {
@@ -109,8 +110,8 @@ func sqlQuoted(s string) (token sqlToken, n int) {
 	return sqlToken{'q', string(text)}, n + 1
 }
 
-// sqlDotted reads the path that a text begins with, as BigQuery quotes one: plain names, which may have hyphens, within
-// one pair of backquotes. n is 0 for none.
+// sqlDotted reads a path in BigQuery's quotes at the beginning of a text: plain names, which may have hyphens, within
+// one pair of backquotes. n is 0 if there is none.
 func sqlDotted(s string) (tokens []sqlToken, n int) {
 	if s[0] != '`' {
 		return nil, 0
@@ -131,7 +132,7 @@ func sqlDotted(s string) (tokens []sqlToken, n int) {
 	return tokens, len(path) + 2
 }
 
-// sqlNumber returns how long the number is that a text begins with, 0 when letters follow it.
+// sqlNumber returns the length of the number at the beginning of a text, or 0 if letters follow it.
 func sqlNumber(s string) int {
 	i := 0
 	for i < len(s) && (digit(s[i]) || s[i] == '.') {
@@ -151,8 +152,8 @@ func sqlNumber(s string) int {
 	return i
 }
 
-// sqlOperator returns how long the operator is that a text begins with, 0 for none. Two dashes, and the beginning of a
-// comment, are none here.
+// sqlOperator returns the length of the operator at the beginning of a text, or 0. Two dashes and the beginning of a
+// comment are not operators.
 func sqlOperator(s string) int {
 	if strings.HasPrefix(s, "--") || strings.HasPrefix(s, "/*") {
 		return 0
@@ -168,7 +169,7 @@ func sqlOperator(s string) int {
 	return 0
 }
 
-// sqlPlain says that a quoted name is one that needs no quotes.
+// sqlPlain reports whether a quoted name needs no quotes.
 func sqlPlain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !letter(s[i]) && (i == 0 || !digit(s[i])) {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// trustedDirs hold programs that only an administrator changes.
+// trustedDirs lists folders whose programs only an administrator changes.
 var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
 	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
 
-// NameOf reduces a path to its last element where only an administrator could have put it there, and takes away the
-// ending that names of programs have on Windows.
+// NameOf reduces a path to its last element if only an administrator could have put the program there. It removes the
+// suffix of Windows programs.
 func NameOf(s string) string {
 	if !strings.Contains(s, "/") && len(s) > len(".exe") {
 		return strings.TrimSuffix(s, ".exe")
@@ -25,8 +25,8 @@ func NameOf(s string) string {
 	return s
 }
 
-// OnlyTrusted reports whether a value of PATH, given as the source of a word, adds nothing to it but folders of programs
-// that only an administrator changes.
+// OnlyTrusted reports whether a value of PATH adds only folders of programs that only an administrator changes. source
+// is the value as written.
 func OnlyTrusted(source string) bool {
 	if len(source) > 1 && source[0] == '"' && source[len(source)-1] == '"' {
 		source = source[1 : len(source)-1]
@@ -39,12 +39,12 @@ func OnlyTrusted(source string) bool {
 	return true
 }
 
-// installedDirs hold what package managers install for a project.
+// installedDirs lists folders in which package managers install programs for a project.
 var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true, "venv/bin": true,
 	".venv/Scripts": true, "venv/Scripts": true, "vendor/bin": true}
 
-// Installed is the name of a program that a package manager has put where this path leads, for a project or for a folder
-// of it, "" for other paths. Somebody else may have put another program there.
+// Installed returns the name of the program that a package manager has put at this path, for a project or a folder of
+// it, or "" for other paths. Somebody else may have put another program there.
 func Installed(s string) string {
 	dir, name := path.Split(s)
 	dir = strings.TrimSuffix(dir, "/")
@@ -58,15 +58,15 @@ func Installed(s string) string {
 	return strings.TrimSuffix(name, ".exe")
 }
 
-// RunsTool says that a package manager given this word runs a known program that the project has installed: pnpm tsc. A
-// script of that name goes before it.
+// RunsTool reports whether a package manager given this word runs a known program that the project has installed: pnpm
+// tsc. A script of that name takes precedence.
 func RunsTool(manager, tool string) bool {
 	m := Find(Canonical(manager))
 	return m.Has(RunsInstalled) && m.Has(PackageManager) && Find(m.Name, tool).Name == "" && Find(tool).Has(ProjectTool)
 }
 
-// Versioned says that a name is a program that reads option files, with a version or a target before or behind it:
-// gcc-12, aarch64-linux-gnu-gcc.
+// Versioned reports whether a name is that of a program that reads option files, with a version or a target: gcc-12,
+// aarch64-linux-gnu-gcc.
 func Versioned(name string) bool {
 	head, tail := strings.LastIndexByte(name, '-'), strings.IndexByte(name, '-')
 	if head < 0 {
@@ -83,9 +83,9 @@ func Versioned(name string) bool {
 }
 
 // callgate does not know what code for an interpreter does, whether it comes as an argument, from a here-document, a
-// here-string or a pipe, or from a file on standard input. A script that a word names is a file that can be read.
+// here-string or a pipe, or from a file on standard input. A script named by a word is a file that can be read.
 
-// LanguageOf returns the language of an interpreter, wherever it lies and whatever its version, nil if it is not one.
+// LanguageOf returns the language of an interpreter, whatever its folder and version, or nil for other programs.
 func LanguageOf(name string) *Language {
 	if l := Find(Canonical(name)).Language; l != nil {
 		return l
@@ -100,7 +100,7 @@ func LanguageOf(name string) *Language {
 	name = strings.TrimSuffix(name, "-dbg")
 	end := len(name)
 	if end > 1 && (name[end-1] == 't' || name[end-1] == 'd' || name[end-1] == 'm') && name[end-2] >= '0' && name[end-2] <= '9' {
-		end-- // a build of another kind
+		end-- // a special build, such as python3.13t
 	}
 	for end > 0 && (name[end-1] >= '0' && name[end-1] <= '9' || name[end-1] == '.' || name[end-1] == '-') {
 		end--
@@ -111,8 +111,9 @@ func LanguageOf(name string) *Language {
 	return Find(Canonical(name[:end])).Language
 }
 
-// LauncherOf is the name of a program that runs one which its words name somewhere: behind options that differ between
-// versions, behind a file or an address, as a text for a shell. Nothing of that is certain. It is "" for other
+// LauncherOf returns the name of a program that runs another program named somewhere in its words: after options that
+// differ between versions, after a file or an address, or in a shell text. None of that is certain. It returns "" for
+// other programs.
 func LauncherOf(program string) string {
 	base := path.Base(program)
 	switch {

@@ -11,27 +11,27 @@ type Option struct {
 	Name string
 	Last string // the last of its names, for messages
 	Arg  Argument
-	Does byte // what it does, a letter of README.md; 0 for nothing that matters
+	Does byte // what it does: a letter listed in README.md; 0 for nothing that matters
 }
 
-// Argument says whether an option takes one.
+// Argument says whether an option takes an argument.
 type Argument uint8
 
 const (
 	None     Argument = iota
-	Needed            // attached, or the next word
+	Needed            // required: attached, or the next word
 	Attached          // only when attached
-	Digits            // digits that are attached
+	Digits            // attached digits
 )
 
-// Letters are what options can do.
+// Letters lists what options can do.
 const Letters = "xwWrltedc!mpuUkgsfPXFvMLoDnyzR"
 
 // Options is a list of options.
 type Options struct {
 	List   []Option // sorted by name
 	Danger bool     // an option executes, or does worse than writing
-	Writes bool     // an option writes
+	Writes bool     // an option writes, or reads a list of files
 	Values bool     // the value of an option may be a file that is read
 	Reads  bool     // every operand is read
 }
@@ -41,8 +41,8 @@ func (o *Option) Dangerous() bool {
 	return o.Does != 0 && strings.IndexByte("x!wmteuUksl", o.Does) >= 0
 }
 
-// Find returns the option of that name, nil when there is none. Many programs take --globalSetup for --global-setup, and
-// the other way round.
+// Find returns the option of that name, or nil. Many programs accept --globalSetup for --global-setup, and the other
+// way round.
 func (o *Options) Find(name string) *Option {
 	p := o.find(name)
 	if p == nil && strings.HasPrefix(name, "--") {
@@ -84,8 +84,8 @@ func (o *Options) find(name string) *Option {
 	return nil
 }
 
-// Abbreviated returns the long options that a GNU program may understand by an abbreviation, as far as they have an
-// effect: one of those that do the same. The first is the worst.
+// Abbreviated returns the long options with an effect that an abbreviation may mean in a GNU program, one for each
+// effect. The worst comes first.
 func (o *Options) Abbreviated(name string) (found []*Option) {
 	at, _ := slices.BinarySearchFunc(o.List, name, func(p Option, name string) int { return strings.Compare(p.Name, name) })
 	for ; at < len(o.List) && strings.HasPrefix(o.List[at].Name, name); at++ {
@@ -101,7 +101,7 @@ func (o *Options) Abbreviated(name string) (found []*Option) {
 	return found
 }
 
-// CompileOptions reads a list of options as README.md describes it.
+// CompileOptions parses a list of options as README.md describes it.
 func CompileOptions(list string) (*Options, error) {
 	set := &Options{}
 	for item := range strings.FieldsSeq(list) {
@@ -145,7 +145,7 @@ func CompileOptions(list string) (*Options, error) {
 	return set, nil
 }
 
-// compileOption reads one item: its names, whether it takes an argument, and what it does.
+// compileOption parses one item: its names, whether it takes an argument, and what it does.
 func compileOption(item string) (o Option, names string, err error) {
 	names = item
 	does := ""

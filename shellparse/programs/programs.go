@@ -1,7 +1,7 @@
 // Package programs holds what callgate knows about programs, as data.
 //
 // It says how programs read their words, what they run, read and write, and how bad that can be. The facts are in the
-// YAML files beside this one, and README.md describes their format. `go generate` compiles them into table_gen.go, so
+// YAML files beside this one; README.md describes their format. `go generate` compiles them into table_gen.go, so
 // nothing is parsed at run time.
 package programs
 
@@ -12,46 +12,46 @@ import (
 	"sync"
 )
 
-// Command is what is known of a program, or of one with its subcommand.
+// Command is what is known of a program, or of a program with a subcommand.
 type Command struct {
 	Name string // "git", "git log"
 
-	Row      *Row      // what its words do, nil when nothing is known
+	Row      *Row      // what its words do; nil if nothing is known
 	Wrapper  *Wrapper  // it runs the program that its operands name
 	Language *Language // it is an interpreter
 	Transfer *Options  // it copies between this machine and another place
 
-	Arity     uint8    // how many words name it; 0 is not said
-	Operation uint8    // how many of these name what it does, where that is less
-	Handler   string   // the function of shellparse that runs it instead of the table
-	Inspector string   // the function of shellparse that looks at what the table cannot say
-	Passes    []string // programs, one of which gets the words behind --; "git:clone" with a subcommand
+	Arity     uint8    // how many words name it; 0 if not set
+	Operation uint8    // how many of these name what it does, if fewer; else 0
+	Handler   string   // the key of inspect.Handlers: the function that runs it instead of the table
+	Inspector string   // the key of inspect.Inspectors: the function for what the table cannot say
+	Passes    []string // programs, one of which gets the words after --; "git:clone" has a subcommand
 	Is        Trait
 
 	Risk     Risk    // how bad it can be
 	Worse    []Worse // what makes it worse
-	Parent   bool    // there are subcommands with a risk of their own
-	Destroys []Act   // what it does that nobody can take back
+	Parent   bool    // some subcommands have their own risk
+	Destroys []Act   // what it does that cannot be undone
 
-	Recursive []string // the options with which it reads folders whole; Any when it always does
-	Dumps     []string // it puts out all variables when it gets no words but these; nil when it never does
-	Like      string   // the command that it is judged like
-	Shows     string   // what of a repository it shows, see README.md
+	Recursive []string // the options with which it reads whole folders; Any if it always does
+	Dumps     []string // it prints all variables if it gets no words but these; nil if it never does
+	Like      string   // the command whose risk it has
+	Shows     string   // what it shows of a repository, see README.md
 	Wipes     string   // how it makes folders useless, see README.md
 	Archive   *Archive
 	Keeps     *Keeps
 }
 
-// Archive is how the first word of a program for archives reads.
+// Archive says how to read the first word of a program for archives.
 type Archive struct {
-	Shows, Makes []string // the words with which it shows an archive, and makes one, or the letters that these begin with
-	Copies       bool     // it packs to its standard output, and unpacks what it reads there
+	Shows, Makes []string // the words with which it shows an archive, and makes one, or their first letters
+	Copies       bool     // it packs to its standard output, and unpacks its standard input
 	File         string   // the letter without which it packs to its standard output
 }
 
-// Keeps is when a program writes a file that is named by the address it comes from, and where.
+// Keeps says when and where a program writes a file named by the address it comes from.
 type Keeps struct {
-	When, Unless []string // with one of these options, or always; and with none of those
+	When, Unless []string // with one of the options When, or always if that is nil; never with one of Unless
 	Folder       []string // the options that name the folder
 	Query        bool     // the query of the address is part of the name
 }
@@ -60,19 +60,19 @@ type Keeps struct {
 type Row struct {
 	Options     *Options
 	Operands    string   // which operands are read and written, see README.md
-	Default     string   // stands for the operands when there are none
+	Default     string   // replaces the operands if there are none
 	Style       Style    // how it reads its words
-	Subcommands []string // the options stand before one of these, sorted; Any for whatever follows
-	Effect      string   // what it does whatever its words
+	Subcommands []string // the options stand before one of these; sorted; Any for all words
+	Effect      string   // an effect that it always has
 }
 
-// Any is the list of subcommands of a program that may have others than are known.
+// Any is the list of subcommands of a program that may have unknown subcommands.
 var Any = []string{"*"}
 
 // Open reports whether any word may be a subcommand.
 func (r *Row) Open() bool { return len(r.Subcommands) == 1 && r.Subcommands[0] == "*" }
 
-// Wrapper is how a program runs another one.
+// Wrapper describes how a program runs another one.
 type Wrapper struct {
 	Options *Options
 	Skip    int  // operands before the program
@@ -83,7 +83,7 @@ type Wrapper struct {
 	Effect  string
 }
 
-// Language is how an interpreter takes code.
+// Language describes how an interpreter takes code.
 type Language struct {
 	Options *Options
 	Python  bool
@@ -99,18 +99,18 @@ const (
 	Long               // like Go, but options may follow operands (terraform, openssl, java)
 )
 
-// Roles are what a wrapper can mean for rules.
+// Roles lists what a wrapper can mean for rules. See tables.Wrapper.
 var Roles = []string{"", "escalates", "also", "instead", "download"}
 
-// Styles are the names of styles.
+// Styles maps the names of styles to styles.
 var Styles = map[string]Style{"": GNU, "gnu": GNU, "posix": POSIX, "go": Go, "long": Long}
 
-// Trait is a set of further facts that say yes or no.
+// Trait is a set of yes-or-no facts.
 type Trait uint64
 
 const (
 	Escalates      Trait = 1 << iota // it gains privileges whatever it runs
-	RunsElsewhere                    // what it runs, it runs in a container or on another machine
+	RunsElsewhere                    // it runs the inner command in a container or on another machine
 	Launcher                         // it runs a program that its words name somewhere
 	Collector                        // it executes what it finds at the paths that its operands name
 	Configured                       // it executes what a file in its directory says
@@ -118,68 +118,68 @@ const (
 	PrintsName                       // it prints values that cannot begin with a dash
 	PrintsNumber                     // it prints numbers and nothing else
 	TakesFormats                     // it can print its own words
-	OptionFiles                      // it takes further words from a file that @file names
-	RunsAddresses                    // it runs code whose address a word names
-	TakesCode                        // it is given code, or opens a console that reads it
+	OptionFiles                      // it reads more words from the file in @file
+	RunsAddresses                    // it runs code from an address in its words
+	TakesCode                        // it takes code, or opens a console that reads code
 	RunsSource                       // it can compile and run what it reads
 	RunsOperands                     // it runs every file that its operands name
-	Spells                           // its words or its input spell commands in a language of its own
+	Spells                           // its words or its input spell commands in its own language
 	Prints                           // it prints its words
 	ReadsSettings                    // it shows settings that its operands name
-	TakesProcess                     // its numbers are processes
+	TakesProcess                     // its numbers are process ids
 	Shell                            // it is a shell
 	ProjectTool                      // a package runner starts it from the project
-	Exact                            // only the very same text is offered as a rule
+	Exact                            // only the exact text is offered as a rule
 	Installs                         // its operands are packages that are fetched
-	Sends                            // data goes out to another machine by what it is for
+	Sends                            // its purpose is to send data to another machine
 	RunsScripts                      // its next word is a script of the project
 	RunsTargets                      // every operand is a target of the project
-	RunsTasks                        // these are tasks of parts of it, each in one word with its arguments
+	RunsTasks                        // with RunsTargets: one word can be a task of a part of the project, with arguments
 	TakesSQL                         // it sends statements to a database
 	LocalDatabase                    // its database is a file of this machine
-	ReadsCode                        // it runs what comes in, beside those that take SQL
+	ReadsCode                        // it runs its input, and takes no SQL
 	SendsQueries                     // it sends a text that can be a query in GraphQL
-	YesIsHarmless                    // --yes and --force say how to install something, or are handed on
-	PackageRunner                    // it takes the name of a package, or of the program that this brings
+	YesIsHarmless                    // --yes and --force say how to install something, or are passed on
+	PackageRunner                    // it takes the name of a package, or of a program in a package
 	Agent                            // it lets a model act on this machine
 	Interpreter                      // it runs the file that its first operand names
-	ListsNames                       // its output is names of files
-	Searches                         // it searches its working directory when it is given no folder
+	ListsNames                       // it prints file names
+	Searches                         // it searches its working directory if no folder is given
 	RunsHooks                        // it runs git's hooks
 	RunsProject                      // it runs what manifests of the project say
 	Formats                          // it changes devices as a whole
-	CanSend                          // it sends what it is given to another machine
-	SometimesSends                   // some of its subcommands do
-	Talks                            // what it reads from its standard input is orders, or goes out
+	CanSend                          // it can send its words or files to another machine
+	SometimesSends                   // some of its subcommands send data
+	Talks                            // it sends its standard input, or takes orders from it
 	Copies                           // it copies files to and from other machines
-	UsesKeys                         // a key among its words proves who one is, and stays where it is
+	UsesKeys                         // a key among its words authenticates, and is not sent
 	Kills                            // it ends processes or services
 	RunsContainers                   // it runs containers
 	TakesLabels                      // a word that begins with // names a target of the workspace
-	Control                          // a builtin that steers the script and does nothing outside of it
-	RunsInstalled                    // it runs a program that the project has installed; a package manager, one that is no subcommand
+	Control                          // a builtin that steers the script and does nothing outside it
+	RunsInstalled                    // it runs a program installed by the project; a package manager, if the word is no subcommand
 	Unoffered                        // no rule is offered: it runs what its words or its input say
-	Connects                         // it connects to a host and a port that are words of their own
+	Connects                         // it connects to a host and a port, each its own word
 	Fetches                          // it connects to the addresses among its words
-	PackageManager                   // it brings packages in
-	Uploads                          // what its words name goes to the server that it is about
-	VersionControl                   // it keeps versions, and knows other places by names of its own
-	FindExpression                   // its words are places and an expression of find
+	PackageManager                   // it installs packages
+	Uploads                          // it sends what its words name to its server
+	VersionControl                   // it manages versions, and has its own names for remote places
+	FindExpression                   // its words are folders and a find expression
 	OnlyPaths                        // it shows nothing but what the paths among its words name
-	Folders                          // it prints the names of what is in folders
+	Folders                          // it prints the contents of folders by name
 	OnlyNames                        // it opens none of the files that its operands name
-	KeepsStatus                      // it ends as the program that it runs
-	MayDiscard                       // a word that it is given alone is a branch, or files whose changes it discards
+	KeepsStatus                      // its exit status is that of the program that it runs
+	MayDiscard                       // its only word is a branch, or files whose changes it discards
 	Moves                            // it changes the folder of the shell, and does nothing else
 )
 
-// What a command can show of a repository, and how commands can make folders useless. README.md says what these mean.
+// The possible values of Shows and Wipes. README.md explains them.
 var (
 	Showings = []string{"", "content", "patch", "revision", "objects", "named", "tracked"}
 	Wipings  = []string{"", "removed", "asked", "files", "closed", "listed", "found", "matched", "moved", "synced", "untracked"}
 )
 
-// Traits are the names of traits in the YAML files.
+// Traits maps the names of traits in the YAML files to traits.
 var Traits = map[string]Trait{
 	"escalates": Escalates, "runs-elsewhere": RunsElsewhere, "launcher": Launcher, "collector": Collector, "configured": Configured,
 	"dash-is-file": DashIsFile, "prints-name": PrintsName, "prints-number": PrintsNumber, "takes-formats": TakesFormats,
@@ -196,11 +196,11 @@ var Traits = map[string]Trait{
 	"control": Control, "folders": Folders, "only-names": OnlyNames, "keeps-status": KeepsStatus, "may-discard": MayDiscard, "moves": Moves,
 }
 
-// nothing is known of the commands that the table does not have.
+// nothing is the entry for commands that the table does not have.
 var nothing Command
 
-// Find returns what is known of a command: a program, with the subcommands that follow it. It is never nil; an unknown
-// command has an empty Name. A word with a blank is never part of a name.
+// Find returns what is known of a command: a program and the subcommands after it. It is never nil; an unknown command
+// has an empty Name. A word with a blank is never part of a name.
 func Find(words ...string) *Command {
 	for _, w := range words {
 		if strings.IndexByte(w, ' ') >= 0 {
@@ -210,7 +210,7 @@ func Find(words ...string) *Command {
 	return find(words...)
 }
 
-// find is Find, for names of which the first may be one with its subcommands.
+// find is Find without the check for blanks: the first of words may be a program with its subcommands.
 func find(words ...string) *Command {
 	h := uint32(2166136261)
 	for i, w := range words {
@@ -251,7 +251,7 @@ func isNamed(name string, words []string) bool {
 // Has reports whether a trait is set.
 func (c *Command) Has(t Trait) bool { return c.Is&t != 0 }
 
-// All yields every command of the table by its name.
+// All yields every command of the table, sorted by name.
 func All(yield func(*Command) bool) {
 	for i := range commands {
 		if !yield(&commands[i]) {
@@ -260,7 +260,7 @@ func All(yield func(*Command) bool) {
 	}
 }
 
-// Canonical returns the name by which the table knows a program: the name of the program that reads its words the same
+// Canonical returns the name under which the table knows a program: that of the program that reads its words the same
 // way.
 func Canonical(program string) string {
 	if of, ok := canonical()[program]; ok {
@@ -269,7 +269,7 @@ func Canonical(program string) string {
 	return program
 }
 
-// canonical are the aliases by name.
+// canonical maps aliases to names.
 var canonical = sync.OnceValue(func() map[string]string {
 	of := make(map[string]string, len(aliases))
 	for _, a := range aliases {

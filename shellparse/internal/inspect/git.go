@@ -10,14 +10,14 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// harmlessSettings are git settings that change what is shown or recorded, and execute nothing. An entry that
-// ends in a dot covers what begins with it.
+// harmlessSettings lists git settings that change what is shown or recorded, and execute nothing. An entry that ends in
+// a dot covers everything with that prefix.
 var harmlessSettings = []string{"user.name", "user.email", "author.", "committer.", "color.", "advice.", "log.", "column.", "core.quotepath", "core.autocrlf",
 	"core.safecrlf", "core.filemode", "core.ignorecase", "core.abbrev", "core.commentchar", "core.longpaths", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
 	"push.autosetupremote", "merge.conflictstyle", "merge.ff", "diff.algorithm", "diff.renames", "diff.context", "diff.mnemonicprefix", "diff.noprefix", "diff.colormoved",
 	"fetch.prune", "fetch.parallel", "rebase.autostash", "rebase.autosquash", "status.", "commit.gpgsign", "tag.gpgsign", "commit.verbose", "gc.auto", "index.", "pack.", "feature.", "http.lowspeedlimit", "http.lowspeedtime", "http.postbuffer", "rerere.enabled", "blame.date", "blame.coloring", "blame.showemail", "blame.showroot", "blame.blankboundary", "format.pretty", "safe.bareRepository", "branch.sort", "tag.sort", "versionsort.", "i18n."}
 
-// gitSetting looks at one name=value of git -c: a shell alias is run as a script, a harmless setting passes.
+// gitSetting handles one name=value of git -c. It ignores harmless settings and runs a shell alias as a script.
 func gitSetting(a *walk.Walker, w word.Word, c *walk.Call) {
 	text := w.Text
 	if !w.Known {
@@ -40,7 +40,7 @@ func gitSetting(a *walk.Walker, w word.Word, c *walk.Call) {
 			return
 		}
 	}
-	// What the setting runs is recorded for deny rules; the effect keeps every rule from allowing it.
+	// What the setting runs is recorded for deny rules. The effect keeps every rule from allowing it.
 	if w.Known && strings.ContainsRune(script, ' ') {
 		in := c.Child(c.Argv, "git -c "+name)
 		mark := len(a.Found.Script.Problems)
@@ -49,7 +49,7 @@ func gitSetting(a *walk.Walker, w word.Word, c *walk.Call) {
 	}
 }
 
-// runGit runs what git runs for a subcommand: bisect run, submodule foreach.
+// runGit runs the command that git runs for a subcommand: bisect run, submodule foreach.
 func runGit(a *walk.Walker, c *walk.Call) bool {
 	takeGlobals(a, c)
 	if len(c.Argv) < 3 || !c.Argv[1].Known || !c.Argv[2].Known {
@@ -85,9 +85,9 @@ func runGit(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// The functions below look at subcommands whose operands matter.
+// The functions below handle subcommands whose operands matter.
 
-// firstOperand is the first word behind the subcommand that is not an option, "" for none.
+// firstOperand returns the first word after the subcommand that is not an option, or "".
 func firstOperand(c *walk.Call) string {
 	for _, w := range c.Argv[2:] {
 		if !strings.HasPrefix(w.Text, "-") {
@@ -136,8 +136,8 @@ func inspectGitRemote(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	inspectGitLoss(a, c, s)
 }
 
-// inspectGitCheckout tells paths from branches: with a path, checkout overwrites files. A word that may be either is for
-// who can look.
+// inspectGitCheckout tells paths from branches: with a path, checkout overwrites files. A word that may be either is
+// left to callers that can look at the files.
 func inspectGitCheckout(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		if isPathspec(w) {
@@ -153,7 +153,7 @@ func inspectGitCheckout(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// isPathspec says that a word can only name files to git: no branch may be spelled that way.
+// isPathspec reports whether a word can only name files to git, because no branch can have that name.
 func isPathspec(w word.Word) bool {
 	if !w.Known {
 		return len(w.Globs) > 0
@@ -169,7 +169,7 @@ func inspectGitRestore(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// gitLosses are operations that lose something, or change where something goes.
+// gitLosses lists operations that lose something, or change where something goes.
 var gitLosses = word.Set("remote/remove remote/rm remote/rename remote/set-url remote/prune remote/add remote/set-head " +
 	"remote/set-branches stash/drop stash/clear worktree/remove worktree/prune worktree/move " +
 	"reflog/expire reflog/delete notes/remove notes/prune lfs/install lfs/prune lfs/migrate bisect/replay " +
@@ -193,17 +193,17 @@ func inspectGitRef(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 
 func inspectGitConfig(a *walk.Walker, c *walk.Call, _ *word.Scanned) { gitConfig(a, c, c.Argv[2:]) }
 
-// magic is what git takes for rules before a path.
+// magic matches the magic that git reads before a path.
 var magic = lazyregexp.New(`^:(?:/|\((?:top|glob|icase|,)*\))`)
 
-// inspectGitAdd notes what becomes part of the repository, and goes wherever that goes.
+// inspectGitAdd records what becomes part of the repository, and so goes wherever the repository goes.
 func inspectGitAdd(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		if p := magic.ReplaceAllString(w.Text, ""); w.Known {
 			if strings.Contains(magic.FindString(w.Text), "icase") {
-				c.EffectAt("path "+w.Text, w) // which names it means, rules do not compare
+				c.EffectAt("path "+w.Text, w) // rules do not compare names without case
 			}
-			if strings.ContainsAny(p, "*?[") { // git expands it, hidden names too
+			if strings.ContainsAny(p, "*?[") { // git expands it, and includes hidden names
 				if base := path.Base(p); base != "*" && base != "**" {
 					for _, name := range []string{".env", ".env.local", ".npmrc", ".netrc", "id_rsa"} {
 						if ok, err := path.Match(base, name); ok && err == nil {
@@ -212,7 +212,7 @@ func inspectGitAdd(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 					}
 				}
 				c.Reads = a.Words.File(c.Reads, word.Word{Text: p, Globs: []string{p}}, "git", c.Sc)
-			} else if path.Clean(p) != "." { // what git ignores stays out
+			} else if path.Clean(p) != "." { // for the whole directory git leaves out ignored files
 				c.Reads = a.Words.File(c.Reads, word.Lit(p), "git", c.Sc)
 			}
 		} else if len(w.Globs) > 0 {
@@ -225,7 +225,7 @@ func inspectGitApply(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitApply(a
 
 func inspectGitWrite(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return h.Opt.Does == 'p' }) {
-		return // it changes the index alone
+		return // it changes only the index
 	}
 	for _, w := range s.Operands {
 		c.Writes = a.Words.File(c.Writes, w, "git", c.Sc)
@@ -249,7 +249,7 @@ func inspectGitInit(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// gitURLs notes transports that run a program, and addresses that git reads as options.
+// gitURLs records transports that run a program, and addresses that git reads as options.
 func gitURLs(c *walk.Call, ops []word.Word) {
 	for _, w := range ops {
 		text := w.Text
@@ -266,7 +266,7 @@ func gitURLs(c *walk.Call, ops []word.Word) {
 	}
 }
 
-// gitPaths notes the files that revision:path operands and plain paths show.
+// gitPaths records the files that revision:path operands and plain paths show.
 func gitPaths(a *walk.Walker, c *walk.Call, ops []word.Word) {
 	for _, w := range ops {
 		if !w.Known {
@@ -288,10 +288,10 @@ func gitPaths(a *walk.Walker, c *walk.Call, ops []word.Word) {
 	}
 }
 
-// harmlessSections are those of settings that hold no credential.
+// harmlessSections lists the sections of git settings that hold no credential.
 var harmlessSections = word.Set("user author alias branch color core diff merge pull push fetch init commit advice log status column gui rebase rerere tag stash pager remote submodule init")
 
-// showsSettings notes that git config shows several settings, among which credentials may be.
+// showsSettings records that git config shows several settings, which may include credentials.
 func showsSettings(c *walk.Call, args []word.Word, sub string) {
 	pattern, many := "", sub == "list"
 	for i, w := range args {
@@ -311,12 +311,12 @@ func showsSettings(c *walk.Call, args []word.Word, sub string) {
 	}
 }
 
-// readsConfig reports whether an option has git config show settings.
+// readsConfig reports whether an option makes git config show settings.
 func readsConfig(option string) bool {
 	return strings.HasPrefix(option, "--get") || option == "-l" || option == "--list"
 }
 
-// gitConfig notes settings that are written: hooks, filters, aliases and helpers execute later.
+// gitConfig records settings that are written: hooks, filters, aliases and helpers execute later.
 func gitConfig(a *walk.Walker, c *walk.Call, args []word.Word) {
 	reads, n, sub := false, 0, ""
 	for i := 0; i < len(args); i++ {
@@ -347,7 +347,7 @@ func gitConfig(a *walk.Walker, c *walk.Call, args []word.Word) {
 	gitSettings(c, args, sub, n, reads)
 }
 
-// gitSettings notes what git config does with n words that are not options; reads says that an option has it show
+// gitSettings records what git config does with n words that are not options. reads means that an option makes it show
 // settings.
 func gitSettings(c *walk.Call, args []word.Word, sub string, n int, reads bool) {
 	if reads || sub == "list" || sub == "get" {
@@ -364,5 +364,5 @@ func gitSettings(c *walk.Call, args []word.Word, sub string, n int, reads bool) 
 	}
 }
 
-// configValues are options of git config that take a value.
+// configValues lists the options of git config that take a value.
 var configValues = word.Set("-f --file --blob --type --default --comment")

@@ -1,5 +1,5 @@
-// Package inspect says what programs do with their words. A row of the table names the function for what no row can
-// say.
+// Package inspect determines what programs do with their words. A table row describes most of it, and names a function
+// for the rest.
 package inspect
 
 import (
@@ -15,8 +15,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// Inspect looks at what the words of a program do: the options that stand before its subcommand, those that
-// execute or write, and its operands.
+// Inspect records what the words of a program do: the options before its subcommand, the options that execute or write,
+// and its operands.
 func Inspect(a *walk.Walker, c *walk.Call) {
 	if c.Name == "" {
 		c.Name = programs.Canonical(c.Argv[0].Text)
@@ -51,7 +51,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	if row == nil && inspector == "" && !c.Is(programs.OnlyNames) || programs.LanguageOf(c.Name) != nil {
 		for _, w := range c.Argv[1:] {
 			if !w.Known && len(w.Globs) > 0 {
-				a.Reads(c, w) // nobody knows what it does with them
+				a.Reads(c, w) // what it does with them is unknown
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	workspace(a, c)
 }
 
-// rowEffect notes what a row, which n words name, says of every use of a program. One that runs what its words say is
-// named word by word.
+// rowEffect records the effect that a row gives every use of a program. n words name the row. If the program runs what
+// its words say, a rule has to spell out all the words.
 func rowEffect(c *walk.Call, row *programs.Row, n int) {
 	last := c.Argv[len(c.Argv)-1]
 	switch row.Effect {
@@ -84,10 +84,10 @@ func rowEffect(c *walk.Call, row *programs.Row, n int) {
 	c.Operates(row.Effect)
 }
 
-// harmlessGlobals are options before a subcommand that no table has to name.
+// harmlessGlobals lists options before a subcommand that no table has to name.
 var harmlessGlobals = map[string]bool{"--help": true, "--version": true, "-h": true}
 
-// unclearGlobal returns the first word from n to end that may be the subcommand or not; nil for none.
+// unclearGlobal returns the first word from n to end that may or may not be the subcommand, or nil.
 func unclearGlobal(c *walk.Call, n, end int, s *word.Scanned) *word.Word {
 	for i := n; i < end && i < len(c.Argv); i++ {
 		if !c.Argv[i].Known && !c.Argv[i].Safe() && (i == n || !valueOf(s, c.Argv[i])) {
@@ -97,7 +97,7 @@ func unclearGlobal(c *walk.Call, n, end int, s *word.Scanned) *word.Word {
 	return nil
 }
 
-// inspectRow looks at a command as its row says, whose name takes n words.
+// inspectRow inspects a command by its row. n words name the row.
 func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *walk.Call) {
 	if row.Effect != "" {
 		rowEffect(c, row, n)
@@ -116,7 +116,7 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 		if h.Opt.Does != 'm' || len(c.Writes) > before {
 			continue
 		}
-		if c.Is(programs.ProjectTool) { // it writes files of the project that its words do not name
+		if c.Is(programs.ProjectTool) { // it writes project files that its words do not name
 			a.Writes(c, word.Lit("."))
 		} else {
 			c.EffectOf("option "+h.Name, h)
@@ -124,14 +124,15 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 	}
 }
 
-// ownFile says that a file of the project gives a command no option that matters, whatever its name: one that is in the
-// working directory names nothing elsewhere, and what runs the project's code runs what that file's author wants anyway.
+// ownFile reports whether a file of the project, used as an option, can do the command no harm, whatever its name: a
+// name in the working directory names nothing elsewhere, and a program that runs the project's code already runs what
+// that file's author wants.
 func ownFile(doubt word.Doubt, c *walk.Call) bool {
 	return c.Is(programs.ProjectTool) && (doubt == word.Named || doubt == word.Listed && c.Is(programs.RunsProject))
 }
 
-// touches says that the one word which may be an option is names of files that were there or that git tracks, which the
-// shell or xargs splits and the command reads or writes.
+// touches reports whether the one word that may be an option is names of files that existed or that git tracks, and the
+// command reads or writes them after the shell or xargs has split them.
 func touches(s *word.Scanned, c *walk.Call) bool {
 	named := func(f script.File) bool { return (f.Split || f.Tracked) && f.Pattern != "" && f.Path.Value == s.Vague }
 	return s.Doubt == word.Listed && s.Existing && (slices.ContainsFunc(c.Reads, named) || slices.ContainsFunc(c.Writes, named))
@@ -212,7 +213,7 @@ func takeGlobals(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-// takeToolchain moves the word by which cargo is told its toolchain out of the words.
+// takeToolchain moves cargo's toolchain (+nightly) out of the words.
 func takeToolchain(c *walk.Call) {
 	if c.Name != "cargo" || len(c.Argv) < 2 || !strings.HasPrefix(c.Argv[1].Text, "+") {
 		return
@@ -224,8 +225,7 @@ func takeToolchain(c *walk.Call) {
 	c.Argv = slices.Concat(c.Argv[:1], c.Argv[2:])
 }
 
-// takeWorkspace moves the words by which yarn is told its workspace out of the words: yarn workspace web test is yarn
-// test.
+// takeWorkspace moves yarn's workspace out of the words: yarn workspace web test is yarn test.
 func takeWorkspace(c *walk.Call) {
 	if c.Name != "yarn" || len(c.Argv) < 4 || !word.AllKnown(c.Argv[1:3]) || c.Argv[1].Text != "workspace" || !packageName.MatchString(c.Argv[2].Text) {
 		return
@@ -236,22 +236,22 @@ func takeWorkspace(c *walk.Call) {
 
 var packageName = lazyregexp.New(`^(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`)
 
-// toolchain is a word that selects one of Rust's own toolchains for cargo: others can be any program.
+// toolchain matches a word that selects one of Rust's own toolchains for cargo. Other toolchains can be any program.
 var toolchain = lazyregexp.New(`^\+(stable|beta|nightly|1\.[0-9]+(\.[0-9]+)?)(-[0-9]{4}-[0-9]{2}-[0-9]{2})?$`)
 
-// valueOf says that a word was taken as the value of an option.
+// valueOf reports whether a word was read as the value of an option.
 func valueOf(s *word.Scanned, w word.Word) bool {
 	return slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return h.Has && h.Value.Text == w.Text })
 }
 
-// workspace notes that a program which executes what it finds in its directory runs outside of the start.
+// workspace records that a program which executes what it finds in its directory runs outside the start.
 func workspace(a *walk.Walker, c *walk.Call) {
 	if c.Is(programs.Configured) && (a.Outside(c.Sc.Dirs) || a.Outside(c.Sc.Within)) {
 		c.Effect("directory " + strings.Join(append(slices.Clip(c.Sc.Dirs), c.Sc.Within...), " "))
 	}
 }
 
-// elsewhere notes that such a path is not below the start.
+// elsewhere records the operands of a Collector that are not below the start.
 func elsewhere(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if !c.Is(programs.Collector) {
 		return
@@ -266,7 +266,7 @@ func elsewhere(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// leadsOut says that a word names a place that is not below the start, as a whole or as a part: file:/srv/x, a=../b.
+// leadsOut reports whether a word, or a part of it, names a place outside the start: file:/srv/x, a=../b.
 func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
 	texts := []string{w.Text}
 	switch {
@@ -282,7 +282,7 @@ func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
 		}
 		for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
 			if len(part) > 2 && part[0] == '-' && !strings.ContainsRune("IFL", rune(part[1])) {
-				part = part[2:] // -r/x; folders of headers and libraries run nothing
+				part = part[2:] // -r/x; not for -I, -F and -L, because folders of headers and libraries run nothing
 			}
 			named := word.HasPrefix(part, "/", "~") || slices.Contains(strings.Split(part, "/"), "..")
 			if named && !word.HasPrefix(part, "/dev/null", "/dev/std") && a.Outside(word.JoinDirs(c.Sc.Dirs, part)) {
@@ -293,7 +293,7 @@ func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
 	})
 }
 
-// operands notes the files that the operands of a program name.
+// operands records the files that the operands of a program name.
 func operands(a *walk.Walker, row *programs.Row, s *word.Scanned, c *walk.Call) {
 	ops := s.Operands
 	role := row.Operands
@@ -348,8 +348,8 @@ func operands(a *walk.Walker, row *programs.Row, s *word.Scanned, c *walk.Call) 
 	}
 }
 
-// intoTarget returns what a program that copies writes: the target, and in it, should it be a directory, files with the
-// names of their sources.
+// intoTarget returns what a program that copies writes: the target, and, in case it is a directory, files in it with
+// the names of their sources.
 func intoTarget(sources []word.Word, target word.Word) []word.Word {
 	list := []word.Word{target}
 	for _, w := range sources {

@@ -11,10 +11,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// runtimeCommands are subcommands of bun and deno, which rows describe.
+// runtimeCommands lists the subcommands of bun and deno that have rows.
 var runtimeCommands = word.Set("test install i run build add fmt lint check task")
 
-// takesCode notes that the first words name a command which is given code.
+// takesCode records that the first words name a command that takes code.
 func takesCode(c *walk.Call) {
 	if programs.Find(path.Base(c.Name)).Has(programs.RunsSource) && c.Sc.Input.Kind != word.InputNone {
 		for _, w := range c.Argv[1:] {
@@ -33,7 +33,7 @@ func takesCode(c *walk.Call) {
 	}
 }
 
-// inspectLanguage looks at interpreters: whether they are given code, and where the script lies that they run.
+// inspectLanguage inspects an interpreter: whether it gets code, and which script it runs.
 func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	if l.Python {
 		takesText(c)
@@ -74,8 +74,8 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	interprets(a, c, &s)
 }
 
-// takesText makes python -c of a python that a here-document gives lines of code, and one line of code whose lines are
-// whole statements: what a rule says of the one holds for the other.
+// takesText turns a python that reads code from a here-document into python -c. It also joins lines that are whole
+// statements into one line, so that a rule for one form holds for the other.
 func takesText(c *walk.Call) {
 	if in := c.Sc.Input; in.Kind == word.InputText && in.Text.Known && strings.HasSuffix(in.Text.Text, "\n") && (len(c.Argv) == 1 || len(c.Argv) == 2 && c.Argv[1].Known && c.Argv[1].Text == "-") {
 		c.Argv = []word.Word{c.Argv[0], word.Lit("-c"), in.Text}
@@ -88,33 +88,34 @@ func takesText(c *walk.Call) {
 	}
 }
 
-// simpleLine is a line of code in Python that is whole statements, and begins or ends no block, text or comment.
+// simpleLine matches a line of Python that consists of whole statements, and begins or ends no block, text or comment.
 var simpleLine = lazyregexp.New(`^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*[^:'"#\\(\[{,;\s]$|^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*['"]$`)
 
-// mayRunInput notes that one of the scripts a program runs is its standard input.
+// mayRunInput records that one of a program's scripts is its standard input.
 func mayRunInput(c *walk.Call, scripts []word.Word) {
 	if slices.ContainsFunc(scripts, func(w word.Word) bool { return w.Known && standardInput(w.Text) }) {
 		c.RunsInput()
 	}
 }
 
-// required are the files of data that code for Node.js loads.
+// required matches the data files that code for Node.js loads.
 var required = lazyregexp.New(`(?:require\(|readFileSync\()['"]([^'"]*\.json)['"]`)
 
-// opened are the files that code in Python opens by their names.
+// opened matches the files that Python code opens by name.
 var opened = lazyregexp.New(`open\(['"]([^'"]+)['"]`)
 
-// areFiles says that words are names of files, and none can be an option that matters to what only checks them.
+// areFiles reports whether the words are names of files that cannot be options which matter to a program that only
+// checks files.
 func areFiles(words []word.Word) bool {
 	return len(words) > 0 && !slices.ContainsFunc(words, func(w word.Word) bool {
 		return w.Known || !w.Files || !w.Safe() && word.DoubtOf(&w) != word.Named
 	})
 }
 
-// interprets notes what an interpreter runs that was given no code: a file, or its input.
+// interprets records what an interpreter without code runs: a file, or its input.
 func interprets(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	switch {
-	case s.Dashes && c.Name == "php" && c.Sc.Input.Kind != word.InputNone: // what follows are the arguments of what it reads
+	case s.Dashes && c.Name == "php" && c.Sc.Input.Kind != word.InputNone: // the words after -- are arguments of the script that it reads
 		c.RunsInput()
 	case len(s.Operands) == 0:
 		if c.Sc.Input.Kind != word.InputNone && !onlyAsks(c.Argv[1:]) {
@@ -130,7 +131,7 @@ func interprets(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// givesCode notes what an option of an interpreter executes, and says that it is code in place of a script.
+// givesCode records what an option of an interpreter executes. It reports whether the option replaces a script.
 func givesCode(c *walk.Call, h word.Hit, s *word.Scanned) bool {
 	switch h.Opt.Does {
 	case 'm':
@@ -155,17 +156,17 @@ func givesCode(c *walk.Call, h word.Hit, s *word.Scanned) bool {
 	return false
 }
 
-// standardInput says that a word stands for what is read from the standard input, or from another descriptor.
+// standardInput reports whether a word stands for the standard input or another descriptor.
 func standardInput(s string) bool {
 	return s == "-" || word.HasPrefix(path.Clean(s), "/dev/stdin", "/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/")
 }
 
-// pythonModules are modules that python -m runs without executing or serving anything beyond the project.
+// pythonModules lists modules that python -m runs without executing or serving anything outside the project.
 var pythonModules = word.Set("pytest unittest json.tool mypy ruff black isort flake8 pylint coverage py_compile compileall tabnanny " +
 	"venv pip doctest tox nox sphinx build pyright bandit yapf autopep8 pycodestyle pydocstyle pyflakes ast " +
 	"dis tokenize calendar this platform sysconfig site django manage alembic behave nose2 green hypothesis " +
 	"towncrier mkdocs pre_commit mdformat docformatter vulture")
 
-// harmlessLibraries can be loaded by -M, -r and -l.
+// harmlessLibraries lists libraries that -M, -r and -l may load.
 var harmlessLibraries = word.Set("strict warnings utf8 feature POSIX List::Util Data::Dumper JSON::PP Time::HiRes Time::Local Text::Wrap " +
 	"Scalar::Util json set time date pp yaml bigdecimal digest securerandom open")

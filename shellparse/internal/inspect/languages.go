@@ -11,10 +11,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// The programs here are given a text in a language of their own. A rule for their words covers the text when
-// package embedded recognised the whole of it, and asks otherwise.
+// The programs here take a text in their own language. A rule for their words covers the text if package embedded
+// recognized all of it, and asks otherwise.
 
-// inspectAwk looks at the program that awk is given.
+// inspectAwk checks the program given to awk.
 func inspectAwk(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
@@ -31,15 +31,15 @@ func inspectAwk(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// code notes that a rule for the words does not cover a text, unless it is harmless.
+// code records a text that a rule for the words does not cover, unless the text is harmless.
 func code(c *walk.Call, w word.Word, harmless func(string) bool) {
 	if !w.Known || !harmless(w.Text) {
 		c.EffectAt("code "+w.Text, w)
 	}
 }
 
-// inspectSed looks at the script that sed is given. GNU sed takes options after operands and BSD sed does not, so they
-// can find the script in different words. It is harmless only if it is harmless for both.
+// inspectSed checks the script given to sed. GNU sed takes options after operands and BSD sed does not, so they can
+// find the script in different words. It is harmless only if it is harmless for both.
 func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
@@ -56,7 +56,7 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		script := word.JoinedLines(list)
 		suffix, inPlace := r.Find("-i", "--in-place", "-I")
 		if strings.ContainsAny(suffix.Text, "/*") || !suffix.Known && suffix.Text != "" {
-			c.EffectAt("option -i "+suffix.Text, suffix) // the copy goes elsewhere
+			c.EffectAt("option -i "+suffix.Text, suffix) // the backup goes elsewhere
 		} else if suffix.Text != "" {
 			for _, w := range files {
 				if w.Known {
@@ -64,7 +64,7 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 				}
 			}
 		}
-		// BSD's -i takes the next word, which is not a script then.
+		// BSD's -i takes the next word, which then is not a script.
 		if inPlace && len(list) == 1 && list[0].Known && (list[0].Text == "" || strings.HasPrefix(list[0].Text, ".")) && len(files) > 0 {
 			script = files[0]
 		}
@@ -72,16 +72,16 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// jqOptions are those of jq and its relatives, with how many words they take.
+// jqOptions maps the options of jq and its relatives to the number of words they take.
 var jqOptions = map[string]int{"--arg": 2, "--argjson": 2, "--slurpfile": 2, "--rawfile": 2, "--argfile": 2, "--indent": 1, "--args": 0,
 	"--jsonargs": 0, "--tab": 0, "--seq": 0, "--stream": 0, "--stream-errors": 0, "--exit-status": 0, "--null-input": 0, "--raw-input": 0,
 	"--slurp": 0, "--compact-output": 0, "--raw-output": 0, "--raw-output0": 0, "--join-output": 0, "--ascii-output": 0, "--sort-keys": 0,
 	"--color-output": 0, "--monochrome-output": 0, "--unbuffered": 0, "--version": 0, "--help": 0, "--build-configuration": 0,
 	"--yaml-input": 0, "--yaml-output": 0}
 
-// inspectJq looks at the program and the files of jq.
+// inspectJq checks the program of jq and records the files.
 func inspectJq(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
-	program, texts := false, false // texts: further operands are no files
+	program, texts := false, false // texts: later operands are no files
 	for i := 1; i < len(c.Argv); i++ {
 		w := c.Argv[i]
 		switch {
@@ -91,7 +91,7 @@ func inspectJq(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		case w.Known && len(w.Text) > 1 && w.Text[0] == '-':
 			n, listed := jqOptions[w.Text]
 			if !listed && (w.Text[1] == '-' || strings.Trim(w.Text[1:], "rcnesSCMajRhV") != "") {
-				c.EffectAt("option "+w.Text, w) // a library, a program in a file, the file in place, and what is not known
+				c.EffectAt("option "+w.Text, w) // a library, a program in a file, an edit in place, or an unknown option
 				return
 			}
 			if n == 2 && strings.HasSuffix(w.Text, "file") && i+2 < len(c.Argv) {
@@ -108,13 +108,14 @@ func inspectJq(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// yqCommands are those of one yq that take an expression.
+// yqCommands lists the subcommands of one yq that take an expression.
 var yqCommands = word.Set("e eval ea eval-all")
 
-// dataFile is the name of a file that as an expression does no more than to look up fields.
+// dataFile matches the name of a file that, read as an expression, only looks up fields.
 var dataFile = lazyregexp.New(`^[A-Za-z0-9_./-]*[A-Za-z0-9_]\.(?:json|ya?ml|xml|toml|csv)$`)
 
-// inspectYq looks at the expression of yq. A word that names a file is the file to one of the two.
+// inspectYq checks the expression of yq. There are two programs called yq; a word that names a file is the file to one
+// of them.
 func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
@@ -142,10 +143,10 @@ func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// sqlOperands say which operands of a database client are statements: those from that one on.
+// sqlOperands maps a database client to the index of its first operand that is a statement.
 var sqlOperands = map[string]int{"sqlite3": 1, "duckdb": 1}
 
-// inspectSQL looks at the statements that a database client is given, by its words or from its standard input.
+// inspectSQL checks the statements given to a database client by its words or its standard input.
 func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
@@ -154,12 +155,12 @@ func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	writes := false
 	for _, w := range statements(c, s, from) {
 		if c.Name == "mysql" || c.Name == "mariadb" || c.Name == "mycli" {
-			w.Text = strings.TrimSuffix(strings.TrimRight(w.Text, " ;\n"), `\G`) // how the answer is shown
+			w.Text = strings.TrimSuffix(strings.TrimRight(w.Text, " ;\n"), `\G`) // \G only formats the answer
 		}
 		c.Statements = append(c.Statements, w)
 		does := embedded.SQL(w.Text)
 		changes := does&(embedded.SQLWrites|embedded.SQLDestroys|embedded.SQLDeletes) != 0
-		if !w.Known || does&embedded.SQLUnknown != 0 || !local && (changes || embedded.SQLOpensAccounts(w.Text)) { // a server is everybody's
+		if !w.Known || does&embedded.SQLUnknown != 0 || !local && (changes || embedded.SQLOpensAccounts(w.Text)) { // others use a server too
 			c.EffectAt("code "+w.Text, w)
 		}
 		writes = writes || does&(embedded.SQLWrites|embedded.SQLDestroys) != 0
@@ -174,8 +175,8 @@ func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// statements are the texts that a database client runs: its words from that operand on, unless that is 0, or its
-// standard input. It notes an input that cannot be read.
+// statements returns the texts that a database client runs: its code options and its operands from the index from on
+// (unless that is 0), or else its standard input. It records an input that cannot be read.
 func statements(c *walk.Call, s *word.Scanned, from int) []word.Word {
 	list := s.Codes()
 	if from > 0 && len(s.Operands) > from {
@@ -191,7 +192,7 @@ func statements(c *walk.Call, s *word.Scanned, from int) []word.Word {
 	return list
 }
 
-// databaseFile notes the file that a client of files opens.
+// databaseFile records the database file that a local client opens.
 func databaseFile(a *walk.Walker, c *walk.Call, s *word.Scanned, writes bool) {
 	if len(s.Operands) == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"callgate/shellparse/internal/walk"
 )
 
-// runLauncher records a launcher with each word that may be the program, and each that may be a text.
+// runLauncher records a launcher, with each word that may be the program and each word that may be a shell text.
 func runLauncher(a *walk.Walker, c *walk.Call) bool {
 	if len(c.Argv) < 2 || onlyAsks(c.Argv[1:]) {
 		return false

@@ -12,14 +12,14 @@ import (
 	"callgate/shellparse/script"
 )
 
-// listing notes that the command writes what data names.
+// listing records that the command writes the files that data names.
 func listing(a *walk.Walker, c *walk.Call, l script.Listing, from word.Word) {
 	var files []script.File
 	switch {
 	case from.Text != "" && from.Text != "-":
 		at := *c.Sc
 		if l.Format == "tar" {
-			at.Dirs = c.Began // -C is for the members
+			at.Dirs = c.Began // -C applies to the members only
 		}
 		files = a.Words.File(nil, from, c.Name, &at)
 	case c.Sc.Input.Kind == word.InputFile:
@@ -43,10 +43,10 @@ func listing(a *walk.Walker, c *walk.Call, l script.Listing, from word.Word) {
 	}
 }
 
-// onlyShows are words with which git apply and patch change nothing.
+// onlyShows lists options with which git apply and git am apply no patch from their words.
 var onlyShows = word.Set("--check --stat --numstat --summary --dry-run -C --show-current-patch --continue --resolved -r --skip --abort --quit --version --help")
 
-// gitApply notes the patches that git apply and git am read.
+// gitApply records the patches that git apply and git am read.
 func gitApply(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	shows := false
 	for _, w := range c.Argv[2:] {
@@ -72,7 +72,7 @@ func gitApply(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectPatch notes the patch that patch reads, and the files that its words name.
+// inspectPatch records the patch that patch reads, and the files that its words name.
 func inspectPatch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if _, dry := s.Find("--dry-run"); dry {
 		c.Writes = slices.DeleteFunc(c.Writes, func(f script.File) bool { return f.By == c.Name })
@@ -88,11 +88,11 @@ func inspectPatch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	strip := s.Number(-1, "-p", "--strip")
 	listing(a, c, script.Listing{Format: "patch", Strip: strip}, from)
 	if strip < 0 {
-		listing(a, c, script.Listing{Format: "patch"}, from) // it tries the whole name as well
+		listing(a, c, script.Listing{Format: "patch"}, from) // it also tries the whole name
 	}
 }
 
-// fetched notes a file that is named by the last part of an address: as it stands there, and as it is meant.
+// fetched records a file named by the last part of an address, as written and percent-decoded.
 func fetched(a *walk.Walker, c *walk.Call, s *word.Scanned, address word.Word, how *programs.Keeps) {
 	dir, given := s.Find(how.Folder...)
 	text := address.Text
@@ -111,13 +111,13 @@ func fetched(a *walk.Walker, c *walk.Call, s *word.Scanned, address word.Word, h
 	}
 }
 
-// elsewhereName says that an operand of a transfer is in another place.
+// elsewhereName reports whether an operand of a transfer is in another place.
 func elsewhereName(text string) bool {
 	before, _, ok := strings.Cut(text, ":")
 	return ok && (strings.Contains(text, "://") || before != "" && !strings.ContainsAny(before, "/.~"))
 }
 
-// inspectTransfer notes what a transfer sends and writes.
+// inspectTransfer records what a transfer sends and writes.
 func inspectTransfer(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	n, options := 0, (*word.Options)(nil)
 	name := []string{c.Name}
@@ -150,7 +150,7 @@ func inspectTransfer(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	transfers(a, c, ops)
 }
 
-// transfers notes the operands of a transfer: those that name a place elsewhere, and the files here.
+// transfers records the local files among the operands of a transfer.
 func transfers(a *walk.Walker, c *walk.Call, ops []word.Word) {
 	for i, w := range ops {
 		switch {
@@ -181,7 +181,7 @@ func awsWrites(service, operation string) bool {
 	return service == "s3api" && word.HasPrefix(operation, "get-object", "select-object")
 }
 
-// awsFiles notes what commands of aws besides s3 write and send: get-object names its file by its operand, and
+// awsFiles records what commands of aws other than s3 write and send. get-object names its file by its operand, and
 // arguments that begin with file:// or fileb:// are read.
 func awsFiles(a *walk.Walker, c *walk.Call) {
 	if len(c.Argv) < 3 {

@@ -21,10 +21,10 @@ func runGotestsum(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// jsonTool are the options of json.tool before its operands.
+// jsonTool lists the options of json.tool before its operands.
 var jsonTool = word.MustOptions("--indent= --sort-keys --no-ensure-ascii --json-lines --tab --no-indent --compact")
 
-// runModule notes the files of modules that show one: json.tool takes the name of a result as well.
+// runModule records the files of Python modules that show a file. json.tool also takes the name of a result.
 func runModule(a *walk.Walker, c *walk.Call) bool {
 	i := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "-m" })
 	if i < 0 || i+1 >= len(c.Argv) || !c.Argv[i+1].Known {
@@ -50,8 +50,8 @@ func runModule(a *walk.Walker, c *walk.Call) bool {
 	return false
 }
 
-// runTool looks at a module that is a program too, pytest say, as at that program: what its options do, the module's
-// do. Rules for the program that deny hold for the module.
+// runTool treats a module that is also a program, such as pytest, as that program: its options do the same, and deny
+// rules for the program hold for the module.
 func runTool(a *walk.Walker, c *walk.Call, at int) {
 	if a.Words.Tables.Row(c.Argv[at].Text) == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// inspectLookup notes names that are sent to a resolver: a name can carry data out.
+// inspectLookup records names that are sent to a resolver: a name can carry data out.
 func inspectLookup(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if c.Name == "getent" && (w.Text == "shadow" || w.Text == "gshadow") {
@@ -38,8 +38,8 @@ func inspectLookup(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectFetch notes addresses that are no web pages, requests that go to several places at once, and what they change
-// there.
+// inspectFetch records addresses that are no web pages, requests that go to several hosts at once, and requests that
+// change something there.
 func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	hosts, away := map[string]bool{}, false
 	addresses, items := slices.Clone(s.Operands), []word.Word(nil)
@@ -61,7 +61,7 @@ func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		}
 	}
 	for _, h := range s.Hits {
-		// What depends on the run can be anything that the line read before.
+		// A value that depends on the run can be anything that the line has read before.
 		if away && h.Has && !h.Value.Known && (h.Opt.Does == 'u' || h.Opt.Last == "--data-raw" || h.Opt.Last == "--form-string") {
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
@@ -75,8 +75,8 @@ func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	keeps(a, c, s, addresses)
 }
 
-// sends notes the first word that makes a request to another machine change something there. A rule has to spell it out:
-// one for reading from a host does not cover writing to it.
+// sends records the first word that makes a request to another machine change something there. A rule has to spell it
+// out: a rule for reading from a host does not cover writing to it.
 func sends(c *walk.Call, s *word.Scanned, items []word.Word) {
 	_, query := s.Find("-G", "--get")
 	for _, h := range s.Hits {
@@ -102,7 +102,7 @@ func sends(c *walk.Call, s *word.Scanned, items []word.Word) {
 	}
 }
 
-// request divides the operands of HTTPie and xh: the address, and what stands around it, a method and items.
+// request splits the operands of HTTPie and xh into the address and the rest, a method and items.
 func request(operands []word.Word) (address, items []word.Word) {
 	if len(operands) == 0 {
 		return nil, nil
@@ -114,24 +114,24 @@ func request(operands []word.Word) (address, items []word.Word) {
 	return []word.Word{operands[at]}, slices.Concat(operands[:at], operands[at+1:])
 }
 
-// bodies are options whose value a request carries.
+// bodies lists options whose value is sent in the request's body.
 var bodies = strings.Fields("--data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --json --post-data --body-data --raw")
 
-// readingMethods are the methods of HTTP that change nothing.
+// readingMethods lists the HTTP methods that change nothing.
 var readingMethods = word.Set("GET HEAD OPTIONS")
 
-// methodName is how HTTPie and xh recognize a method in front of an address.
+// methodName matches what HTTPie and xh recognize as a method before an address.
 var methodName = lazyregexp.New(`^[a-zA-Z]+$`)
 
-// besideBody matches the items that are no part of a request's body: a header, and a part of the query.
+// besideBody matches items outside a request's body: a header, or a part of the query.
 var besideBody = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
 
-// portAlone is how HTTPie and xh spell an address of this machine. They put localhost in front of whatever follows a colon:
-// :.a.example is another machine.
+// portAlone matches how HTTPie and xh spell an address of this machine. They put localhost before whatever follows a
+// colon, so :.a.example is another machine.
 var portAlone = lazyregexp.New(`^:[0-9]*(?:/|$)`)
 
-// fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is
-// known.
+// fetches checks one address. It returns its host and whether that is another machine. The host is "" if nothing of the
+// address is known.
 func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool) {
 	text := w.Text
 	if !w.Known {
@@ -151,7 +151,7 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 	}
 	host, _, slash := strings.Cut(rest, "/")
 	if !w.Known && !slash {
-		// What follows the known part could still belong to the host.
+		// The part after the known text could still belong to the host.
 		c.EffectAt("address "+w.Text, w)
 	}
 	name, _, _ := strings.Cut(host, ":")
@@ -170,12 +170,12 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 		c.EffectAt("address "+w.Text, w)
 	}
 	if host == "" {
-		host = "/" // no host, and still one more
+		host = "/" // an address without a host counts as one too
 	}
 	return host, away
 }
 
-// keeps notes the files that are named by the addresses they come from.
+// keeps records the files that are named by the addresses they come from.
 func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned, addresses []word.Word) {
 	how := programs.Find(c.Name).Keeps
 	if how == nil || how.When != nil && !slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return slices.Contains(how.When, h.Name) }) {
@@ -189,7 +189,7 @@ func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned, addresses []word.Word)
 	}
 }
 
-// local says that a host is this machine.
+// local reports whether a host is this machine.
 func local(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

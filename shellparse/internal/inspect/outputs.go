@@ -11,12 +11,12 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// outputFolder is the name of a folder that builds and tests fill, by custom.
+// outputFolder matches the name of a folder that, by convention, builds and tests fill.
 var outputFolder = lazyregexp.New(`(?i)^[._]?(?:build|dist|outp?u?t?s?|target|te?mp|coverage|cov|htmlcov|reports?|results?|artifacts?|cache|` +
 	`site|nyc_output|(?:(?:build|dist|out|coverage|tmp)[-_.][\w.-]+)|(?:[\w.-]+[-_.](?:reports?|results?|outputs?|coverage|artifacts?|cache)))$`)
 
-// generated says that a path is a folder of the project that builds and tests fill, or lies in one: nobody misses what is
-// in it.
+// generated reports whether a path is, or lies in, a folder of the project that builds and tests fill, so that nobody
+// misses its contents.
 func generated(a *walk.Walker, c *walk.Call, folder string) bool {
 	if folder == "" || strings.ContainsAny(folder, " \t\n") || a.Outside(word.JoinDirs(c.Sc.Dirs, folder)) {
 		return false
@@ -24,22 +24,23 @@ func generated(a *walk.Walker, c *walk.Call, folder string) bool {
 	return slices.ContainsFunc(strings.Split(path.Clean(folder), "/"), outputFolder.MatchString)
 }
 
-// namesInput are parts of the names of options whose value is not written.
+// namesInput lists parts of the names of options whose value is not written.
 var namesInput = strings.Fields("config ignore exclude include skip filter rule dict allow baseline input source env root path-mode")
 
-// builds says that a program builds, tests or checks a project: what nothing is known of may write its results.
+// builds reports whether a program builds, tests or checks a project. Unknown options of such a program may name its
+// results.
 func builds(c *walk.Call) bool {
 	return c.Facts().Risk == programs.BuildTest || c.Is(programs.Collector|programs.Configured|programs.ProjectTool|programs.RunsProject)
 }
 
-// looks are options with which a formatter writes nothing, fixes those with which a linter writes.
+// looks lists options with which a formatter writes nothing, fixes those with which a linter writes.
 var (
 	looks = word.Set("--check --check-only --check-formatted --diff --dry-run --output=none --output=show")
 	fixes = word.Set("--fix --apply")
 )
 
-// inspectFormatter notes that the operands of a formatter are written, unless it is told to look at them only; and those
-// of a linter that is told to mend them.
+// inspectFormatter records the operands of a formatter as written, unless it only checks them, and those of a linter
+// that is told to fix them.
 func inspectFormatter(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	told := func(options map[string]bool) bool {
 		return slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool { return w.Known && options[w.Text] })
@@ -56,14 +57,14 @@ func inspectFormatter(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// connecting is the name of an option whose value is an address, by custom.
+// connecting matches the name of an option whose value is an address by convention.
 var connecting = lazyregexp.New(`(?i)(?:^|[-_a-z])(?:url|uri|endpoint|webhook|dsn)$|(?:^|[-_])(?:host|hostname|hook|server|proxy|broker|addr|address)$`)
 
-// own is an address of this machine, or a value that is none.
+// own matches an address of this machine, or a value that is no address.
 var own = lazyregexp.New(`^(?:[a-z+]+://)?(?:localhost|127\.[0-9.]+|\[::1\]|0\.0\.0\.0)(?:[:/][^@]*)?$|^(?:[0-9]*|true|false|yes|no|on|off)$`)
 
-// mayDo is mayWrite, and notes that such an option may have the program talk to another machine: it names an address, or
-// is called so.
+// mayDo is mayWrite, and also records that an option may make the program talk to another machine: its value is an
+// address, or its name suggests one.
 func mayDo(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	mayWrite(a, c, option, v)
 	if builds(c) && option != "--" && !own.MatchString(v.Text) && !strings.HasSuffix(option, v.Text) && (strings.Contains(v.Text, "://") || connecting.MatchString(option)) {
@@ -71,8 +72,8 @@ func mayDo(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	}
 }
 
-// mayWrite notes a file that an option which nothing is known of may write: one that lies in a hidden folder, is hidden
-// itself, or has a name that others obey. Other tools obey many of those.
+// mayWrite records a file that an unknown option may write: a file in a hidden folder, a hidden file, or a file that
+// other tools obey. Other tools obey many hidden files too.
 func mayWrite(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	lower := strings.ToLower(option)
 	if !v.Known || !builds(c) || slices.ContainsFunc(namesInput, func(part string) bool { return strings.Contains(lower, part) }) {
@@ -85,18 +86,19 @@ func mayWrite(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	}
 }
 
-// hidden says that a path begins with a hidden folder, or names a hidden file.
+// hidden reports whether a path begins with a hidden folder, or is a hidden file.
 func hidden(p string) bool {
 	first, _, _ := strings.Cut(path.Clean(p), "/")
 	return len(first) > 2 && first[0] == '.' && first[1] != '.' && first != ".venv"
 }
 
-// obeyed are files without a dot before their names that tools, agents and servers obey, and folders of others' code.
+// obeyed matches files that tools, agents and servers obey although their names begin with no dot, and folders of
+// third-party code.
 var obeyed = lazyregexp.New(`(?:^|/)(?:(?:CLAUDE|AGENTS|GEMINI)\.md|Jenkinsfile(?:\..*)?|(?:vendor|node_modules|site-packages|venv|gradle/wrapper)(?:/.*)?|` +
 	`[^/]*\.code-workspace|opencode\.json|rust-toolchain(?:\.toml)?|mise\.toml|bunfig\.toml|(?:lefthook|simple-git-hooks|lint-staged|captain)[^/]*|prek\.toml|hk\.pkl|` +
 	`(?:azure-pipelines|cloudbuild|appveyor|buildspec|bitbucket-pipelines|codemagic|bitrise|wercker|shippable|codeship|screwdriver|codefresh|buildkite)[^/]*\.(?:ya?ml|json))$`)
 
-// mayDoBehind is mayDo for words behind options which nothing is known of: they may be their values.
+// mayDoBehind is mayDo for words after unknown options, which may be their values.
 func mayDoBehind(a *walk.Walker, c *walk.Call, row *programs.Row) {
 	for i := 1; i+1 < len(c.Argv); i++ {
 		option, value := c.Argv[i], c.Argv[i+1]

@@ -8,14 +8,13 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// packageLists are words after a subcommand that only look at what is installed, or use the project's own lists.
+// packageLists lists words after a subcommand that only look at what is installed, or use the project's own lists.
 var packageLists = word.Set("list show freeze check tree restore dir compile sync")
 
-// listOptions of pip take a file or a directory, which is not a package.
+// listOptions lists the options of pip that take a file or a directory, which is not a package.
 var listOptions = word.Set("-r -c -e --requirement --editable --constraint")
 
-// inspectPackages notes packages that a command names: they are fetched from elsewhere and run code when
-// they are installed.
+// inspectPackages records packages that a command names: they are fetched from elsewhere and run code when installed.
 func inspectPackages(c *walk.Call) {
 	if len(c.Argv) < 3 || !programs.Find(c.Name, c.Argv[1].Text).Has(programs.Installs) {
 		return
@@ -37,15 +36,17 @@ func inspectPackages(c *walk.Call) {
 	}
 }
 
-// loadingProperties begin, or are part of, the properties by which a Java build loads code or starts programs.
+// loadingProperties lists prefixes, or longer parts, of the properties by which a Java build loads code or starts
+// programs.
 var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org.gradle. java. surefire. failsafe. maven.multimodule maven.repo " +
 	"maven.home altdeployment altrelease plugin javac gradle.user init script user.home maven.compiler " +
 	"debugforked sbt. proxyhost proxyport httpproxy javax.net.ssl ssl.insecure ssl.allowall showpasswords builddir")
 
-// publishes are the last parts of properties by which a Java build sends what it makes to a registry or a cluster.
+// publishes lists the last parts of properties by which a Java build sends its results to a registry or a cluster.
 var publishes = word.Set("push publish deploy upload")
 
-// harmlessProperty says that a property of a Java build, NAME=VALUE, selects or shows, and loads or sends nothing.
+// harmlessProperty reports whether a property of a Java build, NAME=VALUE, only selects or shows something, and loads
+// and sends nothing.
 func harmlessProperty(property string) bool {
 	name, value, _ := strings.Cut(strings.ToLower(property), "=")
 	for _, p := range loadingProperties {

@@ -7,10 +7,10 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// psValues are the letters of ps that take the rest of the word, or the next one, as their value.
+// psValues lists the letters of ps that take the rest of the word, or the next word, as their value.
 const psValues = "oOkptqUNgG"
 
-// psShowsEnvironment reports whether letters behind a dash ask ps for environments.
+// psShowsEnvironment reports whether letters after a dash ask ps for environments.
 func psShowsEnvironment(letters string) bool {
 	if !strings.Contains(letters, "E") && !(strings.Contains(letters, "e") && strings.ContainsAny(letters, "xu")) {
 		return false
@@ -19,11 +19,11 @@ func psShowsEnvironment(letters string) bool {
 	return i < 0 || strings.ContainsAny(letters[:i], "eE") || letters[i] == 'u' && strings.ContainsAny(letters[i:], "eE")
 }
 
-// psFlags are options of ps that take no value.
+// psFlags lists the long options of ps that take no value.
 var psFlags = map[string]bool{"-forest": true, "-no-headers": true, "-headers": true, "-help": true, "-version": true}
 
-// inspectPs notes that ps is asked for environments: e in the letters without a dash, E with one. Letters with
-// a dash that make no sense with it are read as those without.
+// inspectPs records that ps is asked for environments: e in the letters without a dash, E with one. ps reads letters
+// with a dash that make no sense as letters without one.
 func inspectPs(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	skip := false
 	for _, w := range c.Argv[1:] {

@@ -5,8 +5,8 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// Handlers analyse the programs whose words no table describes, by the names that the table gives them. A handler
-// returns true when it recorded the command, false when the command is to be looked at like any other.
+// Handlers maps the handler names of the table to functions, for programs whose words no table describes. A handler
+// returns true if it recorded the command, and false if the command is to be inspected like any other.
 var Handlers = map[string]func(*walk.Walker, *walk.Call) bool{
 	"cd":        runCd,
 	"command":   runCommand,
@@ -37,7 +37,7 @@ var Handlers = map[string]func(*walk.Walker, *walk.Call) bool{
 	"xargs":     runXargs,
 }
 
-// Inspectors look at the words of programs for which options and operands do not say enough, likewise.
+// Inspectors maps the inspector names of the table to functions that check what options and operands do not say.
 var Inspectors = map[string]func(*walk.Walker, *walk.Call, *word.Scanned){
 	"archiver":    inspectArchiver,
 	"aws":         inspectAWS,

@@ -54,7 +54,7 @@ func runSSH(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// harmlessSSH are the -o settings that execute nothing and redirect nothing.
+// harmlessSSH lists the -o settings that execute nothing and redirect nothing.
 var harmlessSSH = map[string]bool{"batchmode": true, "connecttimeout": true, "serveraliveinterval": true, "serveralivecountmax": true,
 	"loglevel": true, "port": true, "user": true, "compression": true, "requesttty": true, "numberofpasswordprompts": true,
 	"passwordauthentication": true, "addressfamily": true, "tcpkeepalive": true, "connectionattempts": true, "identitiesonly": true}
@@ -196,7 +196,7 @@ func runNix(a *walk.Walker, c *walk.Call) bool {
 	return false
 }
 
-// runTexts runs programs of which each operand is a shell text.
+// runTexts runs a program whose operands are each a shell text.
 func runTexts(a *walk.Walker, c *walk.Call) bool {
 	s := concurrentlyOptions.Scan(c.Argv[1:], programs.GNU)
 	a.Emit(c)

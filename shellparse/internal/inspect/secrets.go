@@ -8,11 +8,11 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// quiet are programs that only look at their words.
+// quiet lists programs that look at their words but never print them.
 var quiet = word.Set("test true false : sleep exit return shift wait read unset export local declare typeset readonly getopts cd pushd let")
 
-// shows notes variables with credentials that a program shows: one that prints its words or what it reads, and one that
-// only looks, which shows its words at the latest when it complains about them.
+// shows records variables with credentials that a program shows: a program that prints its words or its input, or one
+// that only looks at its words, which it shows at the latest when it complains about them.
 func shows(a *walk.Walker, row *programs.Row, c *walk.Call) {
 	reader := row != nil && (row.Operands == "r" || row.Operands == "1r") || c.Is(programs.Prints)
 	if !reader {
@@ -36,7 +36,7 @@ func shows(a *walk.Walker, row *programs.Row, c *walk.Call) {
 	}
 }
 
-// showsSetting notes settings with credentials that a command shows.
+// showsSetting records settings with credentials that a command shows.
 func showsSetting(c *walk.Call) {
 	if len(c.Argv) < 3 || !programs.Find(c.Name, c.Argv[1].Text).Has(programs.ReadsSettings) {
 		return

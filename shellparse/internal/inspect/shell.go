@@ -9,13 +9,13 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// shellOptions are those of bash and its relatives. A script after -c is code; a file operand is a program.
+// shellOptions lists the options of bash and its relatives. A script after -c is code; a file operand is a program.
 var shellOptions = word.MustOptions("-c -e -u -x:! -v -n -l -i -s -f -h -k -m -p -r -t -a -b -B -C -D -E -H -P -T -o= -O=! +O=! +o= --login " +
 	"--norc --noprofile --noediting --posix --restricted --verbose --version --help --debugger:! " +
 	"--dump-strings --dump-po-strings --pretty-print --rcfile=x --init-file=x -d -g -w -y -1 -2 -3 -4 -5")
 
-// runShell parses what a shell is given: the text after -c, a here-document, the words of an echo before the
-// pipe. A script file is an operand; everything else is not known.
+// runShell parses the text given to a shell: after -c, in a here-document, or by an echo before the pipe. A script file
+// is an operand; everything else is unknown.
 func runShell(a *walk.Walker, c *walk.Call) bool {
 	argv := c.Argv
 	at, code, stdin, ok := shellWords(a, c)
@@ -50,8 +50,9 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-// shellWords reads the options of a shell: at is the first word behind them, code says that it is a script, and stdin
-// that the script comes in. If that depends on the run, ok is false and the command is recorded.
+// shellWords reads the options of a shell. at is the index of the first word after them, code means that this word is a
+// script, and stdin that the script comes from the standard input. If that depends on the run, ok is false and the
+// command is recorded.
 func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	argv := c.Argv
 	for at = 1; at < len(argv); at++ {
@@ -86,12 +87,12 @@ func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	return at, code, stdin, true
 }
 
-// checksFiles says that a shell reads the scripts from that word on, and runs nothing of them.
+// checksFiles reports whether a shell only reads the scripts from that word on, and runs nothing of them.
 func checksFiles(argv []word.Word, at int) bool {
 	return at == 2 && argv[1].Text == "-n" && areFiles(argv[at:])
 }
 
-// shellFile notes the script that a shell runs or checks.
+// shellFile records the script that a shell runs or checks.
 func shellFile(a *walk.Walker, c *walk.Call, at int) {
 	switch w := c.Argv[at]; {
 	case !w.Known && checksFiles(c.Argv, at):
@@ -105,14 +106,15 @@ func shellFile(a *walk.Walker, c *walk.Call, at int) {
 	}
 }
 
-// shellOption notes a long option of a shell that does something, or that is not known.
+// shellOption records a long option of a shell that does something, or that is unknown.
 func shellOption(c *walk.Call, name string) {
 	if o := shellOptions.Find(name); o == nil || o.Does != 0 {
 		c.Effect("option " + name)
 	}
 }
 
-// shellLetters notes what the letters of an option of a shell do at a place, and returns the last word that they take.
+// shellLetters records what the letters of a shell's option at an index do, and returns the index of the last word that
+// they take.
 func shellLetters(c *walk.Call, t string, at int) int {
 	for k := 1; k < len(t); k++ {
 		switch t[k] {
@@ -130,7 +132,7 @@ func shellLetters(c *walk.Call, t string, at int) int {
 	return at
 }
 
-// shellCode parses the script that a shell is given by its words.
+// shellCode parses the script in a shell's words.
 func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
 	inner := c.Inner(c.Argv, via)
 	inner.Outer = nil
@@ -141,7 +143,7 @@ func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
 		if !script.Files {
 			return
 		}
-		// find and xargs put names into the text: what it runs without them is seen by deny rules.
+		// find and xargs put names into the text. Deny rules see what it runs without them.
 		inner.Reads, inner.Writes = nil, nil
 	case foreignShells[c.Name]:
 		a.Found.Problem("foreign", "The script is in the language of "+c.Name+".")
@@ -149,15 +151,15 @@ func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
 	a.Words.Fresh(func() { a.RunText(inner, script.Text) })
 }
 
-// foreignShells have a language of their own.
+// foreignShells lists shells with a language of their own.
 var foreignShells = word.Set("fish csh tcsh elvish nu")
 
-// onlyAsks says that the words ask a program about itself.
+// onlyAsks reports whether the words only ask a program about itself.
 func onlyAsks(words []word.Word) bool {
 	return len(words) == 1 && words[0].Known && (words[0].Text == "--version" || words[0].Text == "--help")
 }
 
-// harmlessSet are shell options that only make a script stricter or quieter.
+// harmlessSet lists shell options that only make a script stricter or quieter, or change how patterns match.
 var harmlessSet = word.Set("errexit nounset pipefail noclobber noglob noexec posix errtrace functrace inherit_errexit nullglob failglob " +
 	"globstar dotglob extglob nocasematch nocaseglob lastpipe globasciiranges")
 

@@ -12,7 +12,7 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// inspectKill notes signals to more processes than the words name.
+// inspectKill records signals to more processes than the words name.
 func inspectKill(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if c.Name == "killall" || c.Name == "skill" || c.Name == "pkill" {
 		c.Operates("processes by name")
@@ -20,7 +20,8 @@ func inspectKill(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if c.Name != "kill" {
 		return
 	}
-	// The first -1 is a signal unless it stands alone; a later one, 0 and 1 are every process, the own group, init.
+	// The first -1 is a signal unless it is the only word. A later -1, 0 and 1 mean every process, the shell's process
+	// group, and init.
 	after := false
 	for i, w := range c.Argv[1:] {
 		if w.Known && (w.Text == "-1" && (i > 0 || len(c.Argv) == 2) || w.Text == "0" && (after || i > 0) || w.Text == "1" && i > 0) {
@@ -30,7 +31,7 @@ func inspectKill(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectLess notes commands that less runs when it starts.
+// inspectLess records commands that less runs when it starts.
 func inspectLess(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if w.Known && strings.HasPrefix(w.Text, "+") && strings.ContainsAny(w.Text, "!|vsE:#") {
@@ -39,7 +40,8 @@ func inspectLess(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectTree notes an option -o in a bundle: tree takes the values of all options there from the words behind it.
+// inspectTree records an option -o in a bundle: tree takes the values of all options in it from the words after the
+// bundle.
 func inspectTree(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' && strings.Contains(w.Text, "o") {
@@ -48,7 +50,7 @@ func inspectTree(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectRemove notes operands that reach above the directory, or take it whole.
+// inspectRemove records operands that are the whole directory, or lie above it.
 func inspectRemove(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		p := path.Clean(w.Text)
@@ -59,13 +61,14 @@ func inspectRemove(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectHostname and inspectDate note that an operand sets what the command else shows.
+// inspectHostname records an operand that sets the host name. Without one, hostname shows it.
 func inspectHostname(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(s.Operands) > 0 {
 		c.EffectAt("sets the host name", s.Operands[0])
 	}
 }
 
+// inspectDate records an operand that sets the clock. Without one, date shows it.
 func inspectDate(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		if !w.Known && !w.Safe() || w.Known && !strings.HasPrefix(w.Text, "+") {
@@ -74,7 +77,7 @@ func inspectDate(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectEnv notes that every variable is printed, or one that holds a secret.
+// inspectEnv records that all variables are printed, or one that holds a secret.
 func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if c.Name == "printenv" && len(c.Argv) > 1 && !slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool {
 		return !w.Known || strings.HasPrefix(w.Text, "-") || word.SecretName(w.Text)
@@ -84,7 +87,8 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("prints the environment")
 }
 
-// inspectLink notes links that lead out of the directory. What a link leads to can be written under another name.
+// inspectLink records links that lead out of the directory. A link's target can be written through the link's name, so
+// it counts as written.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	targets := s.Operands
 	if _, into := s.Find("-t"); !into && len(targets) > 1 {
@@ -98,7 +102,7 @@ func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// inspectMode looks at the permissions that chmod and install give files.
+// inspectMode checks the permissions that chmod and install give files.
 func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	mode, ok := s.Find("-m", "--mode")
 	for i, w := range c.Argv {
@@ -110,7 +114,7 @@ func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 	if c.Name == "chmod" && len(s.Operands) > 0 {
 		mode, ok = s.Operands[0], true
-		for _, w := range c.Argv[1:] { // -w+s takes a permission away and gives another
+		for _, w := range c.Argv[1:] { // -w+s removes one permission and gives another
 			c.Sc.Escalates = c.Sc.Escalates || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && setsID(w.Text)
 		}
 	}
@@ -125,7 +129,7 @@ func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// setsID says that a mode lets whoever runs the file act as its owner or its group: 4755, u+xs, +4000.
+// setsID reports whether a mode lets whoever runs the file act as its owner or its group: 4755, u+xs, +4000.
 func setsID(mode string) bool {
 	for _, m := range octal.FindAllStringSubmatch(mode, -1) {
 		if bits, err := strconv.ParseUint(m[1], 8, 32); err != nil || bits&0o6000 != 0 {
@@ -148,10 +152,10 @@ func setsID(mode string) bool {
 	return false
 }
 
-// octal finds the numbers in a mode that give permissions.
+// octal matches the numbers in a mode that give permissions.
 var octal = lazyregexp.New(`(?:^|[+=])([0-7]+)`)
 
-// inspectDeclare notes what export and its kin set when they are reached as commands.
+// inspectDeclare records what export and similar builtins set when they are reached as commands.
 func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		text := w.Text
@@ -182,7 +186,8 @@ func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// calculates says that a text for dc or bc is made of numbers, operators and what prints; in bc of names, too.
+// calculates reports whether a text for dc or bc consists of numbers, operators and print commands; for bc also of
+// names.
 func calculates(name, text string) bool {
 	set := "0123456789 .+-*/%^~|_\n"
 	if name == "dc" {
@@ -193,8 +198,8 @@ func calculates(name, text string) bool {
 	return strings.TrimLeft(text, set) == ""
 }
 
-// inspectCalc notes calculators that get code they can execute: dc and bc run shell commands with an
-// exclamation mark.
+// inspectCalc records calculators that get code they can execute: dc and bc run shell commands after an exclamation
+// mark.
 func inspectCalc(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Codes() {
 		code(c, w, func(text string) bool { return calculates(c.Name, text) })
@@ -207,10 +212,10 @@ func inspectCalc(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// serviceQueries only ask the service manager.
+// serviceQueries lists subcommands that only query the service manager.
 var serviceQueries = word.Set("status show list-units list-unit-files is-active is-enabled is-failed cat list print list-timers list-sockets list-dependencies")
 
-// inspectService notes that a service is started, stopped or changed.
+// inspectService records that a service is started, stopped or changed.
 func inspectService(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if w.Known && serviceQueries[w.Text] {
@@ -220,7 +225,7 @@ func inspectService(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("service")
 }
 
-// inspectGh notes what cannot be taken back, and other servers than GitHub's, which may get a token.
+// inspectGh records operations that cannot be undone, and servers other than GitHub's, which may get a token.
 func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	showsSetting(c)
 	for _, w := range s.Operands {
@@ -231,7 +236,7 @@ func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		case "--repo":
 			ghServer(c, h.Value, true)
 		case "--jq":
-			code(c, h.Value, embedded.Jq) // it sees the environment
+			code(c, h.Value, embedded.Jq) // jq code sees the environment
 		}
 	}
 	if len(c.Argv) < 3 || !c.Argv[1].Known || !c.Argv[2].Known {
@@ -250,7 +255,8 @@ func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// ghServer notes the server that a word of gh names: in an address, or in [HOST/]OWNER/REPO where a repository stands.
+// ghServer records the server that a word of gh names: in an address, or in [HOST/]OWNER/REPO if the word is a
+// repository.
 func ghServer(c *walk.Call, w word.Word, repository bool) {
 	_, rest, address := strings.Cut(w.Text, "://")
 	if !address {
@@ -262,7 +268,7 @@ func ghServer(c *walk.Call, w word.Word, repository bool) {
 	}
 }
 
-// inspectCron notes commands that run when nobody looks.
+// inspectCron records commands that run later, without supervision.
 func inspectCron(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if c.Name == "crontab" && len(c.Argv) == 2 && c.Argv[1].Text == "-l" {
 		return
@@ -270,7 +276,7 @@ func inspectCron(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("runs commands later")
 }
 
-// inspectOpenssl notes subcommands that talk to other machines.
+// inspectOpenssl records subcommands that talk to other machines.
 func inspectOpenssl(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if len(c.Argv) < 2 {
 		return
@@ -280,7 +286,7 @@ func inspectOpenssl(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		c.Operates("network")
 	}
 	for _, w := range c.Argv[2:] {
-		if strings.Contains(w.Text, "://") { // it loads certificates from there
+		if strings.Contains(w.Text, "://") { // openssl loads certificates from there
 			c.EffectAt("address "+w.Text, w)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// goals are parts of Maven's goals that start programs, publish, fetch what their properties name, or show all settings
-// and variables.
+// goals lists parts of the names of Maven goals that start programs, publish, fetch what their properties name, or show
+// all settings and variables.
 var goals = strings.Fields("antrun :get :copy :unpack help:effective-settings help:system :purge-local-repository")
 
-// inspectMaven notes goals that do more than build.
+// inspectMaven records goals that do more than build.
 func inspectMaven(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		switch {
@@ -28,7 +28,7 @@ func inspectMaven(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// fillsFolder says that goals put what they copy in another folder than those that builds fill.
+// fillsFolder reports whether goals copy into a folder other than those that builds fill.
 func fillsFolder(a *walk.Walker, c *walk.Call, s *word.Scanned) bool {
 	return slices.ContainsFunc(s.Hits, func(h word.Hit) bool {
 		folder, ok := strings.CutPrefix(h.Value.Text, "outputDirectory=")
@@ -36,7 +36,8 @@ func fillsFolder(a *walk.Walker, c *walk.Call, s *word.Scanned) bool {
 	})
 }
 
-// evaluatesProject says that the expression of help:evaluate is a fact of the project, and no setting or variable.
+// evaluatesProject reports whether the expression of help:evaluate is a fact of the project, and not a setting or
+// variable.
 func evaluatesProject(s *word.Scanned) bool {
 	found := false
 	for _, h := range s.Hits {
@@ -50,11 +51,11 @@ func evaluatesProject(s *word.Scanned) bool {
 	return found
 }
 
-// projectFact is one fact of a project, or a version.
+// projectFact matches one fact of a project, or a version.
 var projectFact = lazyregexp.New(`^(?:[$][{])?(?:project\.[A-Za-z0-9_.\[\]-]+|(?:java|maven|os)\.version|[A-Za-z0-9_-]*version)[}]?$`)
 
-// inspectGradle notes that the task properties shows what Gradle was told, credentials among it, unless one property is
-// asked for.
+// inspectGradle records that the task properties shows Gradle's settings, which include credentials, unless it asks for
+// one harmless property.
 func inspectGradle(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for i, w := range s.Operands {
 		if w.Text != "properties" && !strings.HasSuffix(w.Text, ":properties") {
@@ -75,17 +76,18 @@ func inspectGradle(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// publishing are parts of names of environments by which tox and nox publish, by custom; with all of them, they do that too.
+// publishing matches names of environments with which tox and nox publish by convention, and those that select all
+// environments.
 var publishing = lazyregexp.New(`(?i)publish|releas|deploy|upload|pypi|push|twine|gh[-_]?pages|(?:^|[^a-z])(?:rel|ships?|bump|tag|all|not)(?:[^a-z]|$)`)
 
-// inspectEnvironments notes environments of tox and sessions of nox that publish, or of which nothing is known.
+// inspectEnvironments records environments of tox and sessions of nox that publish, or that are unknown.
 func inspectEnvironments(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, h := range s.Hits {
 		if h.Has && slices.Contains([]string{"-e", "-s", "-t", "-m", "-k", "--tags", "--keywords"}, h.Opt.Last) && publishesIn(h.Value) {
 			c.EffectOf("environment "+h.Value.Text, h)
 		}
 	}
-	for _, w := range c.Argv[1:] { // nox takes several names behind one option
+	for _, w := range c.Argv[1:] { // nox takes several names after one option
 		if w.Known && w.Text == "--" {
 			break
 		}
@@ -107,10 +109,10 @@ func inspectEnvironments(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// rubyTests is a file, or a pattern of files, where tests are.
+// rubyTests matches a file, or a pattern of files, in the folders of tests.
 var rubyTests = lazyregexp.New(`^(?:\./)?(?:test|spec)/[\w*/-][\w*./-]*$`)
 
-// inspectRubyTests notes that a variable names what rake and rails load for tests, and that no tests are there.
+// inspectRubyTests records that a variable makes rake or rails load files outside the folders of tests.
 func inspectRubyTests(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	elsewhere := func(text string) bool {
 		return !rubyTests.MatchString(text) || slices.Contains(strings.Split(text, "/"), "..")
@@ -130,10 +132,10 @@ func inspectRubyTests(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// environmentNames are variables that choose environments.
+// environmentNames lists the variables that choose environments.
 var environmentNames = word.Set("TOXENV TOX_ENV NOXSESSION")
 
-// publishesIn says that a list of environments may hold one that publishes.
+// publishesIn reports whether a list of environments may contain one that publishes.
 func publishesIn(list word.Word) bool {
 	texts := list.Globs
 	if list.Known {
@@ -144,18 +146,18 @@ func publishesIn(list word.Word) bool {
 	})
 }
 
-// buildSwitch is a switch of MSBuild that loads code or a property, starts another target, or writes a file. It reads
-// them whatever their case.
+// buildSwitch matches a switch of MSBuild that loads code or a property, starts another target, or writes a file.
+// MSBuild ignores the case of switches.
 var buildSwitch = lazyregexp.New(`(?i)^-+(?:t|target|p|property|rp|restoreproperty|l|logger|dl|distributedlogger|bl|binarylogger|` +
 	`(?:flp|fileloggerparameters)[0-9]?|orc|outputresultscache|pp|preprocess|ts|targets|getresultoutputfile|prof|` +
 	`profileevaluation|projectcache|source|test-adapter-path|environment|settings|configfile)$`)
 
-// buildProperties are variables that MSBuild reads for properties which select or show, and run nothing.
+// buildProperties lists variables that MSBuild reads as properties which only select or show something.
 var buildProperties = word.Set("configuration platform targetframework targetframeworks runtimeidentifier version versionprefix versionsuffix " +
 	"packageversion assemblyversion fileversion langversion nullable verbosity")
 
-// inspectDotnet notes variables of the call that MSBuild takes for properties: these can run programs, and choose what is
-// written. Their names are words without a sign.
+// inspectDotnet records environment variables that MSBuild reads as properties, which can run programs and choose what
+// is written. Names of properties contain no underscore.
 func inspectDotnet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if name, _, ok := strings.Cut(w.Text, ":"); ok && strings.HasPrefix(name, "-") && buildSwitch.MatchString(name) {

@@ -11,7 +11,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// RunProgram runs what a program runs in its place: it is a launcher, it has a handler, or it is a wrapper.
+// RunProgram runs the inner command of a program that is a launcher, has a handler, or is a wrapper. It reports whether
+// it recorded the command.
 func RunProgram(a *walk.Walker, c *walk.Call) bool {
 	switch name := programs.LauncherOf(c.Name); name {
 	case "":
@@ -33,7 +34,8 @@ func RunProgram(a *walk.Walker, c *walk.Call) bool {
 	return w != nil && unwrap(a, w, c, n)
 }
 
-// wrapperFor returns how a command runs another one, and how many words name it: "uv run", "docker compose exec".
+// wrapperFor returns the wrapper row of a command and how many words name it ("uv run", "docker compose exec"). The row
+// is nil if the command runs no other.
 func wrapperFor(a *walk.Walker, c *walk.Call) (*programs.Wrapper, int) {
 	t := a.Words.Tables
 	if len(c.Argv) > 2 && c.Argv[1].Known && c.Argv[2].Known {
@@ -49,7 +51,7 @@ func wrapperFor(a *walk.Walker, c *walk.Call) (*programs.Wrapper, int) {
 	return t.Wrapper(c.Name), 1
 }
 
-// wrapperEffect notes what a wrapper does beside running the inner command.
+// wrapperEffect records what a wrapper does besides running the inner command.
 func wrapperEffect(c *walk.Call, w *programs.Wrapper) {
 	switch {
 	case w.Effect == "":
@@ -60,7 +62,7 @@ func wrapperEffect(c *walk.Call, w *programs.Wrapper) {
 	}
 }
 
-// wrapsNothing records a wrapper that no inner command follows.
+// wrapsNothing records the effects of a wrapper without an inner command.
 func wrapsNothing(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int, hits []word.Hit) {
 	if w.Role == "escalates" {
 		c.Sc.Escalates = true
@@ -72,8 +74,8 @@ func wrapsNothing(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int, hits
 	}
 }
 
-// unwrap takes one wrapper off a command; its first n words name the wrapper. It returns false if no inner command
-// follows, and the wrapper counts as a command itself.
+// unwrap removes one wrapper from a command. The first n words name the wrapper. It returns false if no inner command
+// follows; then the wrapper counts as a command itself.
 func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 	s := (*word.Options)(w.Options).Scan(c.Argv[n:], w.Style)
 	at := n + s.Rest
@@ -114,12 +116,12 @@ func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 	return runWrapped(a, w, c, inner)
 }
 
-// unclear reports whether it depends on the run where the options of a wrapper end.
+// unclear reports whether the end of a wrapper's options depends on the run.
 func unclear(w *programs.Wrapper, s *word.Scanned, options []word.Word) bool {
 	return s.Unknown != "" && w.Style == programs.POSIX && !s.Dashes || s.Vague != "" && !word.AllKnown(options)
 }
 
-// skips moves at over the operands of a wrapper before the program. It returns false where that depends on the run.
+// skips moves at past the wrapper's operands before the program. It returns false if their number depends on the run.
 func skips(w *programs.Wrapper, c *walk.Call, at *int) bool {
 	for skip := w.Skip; skip > 0 && *at < len(c.Argv); skip-- {
 		if !c.Argv[*at].Known && c.Argv[*at].Many {
@@ -128,7 +130,7 @@ func skips(w *programs.Wrapper, c *walk.Call, at *int) bool {
 		*at++
 	}
 	if w.Skip > 0 && *at < len(c.Argv) && strings.HasPrefix(c.Argv[*at].Text, "-") {
-		// kubectl takes options after the pod, up to the dashes.
+		// kubectl takes options after the pod, up to --.
 		dashes := slices.IndexFunc(c.Argv[*at:], func(w word.Word) bool { return w.Known && w.Text == "--" })
 		if dashes < 0 {
 			return false
@@ -138,7 +140,7 @@ func skips(w *programs.Wrapper, c *walk.Call, at *int) bool {
 	return true
 }
 
-// runWrapped runs the inner command as the role of its wrapper says.
+// runWrapped runs the inner command according to the role of its wrapper.
 func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
 	switch w.Role {
 	case "", "escalates":
@@ -159,8 +161,8 @@ func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
 	return instead(a, w, c, inner)
 }
 
-// keepsShell returns the shell whose directory a cd behind this wrapper changes: builtins keep it, programs
-// do not.
+// keepsShell returns the scope of the shell whose directory a cd after this wrapper changes. Builtins keep it; for
+// programs it is nil.
 func keepsShell(c *walk.Call) *word.Scope {
 	if c.Name == "builtin" || c.Name == "command" || c.Name == "noglob" || c.Name == "nocorrect" {
 		return c.Outer
@@ -168,14 +170,14 @@ func keepsShell(c *walk.Call) *word.Scope {
 	return nil
 }
 
-// instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command
-// follows it for deny rules and risk, and says how many words name what it does.
+// instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command follows it
+// for deny rules and risk, and determines how many words name the operation.
 func instead(a *walk.Walker, w *programs.Wrapper, c *walk.Call, inner *walk.Call) bool {
 	mark := len(a.Found.Script.Commands)
 	inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
 	inner.Sc.Effects = nil
 	name := inner.Argv[0]
-	// A program of the project is part of what the rule names; one of the system needs its own.
+	// The rule for the wrapper covers a program of the project. A system tool needs a rule of its own.
 	inner.Sc.DenyOnly = !(name.Known && a.Words.Tables.SystemTool(name.Text))
 	if w.Role == "download" && !(name.Known && programs.Find(name.Text).Has(programs.ProjectTool)) {
 		c.Operates("package " + name.Text)
@@ -206,11 +208,11 @@ func assignments(a *walk.Walker, c *walk.Call, at int) (int, []script.Assignment
 	for ; at < len(c.Argv); at++ {
 		w := c.Argv[at]
 		text := w.Text
-		if !w.Known && !(strings.HasPrefix(text, "~") && !strings.ContainsAny(text, "$`\"'\\/*?[{")) { // no user is called ~A=1
+		if !w.Known && !(strings.HasPrefix(text, "~") && !strings.ContainsAny(text, "$`\"'\\/*?[{")) { // no user is called A=1
 			text = w.Head
 		}
 		name, val, ok := strings.Cut(text, "=")
-		if !ok || strings.HasPrefix(name, "-") { // an empty name is one to env
+		if !ok || strings.HasPrefix(name, "-") { // env also accepts an empty name
 			break
 		}
 		v := word.Word{Text: val, Known: w.Known}
@@ -222,7 +224,7 @@ func assignments(a *walk.Walker, c *walk.Call, at int) (int, []script.Assignment
 	return at, env
 }
 
-// optionCode handles an option whose argument is code, where the wrapper has no operands.
+// optionCode records the shell code in an option of a wrapper, and its effects.
 func optionCode(a *walk.Walker, h word.Hit, c *walk.Call, n int) {
 	switch {
 	case !h.Value.Known:

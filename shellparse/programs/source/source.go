@@ -1,6 +1,6 @@
-// Package source reads and checks the YAML files of package programs, and writes their table.
+// Package source reads and checks the YAML files of package programs, and writes the compiled table.
 //
-// It is for go generate and tests.
+// Only go generate and tests use it.
 package source
 
 import (
@@ -18,7 +18,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Entry is one entry of a file: commands of which the same is known.
+// Entry is one entry of a file: commands with the same properties.
 type Entry struct {
 	Of          string        `yaml:"of"`    // the program that the names are subcommands of
 	Names       string        `yaml:"names"` // separated by blanks
@@ -47,8 +47,8 @@ type Entry struct {
 	Wipes       string        `yaml:"wipes"`
 	Archive     *archive      `yaml:"archive"`
 	Keeps       *keeps        `yaml:"keeps"`
-	Destroys    yaml.Node     `yaml:"destroys"` // a sentence, and acts
-	Examples    yaml.Node     `yaml:"examples"` // command lines with what is said of them
+	Destroys    yaml.Node     `yaml:"destroys"` // sentences, each with its acts
+	Examples    yaml.Node     `yaml:"examples"` // command lines with the expected findings
 
 	at string // file and line
 }
@@ -88,17 +88,17 @@ type worseEntry struct {
 	To     string `yaml:"to"`
 }
 
-// Example is a command line with what is said of it.
+// Example is a command line with its expected findings.
 type Example struct{ At, Command, Want string }
 
-// Table is what the files say.
+// Table is the contents of the files.
 type Table struct {
 	Commands []programs.Command // sorted by name
 	Aliases  map[string]string
 	Examples []Example
 }
 
-// Load reads every YAML file of a folder. The error names every mistake with its place.
+// Load reads every YAML file of a folder. The error lists every mistake with its place.
 func Load(folder fs.FS) (*Table, error) {
 	files, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
@@ -129,7 +129,7 @@ type document struct {
 type loader struct {
 	table  *Table
 	shared map[string]string
-	places map[string]string // where a command or an alias stands
+	places map[string]string // the file and line of each command or alias
 	errs   []error
 }
 
@@ -207,7 +207,7 @@ func (l *loader) place(name, at string) {
 	l.places[name] = at
 }
 
-// command compiles what an entry says, but for the name.
+// command compiles an entry, without its name.
 func (e *Entry) command(shared map[string]string) (c programs.Command, err error) {
 	list := func(text string) *programs.Options {
 		words, unknown := expand(text, shared)
@@ -267,7 +267,7 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 	return c, err
 }
 
-// expand returns the words of a text, with those of a shared list for @name.
+// expand returns the words of a text, and replaces @name by the words of a shared list.
 func expand(text string, shared map[string]string) (words []string, err error) {
 	for word := range strings.FieldsSeq(text) {
 		if name, ok := strings.CutPrefix(word, "@"); ok {
@@ -280,7 +280,7 @@ func expand(text string, shared map[string]string) (words []string, err error) {
 	return words, err
 }
 
-// row is how the command line of an entry is read.
+// row returns the row of an entry.
 func (e *Entry) row(options *programs.Options, style programs.Style) *programs.Row {
 	row := &programs.Row{Options: options, Operands: e.Operands, Default: e.Default, Style: style, Subcommands: strings.Fields(e.Subcommands), Effect: e.Effect}
 	slices.Sort(row.Subcommands)
@@ -290,7 +290,7 @@ func (e *Entry) row(options *programs.Options, style programs.Style) *programs.R
 	return row
 }
 
-// risk compiles what an entry says of how bad its commands can be.
+// risk compiles the risk of an entry.
 func (e *Entry) risk(c *programs.Command, shared map[string]string) error {
 	var ok bool
 	if c.Risk, ok = programs.Risks[e.Risk]; !ok {
@@ -326,7 +326,7 @@ func (e *Entry) risk(c *programs.Command, shared map[string]string) error {
 	return nil
 }
 
-// compileActs reads alternatives separated by ";", each of terms that all have to hold.
+// compileActs parses alternatives separated by ";". All terms of an alternative have to hold.
 func compileActs(why, text string) (list []programs.Act, err error) {
 	if why == "" || strings.HasSuffix(why, ".") {
 		return nil, fmt.Errorf("%q is not the end of a sentence", why)
@@ -354,7 +354,7 @@ func compileActs(why, text string) (list []programs.Act, err error) {
 	return list, nil
 }
 
-// whole checks what concerns several entries.
+// whole checks constraints between entries.
 func (l *loader) whole() {
 	slices.SortFunc(l.table.Commands, func(x, y programs.Command) int { return strings.Compare(x.Name, y.Name) })
 	judged := map[string]bool{}

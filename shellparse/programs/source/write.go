@@ -22,10 +22,10 @@ func (t *Table) Write() ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// writer writes values that are alike once.
+// writer writes equal values only once.
 type writer struct {
 	shared, body bytes.Buffer
-	seen         map[string]string // the name of the variable by its text
+	seen         map[string]string // the names of the variables, by value
 }
 
 func (w *writer) table(t *Table) {
@@ -93,7 +93,7 @@ func (w *writer) table(t *Table) {
 	fmt.Fprintf(&w.body, "}\n")
 }
 
-// slots hashes the names as programs.Find does.
+// slots returns the hash table that programs.Find looks names up in.
 func slots(list []programs.Command) []uint16 {
 	size := 1
 	for size < 3*len(list) {
@@ -132,7 +132,7 @@ func (w *writer) number(name string, value int) {
 	}
 }
 
-// once returns the address of a variable with a value.
+// once returns the address of a variable with the value, and declares it on first use.
 func (w *writer) once(kind, value string) string {
 	name, ok := w.seen[value]
 	if !ok {
@@ -161,7 +161,7 @@ func (w *writer) acts(list []programs.Act) string {
 	return w.once("acts", b.String()+"\n}")[1:]
 }
 
-// texts writes a list of texts.
+// texts returns the source of a list of strings.
 func texts(list []string) string {
 	if len(list) == 0 {
 		return "nil"
