@@ -15,10 +15,10 @@ type Agent struct {
 	Description string
 	Rules       []Rule // in file order
 	Source      string // where it was read, or "built in"
-	Text        string // of the rules, where ParseProfile read them
+	Text        string // the text of the rules, if ParseProfile read them
 }
 
-// ParseProfile makes an agent of rules as they stand in a permissions file; "" has none.
+// ParseProfile returns an agent with rules written as in a permissions file. If text is "", it has none.
 func ParseProfile(name, source, text string) (Agent, error) {
 	a := Agent{Name: name, Source: source, Text: text}
 	if text == "" {
@@ -38,7 +38,7 @@ func ParseProfile(name, source, text string) (Agent, error) {
 	return a, nil
 }
 
-// BuiltinAgents are the profiles that exist without a file.
+// BuiltinAgents returns the profiles that exist without a file.
 func BuiltinAgents() []Agent {
 	return []Agent{
 		{
@@ -54,7 +54,7 @@ func BuiltinAgents() []Agent {
 	}
 }
 
-// builtinRules makes rules for every value from pairs of a tool and an action.
+// builtinRules returns rules for every value, from pairs of a tool and an action.
 func builtinRules(name string, pairs ...any) (rules []Rule) {
 	for i := 0; i < len(pairs); i += 2 {
 		rules = append(rules, Rule{
@@ -64,8 +64,8 @@ func builtinRules(name string, pairs ...any) (rules []Rule) {
 	return rules
 }
 
-// ParseAgent reads a profile from a Markdown file whose front matter has a name and permissions, which have
-// the shape of a permissions file:
+// ParseAgent reads a profile from a Markdown file. Its front matter has a name and permissions, in the form of a
+// permissions file:
 //
 //	---
 //	name: reviewer
@@ -76,8 +76,8 @@ func builtinRules(name string, pairs ...any) (rules []Rule) {
 //	---
 //	Text for the model, which callgate does not read.
 //
-// Other members of the front matter belong to hosts and are ignored. home is what ~/ stands for. A profile without
-// permissions is an error, because it would look like a limit and limit nothing.
+// ParseAgent ignores other members of the front matter, which belong to hosts. home replaces ~ in patterns. A profile
+// without permissions is an error, because it would look like a limit and limit nothing.
 func ParseAgent(path string, data []byte, home string) (Agent, error) {
 	front, offset, err := frontMatter(data)
 	if err != nil {
@@ -105,7 +105,7 @@ func ParseAgent(path string, data []byte, home string) (Agent, error) {
 	return Agent{Name: head.Name, Description: head.Description, Rules: rules, Source: path}, nil
 }
 
-// frontMatter returns the YAML between the first two lines of dashes, and the number of the line before it.
+// frontMatter returns the YAML between the first two lines of dashes, and the number of lines before it.
 func frontMatter(data []byte) (yaml []byte, offset int, err error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(data, []byte("---\n"))
@@ -119,7 +119,7 @@ func frontMatter(data []byte) (yaml []byte, offset int, err error) {
 	return front, 1, nil
 }
 
-// agentParser reads the permissions of one profile, in the order in which they stand.
+// agentParser reads the permissions of one profile, in file order.
 type agentParser struct {
 	path   string
 	offset int
@@ -143,7 +143,7 @@ func (p *agentParser) tools(object *yaml.Node) (rules []Rule, err error) {
 	return rules, err
 }
 
-// members calls visit with every member; a name twice is an error.
+// members calls visit for each member of an object. A name that occurs twice is an error.
 func (p *agentParser) members(object *yaml.Node, visit func(string, *yaml.Node) error) error {
 	if object.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s: neither an action nor an object of pattern: action", p.source(object))
@@ -182,7 +182,7 @@ func (p *agentParser) rule(rules *[]Rule, tool, pattern string, action *yaml.Nod
 }
 
 // Tightened returns the profile with every allow turned into an ask. It is for profiles that come with a repository,
-// which anybody may have written.
+// because anybody may have written them.
 func (a Agent) Tightened() Agent {
 	rules := make([]Rule, len(a.Rules))
 	for i, r := range a.Rules {

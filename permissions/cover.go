@@ -7,9 +7,9 @@ import (
 	"callgate/permissions/internal/pattern"
 )
 
-// Covers reports whether r matches every subject that q matches, in each of its readings. A q before r then decides
-// nothing. It may miss such a pair. If both patterns are text and `*` it never reports a wrong one; with brackets and
-// groups it goes by samples. Both rules are from ParseFile or a Policy.
+// Covers reports whether r matches every subject that q matches, in each of its readings. Then a q before r decides
+// nothing. Covers may miss such a pair. If both patterns are text and `*`, it never reports a wrong pair; with brackets
+// and groups it relies on samples. Both rules MUST come from ParseFile or a Policy.
 func (r *Rule) Covers(q *Rule) bool {
 	if r.When != (When{}) && r.When != q.When {
 		return false
@@ -21,15 +21,15 @@ func (r *Rule) Covers(q *Rule) bool {
 		return false
 	}
 	if r.Action == Allow && !r.pattern.All && (q.Action != Allow || q.Pattern != r.Pattern) {
-		return false // what does more than r's pattern names is left to q, see unreached
+		return false // r leaves commands that do more than its pattern names to q, see unreached
 	}
 	return (!q.paths || r.path.Covers(q.path, r.Action <= Confirm, q.Action <= Confirm)) && (!q.others || r.coversValue(q))
 }
 
-// coversValue is Covers for values that are no paths.
+// coversValue is Covers for values that are not paths.
 func (r *Rule) coversValue(q *Rule) bool {
 	if q.Action <= Confirm && q.pattern.Bare != "" && !q.pattern.HasArgument() && !r.pattern.HasArgument() {
-		// If it is the name of a command, it holds with any arguments, see pattern.Value.Begins.
+		// A command's name holds with any arguments, see pattern.Value.Begins.
 		bare := q.pattern.Bare
 		if r.Action <= Confirm && r.pattern.Bare == bare {
 			return true
@@ -39,7 +39,8 @@ func (r *Rule) coversValue(q *Rule) bool {
 	return r.pattern.Covers(q.pattern, r.Action <= Confirm, q.Action <= Confirm)
 }
 
-// Meets reports whether a value is known that both rules match for the same tool.
+// Meets reports whether it finds a value that both rules match for the same tool. Both MUST come from ParseFile or a
+// Policy.
 func (r *Rule) Meets(q *Rule) bool {
 	_, ok := r.tool.Meets(q.tool)
 	if !ok {
@@ -57,7 +58,7 @@ func (r *Rule) Meets(q *Rule) bool {
 	return false
 }
 
-// about says which values a rule for tools may be about: paths, and others.
+// about returns the kinds of values that a rule for tools may be about: paths, and others.
 func about(tool string) (paths, others bool) {
 	names := []string{tool}
 	if strings.ContainsAny(tool, `*?[]{}()!@+\`) {
@@ -79,7 +80,7 @@ func about(tool string) (paths, others bool) {
 	return paths, others
 }
 
-// Effective is the text of the pattern as values meet it: for a rule about paths alone, what pattern.Path makes of it.
+// Effective returns the pattern as it is matched: for a rule only about paths, the result of pattern.Path.
 func (r *Rule) Effective() string {
 	if paths, others := about(r.Tool); !paths || others {
 		return r.Pattern
@@ -87,7 +88,7 @@ func (r *Rule) Effective() string {
 	return pattern.Path(r.Pattern, r.Action <= Confirm)
 }
 
-// CoveredBy returns the first rule after the one at index at that leaves it nothing to decide, nil if none does.
+// CoveredBy returns the first rule after index at that leaves the rule at that index nothing to decide, or nil.
 func CoveredBy(rules []Rule, at int) *Rule {
 	for i := at + 1; i < len(rules); i++ {
 		if rules[i].Covers(&rules[at]) {
@@ -97,8 +98,8 @@ func CoveredBy(rules []Rule, at int) *Rule {
 	return nil
 }
 
-// CoveredGrants returns the grants that change nothing when rules alone decide, because a rule of the file allows all
-// that they cover. It may miss some.
+// CoveredGrants returns the grants that change nothing if rules alone decide, because a rule of the file allows
+// everything they cover. It may miss some.
 func (p *Policy) CoveredGrants() (covered []Grant) {
 	for i := range p.Grants {
 		g := &p.Grants[i]
@@ -109,7 +110,7 @@ func (p *Policy) CoveredGrants() (covered []Grant) {
 		for k := len(p.File) - 1; k >= 0; k-- {
 			r := &p.File[k]
 			if r.Action != Allow && r.Meets(&q) {
-				break // it wins over what comes before
+				break // this rule wins over those before it
 			}
 			if r.Action == Allow && r.Covers(&q) {
 				covered = append(covered, *g)

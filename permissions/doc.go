@@ -5,6 +5,6 @@
 // answered "always" to: they release an ask, never a deny or a confirm, and never above their risk. Evaluate holds that
 // order; it is pure. Package store keeps the file.
 //
-// The package knows no calls, sessions or people. A caller that decides about a call combines the findings of its
-// subjects; the strictest counts.
+// The package knows no calls, sessions or people. To decide about a call, the caller combines the findings of its
+// subjects: the strictest counts.
 package permissions

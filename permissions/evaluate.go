@@ -19,7 +19,7 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	args := pattern.Arguments{Raw: s.Arguments}
 
 	// The agent profile decides alone first. Its deny is a veto that no later rule of the file lifts. Its other actions
-	// are only where the file starts.
+	// are only the starting point for the file.
 	if v := view.strictest(view.agent, &c, s, &args); v.action == Deny {
 		return v.finding(s, true)
 	}
@@ -43,9 +43,9 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	return f
 }
 
-// asksToRead reports whether a rule for reading asks about a file that a command reads outside of the workspace, and
-// what lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is not a rule
-// for reading; it is the default.
+// asksToRead reports whether a rule for reading asks about a file outside the workspace that a command reads, and the
+// rule or grant that lets the command run does not name the file: "cat /etc/hosts" names it, "cat *" does not, and "*"
+// covers it. "*": "ask" is the default, not a rule for reading.
 func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 	if s.By == nil || v.action != Ask || v.rule == nil || v.rule.Tool == "*" && v.rule.pattern.All {
 		return false
@@ -59,13 +59,13 @@ func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 	return !Effect{Named: s.ByNamed}.namedBy(exact, whole) && !whole
 }
 
-// asksByName reports whether a rule asks about a command that needs no allow of its own, by its name: "exit *". A rule
-// for every command says what happens where nothing matches.
+// asksByName reports whether a rule names a command that needs no allow of its own, and asks: "exit *". A rule for
+// every command does not count: it only says what happens if nothing matches.
 func (v ruling) asksByName(s *Subject) bool {
 	return s.Kind == ShellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.All
 }
 
-// pattern is the pattern of the rule or grant that lets the subject run; nil if none does.
+// pattern returns the pattern of the rule or grant that lets the subject run, or nil.
 func (f *Finding) pattern() *pattern.Value {
 	switch {
 	case f.Grant != nil:
@@ -76,9 +76,9 @@ func (f *Finding) pattern() *pattern.Value {
 	return nil
 }
 
-// strictest judges every reading of the subject on its own by the first n rules. The reading that decides may
-// give any action. Another one, such as the file that a symbolic link leads to, counts when it is denied or
-// needs a confirmation: the strictest wins.
+// strictest judges each reading of the subject by the first n rules. The deciding reading may give any action. Another
+// reading, such as the file that a symbolic link leads to, counts only if it is denied or needs a confirmation. The
+// strictest wins.
 func (v *view) strictest(n int, c *Context, s *Subject, args *pattern.Arguments) ruling {
 	worst := v.lastMatch(n, c, s.Decides, s, true, args)
 	for _, form := range s.Also {
@@ -89,10 +89,10 @@ func (v *view) strictest(n int, c *Context, s *Subject, args *pattern.Arguments)
 	return worst
 }
 
-// lastMatch returns the action of the last of the first n rules that matches the form; ask if none does. An allow that
-// does not reach the subject (see names.go) does not match, and the rules before it count.
+// lastMatch returns the action of the last of the first n rules that matches the form, or ask if none does. An allow
+// that does not reach the subject (see names.go) does not match, and the rules before it count.
 //
-// A weak rule (see viewRule) lifts nothing. It only limits what the rules before it say, and its allow counts as ask.
+// A weak rule (see viewRule) lifts nothing. It only limits the rules before it, and its allow counts as ask.
 func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool, args *pattern.Arguments) ruling {
 	limit, none := ruling{action: Allow}, ruling{}
 	var room [64]int32
@@ -107,7 +107,7 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 			case r.Action == Allow && decides && none.unmet == nil:
 				none.unmet = r.Rule
 			case r.Action == Ask && limit.action == Allow && r.doubtful(c, s):
-				limit = ruling{action: Ask, rule: r.Rule} // what stands before it is not lifted, and allows nothing
+				limit = ruling{action: Ask, rule: r.Rule} // the rules before it still hold, but can no longer allow
 			}
 			continue
 		}
@@ -130,8 +130,8 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}.after(none)
 }
 
-// reaches reports whether the pattern of an allow spells out all that it would lift. Of the first that does not, none
-// says so.
+// reaches reports whether the pattern of an allow names everything that it would release. It records the first allow
+// that does not in none.
 func (r *viewRule) reaches(form Form, s *Subject, none *ruling) bool {
 	if r.pattern.Overreaches(form, s.Head) {
 		return false
@@ -146,16 +146,16 @@ func (r *viewRule) reaches(form Form, s *Subject, none *ruling) bool {
 	return false
 }
 
-// matches reports whether the rule covers any spelling of the form. If in doubt, a deny or confirm matches, because it
+// matches reports whether the rule matches any spelling of the form. If in doubt, a deny or confirm matches, because it
 // tightens. An ask or allow does not, because it could lift an earlier deny.
 func (r *viewRule) matches(form Form, s *Subject, args *pattern.Arguments) bool {
 	return r.pattern.Matches(form, args, r.Action <= Confirm) || r.bare && r.pattern.Begins(form, s.Head)
 }
 
-// exceeded reports whether a subject of that risk is above the rule's ceiling.
+// exceeded reports whether a risk is above the rule's ceiling.
 func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk) }
 
-// release notes the first grant that covers the subject.
+// release stores in f the last grant that covers the subject.
 func (v *view) release(c Context, s *Subject, args *pattern.Arguments, f *Finding) {
 	var room [64]int32
 	left := v.granted.Backward(room[:0], len(v.grants), s.Decides, args)
@@ -167,8 +167,8 @@ func (v *view) release(c Context, s *Subject, args *pattern.Arguments, f *Findin
 	}
 }
 
-// FolderGrant returns the grant with which the subject may read folder, along with the denied files below it, or nil.
-// denied is the digest of these files.
+// FolderGrant returns the grant that lets the subject read folder and the denied files below it, or nil. denied is the
+// digest of these files.
 func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant {
 	if p == nil || p.views == nil || folder == "" || denied == "" {
 		return nil
@@ -182,7 +182,7 @@ func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant
 	return nil
 }
 
-// obstacle says why the grant, whose tool matches, does not cover the subject; "" when it does.
+// obstacle returns why the grant, whose tool matches, does not cover the subject, or "" if it does.
 func (g *Grant) obstacle(c Context, s *Subject, args *pattern.Arguments) string {
 	if g.Folder != "" {
 		return "the grant is for reading " + g.Folder + " with the denied files in it"
@@ -190,7 +190,7 @@ func (g *Grant) obstacle(c Context, s *Subject, args *pattern.Arguments) string 
 	return g.misses(c, s, args)
 }
 
-// misses is obstacle without what Folder and Denied say.
+// misses is obstacle without the check of Folder.
 func (g *Grant) misses(c Context, s *Subject, args *pattern.Arguments) string {
 	switch {
 	case !g.pattern.Matches(s.Decides, args, false), g.pattern.Overreaches(s.Decides, s.Head):
@@ -216,13 +216,13 @@ type ruling struct {
 	action  Action
 	rule    *Rule // nil when no rule matched
 	unbound bool
-	short   *Rule  // an allow that matched and did not reach the subject
+	short   *Rule  // an allow that matched but did not reach the subject
 	beyond  string // what it did not reach
-	unmet   *Rule  // an allow that matched and whose condition does not hold
+	unmet   *Rule  // an allow that matched, but its condition does not hold
 	weak    *Rule  // an allow that matched only a guess of what the tool is
 }
 
-// stricter reports whether v is stricter than w. Of two confirms, the one that needs more persons is stricter.
+// stricter reports whether v is stricter than w. Of two confirms, the one that needs more approvers is stricter.
 func (v *ruling) stricter(w *ruling) bool {
 	return v.action < w.action || v.action == w.action && v.approvers() > w.approvers()
 }
@@ -234,7 +234,7 @@ func (v *ruling) approvers() int {
 	return v.rule.Approvers
 }
 
-// after returns v, with the allows that a scan met and that did not count.
+// after returns v with the allows that a scan met but that did not count.
 func (v ruling) after(met ruling) ruling {
 	v.short, v.beyond, v.unmet, v.weak = met.short, met.beyond, met.unmet, met.weak
 	return v

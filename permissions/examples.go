@@ -10,15 +10,16 @@ import (
 	"callgate/permissions/internal/pattern"
 )
 
-// example is a value that the author of a rule says its pattern matches, or does not.
+// example is a value that, according to the author of a rule, its pattern matches or does not match.
 type example struct {
 	at   *hujson.Value
 	text string
 	want bool
 }
 
-// detailed reads what stands for a pattern: an action, or an object of an action, the ceiling of an allow, and
-// examples, {"action": "deny", "match": ["a/.env"], "notMatch": ["a/.envrc"]}. r gets the ceiling.
+// detailed reads the value of a pattern: an action, or an object with an action, the ceiling of an allow, approvers, a
+// condition and examples: {"action": "deny", "match": ["a/.env"], "notMatch": ["a/.envrc"]}. It stores everything but
+// the action and the examples in r.
 func (p *fileParser) detailed(value *hujson.Value, r *Rule) (action *hujson.Value, examples []example, err error) {
 	if _, ok := value.Value.(*hujson.Object); !ok {
 		return value, nil, nil
@@ -82,8 +83,8 @@ func (p *fileParser) examples(name string, value *hujson.Value) ([]example, erro
 	return list, nil
 }
 
-// check holds the rule's pattern against its examples. An example is one value as the rule would meet it; for
-// an argument pattern it is written "name=value".
+// check tests the rule's pattern against its examples. An example is one value as the rule would meet it; for an
+// argument pattern it is written "name=value".
 func (p *fileParser) check(r *Rule, examples []example) error {
 	for _, e := range examples {
 		text, err := p.expandHomeText(e)
@@ -100,7 +101,7 @@ func (p *fileParser) check(r *Rule, examples []example) error {
 	return nil
 }
 
-// expandHomeText is ExpandHome for a value, in which nothing has to be quoted.
+// expandHomeText is ExpandHome for a value, in which nothing needs quoting.
 func (p *fileParser) expandHomeText(e example) (string, error) {
 	name := pattern.ArgumentName(e.text)
 	rest, ok := cutHome(e.text[len(name):])

@@ -9,30 +9,30 @@ import (
 	"callgate/permissions/internal/pattern"
 )
 
-// Explanation is a finding with every rule and grant that could have decided, for people who ask why.
+// Explanation is a finding with every rule and grant that could have decided, for people who ask for the reasons.
 type Explanation struct {
 	Finding Finding
-	Matches []Match      // every rule that matches some reading of the subject, in the order that counts
+	Matches []Match      // every rule that matches some reading of the subject, in the order of evaluation
 	Grants  []GrantMatch // every grant whose tool matches
 }
 
 // Match is one rule that matches a subject.
 type Match struct {
 	Rule    *Rule
-	Value   string // the first spelling that it matches; "" when it matched an argument or no value
-	Decides bool   // it matches the reading that an allow must match, not only another one
-	Unbound bool   // it names a guessed kind, or what several tools would be called, so that it can only tighten
-	Unmet   string // why its condition keeps it from counting; "" when it does not
+	Value   string // the first spelling that it matches; "" if it matched an argument or no value
+	Decides bool   // it matches the deciding reading, not only another one
+	Unbound bool   // it names a guessed kind, or the common name of several tools, so it can only tighten
+	Unmet   string // why its condition does not hold; "" if it holds
 	Won     bool
 }
 
 // GrantMatch is one grant for the subject's tool.
 type GrantMatch struct {
 	Grant    *Grant
-	Obstacle string // why it does not cover the subject; "" when it does
+	Obstacle string // why it does not cover the subject; "" if it does
 }
 
-// Explain is Evaluate with its reasons. It is slow.
+// Explain is Evaluate with reasons. It is slow.
 func Explain(p *Policy, c Context, s *Subject) Explanation {
 	e := Explanation{Finding: Evaluate(p, c, s)}
 	if p == nil || p.views == nil {
@@ -44,7 +44,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 		r := &view.rules[i]
 		for j, form := range append([]Form{s.Decides}, s.Also...) {
 			if n := len(e.Matches); n > 0 && e.Matches[n-1].Rule == r.Rule {
-				break // by another of its alternatives
+				break // already listed, through another of its alternatives
 			}
 			if !r.matches(form, s, &args) || r.exceeded(s.Risk) {
 				continue
@@ -82,7 +82,7 @@ func (r *viewRule) spelling(form Form) string {
 // String returns the rule on one line: `read_file "*.env" deny (permissions.jsonc:7, file)`.
 func (r *Rule) String() string {
 	if r.text != "" {
-		return r.text // of a compiled rule
+		return r.text // set by compile
 	}
 	return r.describe()
 }
@@ -106,7 +106,7 @@ func (g *Grant) String() string {
 	return fmt.Sprintf("%s %s up to %s (%s)", g.Tool, strconv.Quote(g.Covers()), g.Risk, origin(g.Source, g.Layer))
 }
 
-// Covers returns the grant's pattern, and the folder that the grant is bound to.
+// Covers returns the grant's pattern and the folder that the grant is bound to, for people.
 func (g *Grant) Covers() string {
 	if g.Folder == "" {
 		return g.Pattern

@@ -24,13 +24,13 @@ type File struct {
 // AlwaysKey is the member that holds the grants.
 const AlwaysKey = "$always"
 
-// Caps on a file, in bytes. Brackets bound how deep the text can nest.
+// Limits on a file: its size in bytes, and its brackets, which bound how deep the text can nest.
 const (
 	MaxFile         = 1 << 20
 	maxFileBrackets = 1 << 16
 )
 
-// FileError says what is wrong with a permissions file, where, and how to fix it. Line and Column count from 1; Column
+// FileError says what is wrong with a permissions file, where, and how to fix it. Line and Column count from 1. Column
 // counts bytes.
 type FileError struct {
 	Path         string
@@ -42,9 +42,9 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Message)
 }
 
-// ParseFile reads the text of a permissions.jsonc. path names it in errors and sources; home is what `~/` and `$HOME/`
-// stand for, or "" when it is not known, which makes their use an error. The error is a *FileError. It never returns a
-// half-read file: with an error, File is nil.
+// ParseFile parses the text of a permissions.jsonc. path names it in errors and sources. home replaces `~` and `$HOME`
+// in patterns; if it is "", their use is an error. The error is a *FileError, and then File is nil: ParseFile never
+// returns a half-read file.
 func ParseFile(path string, data []byte, home string) (*File, error) {
 	p := &fileParser{path: path, data: data, home: home}
 	root, err := p.parse()
@@ -70,8 +70,8 @@ func ParseFile(path string, data []byte, home string) (*File, error) {
 	return f, nil
 }
 
-// ExpandHome returns text, a pattern, with `~/` or `$HOME/` at its start, or at the start of the value of an
-// "arg=glob", replaced by home. ParseFile does this; rules from elsewhere go through it before NewPolicy.
+// ExpandHome returns a pattern with `~/` or `$HOME/` replaced by home, at its start or at the start of the value of an
+// "arg=glob". ParseFile does this. Rules from elsewhere MUST go through it before NewPolicy.
 func ExpandHome(text, home string) (string, error) {
 	name := pattern.ArgumentName(text)
 	if err := checkWorkspace(text); err != nil {
@@ -81,7 +81,7 @@ func ExpandHome(text, home string) (string, error) {
 	if !ok {
 		return text, nil
 	}
-	if _, err := pattern.CompileValue(text); err != nil { // the error quotes what the person wrote
+	if _, err := pattern.CompileValue(text); err != nil { // so that the error quotes what the person wrote
 		return "", err
 	}
 	if home == "" {
@@ -97,9 +97,9 @@ func cutHome(s string) (rest string, ok bool) {
 	return strings.CutPrefix(s, "$HOME/")
 }
 
-// WorkspaceVariable at the start of a pattern, before a "/", is the workspace of the call that is judged. Code that
-// makes the subject of a path in the workspace MUST give Decides the spelling that begins with it, and MUST NOT do so
-// for any other path.
+// WorkspaceVariable at the start of a pattern, before a "/", means the workspace of the call. Code that makes the
+// subject of a path in the workspace MUST give Decides a spelling that begins with it, and MUST NOT do so for any other
+// path.
 const WorkspaceVariable = "$WORKSPACE"
 
 // checkWorkspace refuses patterns in which $WORKSPACE would not stand for the workspace.
@@ -116,7 +116,7 @@ func checkWorkspace(text string) error {
 	return nil
 }
 
-// fileParser reads one file. Its methods return errors with the place in the file.
+// fileParser parses one file. Its methods return errors with the place in the file.
 type fileParser struct {
 	path string
 	data []byte
@@ -166,14 +166,14 @@ func (p *fileParser) parse() (*hujson.Value, error) {
 	return &root, nil
 }
 
-// syntaxError gives hujson's error, whose text begins with its place, this file's form.
+// syntaxError turns hujson's error, whose text begins with its place, into a FileError.
 func (p *fileParser) syntaxError(err error) error {
 	const cure = "look for a missing comma, quote or bracket there or just before"
 	_, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
 	fault := &FileError{Path: p.path, Message: message + ": " + cure}
 	_, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &fault.Line, &fault.Column)
 	if lines := 1 + bytes.Count(p.data, []byte("\n")); scanErr != nil || fault.Line > lines {
-		// The place is the end, or past the line break that jsonc.Parse added.
+		// The place is the end of the file, or past the line break that jsonc.Parse added.
 		return p.errorAt(len(p.data), "%s", fault.Message)
 	}
 	return fault
@@ -197,7 +197,7 @@ func (p *fileParser) members(object *hujson.Value, visit func(name string, key, 
 	return nil
 }
 
-// rules reads one tool's member.
+// rules parses the member of one tool.
 func (p *fileParser) rules(tool string, key, value *hujson.Value) ([]Rule, error) {
 	glob, err := CompileGlob(tool)
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *fileParser) rule(tool *Glob, text string, key, value *hujson.Value) (Ru
 		if r.Action != Ask && r.Action != Confirm {
 			return Rule{}, p.errorf(action, `"approvers" go with "confirm": leave them out of a rule that says %q`, r.Action)
 		}
-		r.Action = Confirm // no grant stands for several persons
+		r.Action = Confirm // a grant cannot replace several persons
 	}
 	if r.Pattern, err = ExpandHome(text, p.home); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
@@ -247,7 +247,7 @@ func (p *fileParser) rule(tool *Glob, text string, key, value *hujson.Value) (Ru
 	return r, p.check(&r, examples)
 }
 
-// grants reads "$always".
+// grants parses "$always".
 func (p *fileParser) grants(value *hujson.Value) ([]Grant, error) {
 	array, ok := value.Value.(*hujson.Array)
 	if !ok {
@@ -264,8 +264,8 @@ func (p *fileParser) grants(value *hujson.Value) ([]Grant, error) {
 	return grants, nil
 }
 
-// grant reads one grant. A field that it does not know might have been meant to narrow the grant, so it is an
-// error, as is a missing ceiling.
+// grant parses one grant. An unknown field might have been meant to narrow the grant, so it is an error, as is a
+// missing ceiling.
 func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 	if _, ok := value.Value.(*hujson.Object); !ok {
 		return Grant{}, p.errorf(value, `a grant is an object: {"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"}`)
@@ -323,7 +323,7 @@ func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 	return g, nil
 }
 
-// complete looks for what a grant lacks.
+// complete returns an error if the grant lacks a required field.
 func (p *fileParser) complete(value *hujson.Value, g *Grant, hasRisk bool) error {
 	switch {
 	case g.tool == nil:
@@ -336,7 +336,7 @@ func (p *fileParser) complete(value *hujson.Value, g *Grant, hasRisk bool) error
 	return nil
 }
 
-// directory reads a workspace: an absolute directory, in which `~` stands for home.
+// directory parses a workspace: an absolute directory, in which `~` means home.
 func (p *fileParser) directory(text string) (string, error) {
 	if rest, ok := cutHome(text + "/"); ok {
 		if p.home == "" {
@@ -368,7 +368,7 @@ func parseTime(text string) (time.Time, error) {
 	return t, nil
 }
 
-// invalidUTF8 returns the offset of the first byte that is not valid UTF-8, -1 when all are.
+// invalidUTF8 returns the offset of the first byte that is not valid UTF-8, or -1.
 func invalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])

@@ -4,16 +4,16 @@ import "callgate/permissions/internal/pattern"
 
 // What an allow or a grant covers of a command, once its pattern matches:
 //
-//   - A pattern names the command when its literal words reach the operation (Subject.Operation): "git push *". It
-//     covers the operation and what that does by itself.
-//   - One that stops short of it, "git *", covers what is Harmless.
-//   - An effect that comes from further words, an option that runs a program say, is covered by a pattern that spells
-//     these words out; one that comes from elsewhere by none.
+//   - A pattern names the command if its literal words reach the operation (Subject.Operation): "git push *". It
+//     covers the operation and everything that the operation itself does.
+//   - A shorter pattern, "git *", covers the command if it is Harmless.
+//   - An effect that comes from further words, such as an option that runs a program, is covered by a pattern that
+//     spells these words out. An effect that comes from elsewhere is covered by no such pattern.
 //   - A pattern that matches every value covers everything.
 //
-// Denials, marks and ESCALATION stand above all of it.
+// Denials, marks and ESCALATION take precedence over all of this.
 
-// unreached says what of the subject the pattern, which matches it, does not reach; "" when it covers all of it.
+// unreached returns what of the subject a matching pattern does not cover, or "" if it covers everything.
 func unreached(p *pattern.Value, s *Subject) string {
 	if p.All || s.Operation == 0 && len(s.Effects) == 0 {
 		return ""
@@ -33,7 +33,8 @@ func unreached(p *pattern.Value, s *Subject) string {
 	return ""
 }
 
-// namedBy reports whether a pattern names the effect that spells out so many leading bytes, or the whole text.
+// namedBy reports whether a pattern names the effect. n is the number of leading bytes that the pattern spells out;
+// whole means that it spells out the whole text.
 func (e Effect) namedBy(n int, whole bool) bool {
 	if e.Named == Whole {
 		return whole

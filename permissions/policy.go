@@ -16,23 +16,23 @@ import (
 )
 
 // Policy holds the rules and grants of one session at one moment. It is immutable: a changed file or a new grant makes
-// a new Policy. Only NewPolicy and With make one that decides; the zero value denies. It is safe for concurrent use.
-// Keep it: it remembers which rules concern which tool.
+// a new Policy. Use NewPolicy or With; the zero value denies. It is safe for concurrent use. Keep it: it caches which
+// rules concern which tool.
 type Policy struct {
-	Agent  []Rule  // in file order; nil when the session has no agent profile
+	Agent  []Rule  // in file order; nil if the session has no agent profile
 	File   []Rule  // in file order
 	Grants []Grant // worker grants first, then session grants
 
-	bindsContent bool // a grant holds for what a script contains
+	bindsContent bool // a grant is bound to the content of a script
 	asksFlow     bool // a rule asks where values come from
-	asksSession  bool // a rule asks what the session did, or where and when it is
+	asksSession  bool // a rule asks what the session did, or about its place or time
 	asksBranch   bool // a rule asks which branch is checked out
 	destinations bool // a rule is about destinations
 
-	views *views // nil in a Policy that was not compiled
+	views *views // nil if the Policy was not compiled
 }
 
-// NewPolicy compiles rules and grants. The error names the rule or grant that is at fault.
+// NewPolicy compiles rules and grants. The error names the faulty rule or grant.
 func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 	p := &Policy{
 		Agent:  slices.Clone(agent),
@@ -68,9 +68,8 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 	return p, nil
 }
 
-// With returns the policy of a session: the rules and grants of p, under the rules of the session's agent
-// profile and with the session's own grants. Callers SHOULD keep the result for as long as p and the
-// session's layers are the same.
+// With returns the policy of a session: the rules and grants of p, below the rules of the session's agent profile, and
+// with the session's own grants. Callers SHOULD keep the result while p and the session's layers stay the same.
 func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 	return NewPolicy(agent, p.File, slices.Concat(p.Grants, session))
 }
@@ -78,7 +77,7 @@ func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 // AsksFlow reports whether a rule asks where the values of a call come from.
 func (p *Policy) AsksFlow() bool { return p != nil && p.asksFlow }
 
-// AsksSession reports whether a rule has a condition about the session: Context.Session then says what is known.
+// AsksSession reports whether a rule has a condition about the session. Then Context.Session MUST be set.
 func (p *Policy) AsksSession() bool { return p != nil && p.asksSession }
 
 // AsksBranch reports whether a rule asks which branch is checked out.
@@ -88,7 +87,7 @@ func (p *Policy) AsksBranch() bool { return p != nil && p.asksBranch }
 func (p *Policy) AsksDestinations() bool { return p != nil && p.destinations }
 
 // Destination returns the last rule of the agent and of the file whose key is the effect and whose pattern matches the
-// destination, as it is or in lower case; nil where there is none.
+// destination, as it is or in lower case. Each is nil if there is none.
 func (p *Policy) Destination(effect, to string) (agent, file *Rule) {
 	if !p.AsksDestinations() || !slices.Contains(EffectKeys, effect) {
 		return nil, nil
@@ -106,8 +105,8 @@ func (p *Policy) Destination(effect, to string) (agent, file *Rule) {
 	return last(0, v.agent), last(v.agent, len(v.rules))
 }
 
-// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. Whether they hold, the
-// caller says.
+// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. The caller has to check
+// whether they hold.
 func (p *Policy) GrantsOf(tool, text string) iter.Seq[*Grant] {
 	return func(yield func(*Grant) bool) {
 		if p == nil || p.views == nil || len(p.Grants) == 0 {
@@ -123,7 +122,7 @@ func (p *Policy) GrantsOf(tool, text string) iter.Seq[*Grant] {
 	}
 }
 
-// written is the view of the rules and grants whose key is exactly the tool, which is one of a few.
+// written returns the view of the rules and grants whose key is exactly the tool. Callers use it only for a few tools.
 func (p *Policy) written(tool string) *view {
 	p.views.mu.RLock()
 	v := p.views.written[tool]
@@ -157,7 +156,7 @@ func (p *Policy) written(tool string) *view {
 	return v
 }
 
-// BindsContent reports whether a grant holds for what a script contains.
+// BindsContent reports whether a grant is bound to the content of a script. Then Subject.Content MUST be set.
 func (p *Policy) BindsContent() bool { return p != nil && p.bindsContent }
 
 func (r *Rule) compile(layer Layer) (err error) {
@@ -189,14 +188,13 @@ func (r *Rule) compile(layer Layer) (err error) {
 	return nil
 }
 
-// compilePattern compiles the pattern as values that are no paths meet it, and as paths do. A rule about either alone has
-// one.
+// compilePattern compiles the pattern for paths and for other values. A rule about only one of them has one pattern.
 func (r *Rule) compilePattern() (err error) {
 	defer func() {
 		if err == nil {
 			return
 		}
-		if _, written := pattern.CompileValue(r.Pattern); written != nil { // quote what the person wrote
+		if _, written := pattern.CompileValue(r.Pattern); written != nil { // so that the error quotes what the person wrote
 			err = written
 		}
 	}()
@@ -249,24 +247,24 @@ func (g *Grant) compile(layer Layer) (err error) {
 }
 
 // view is the part of a policy that concerns a tool, in the policy's order: the agent's rules, then the file's. Tools
-// with the same rules and grants share one.
+// with the same rules and grants share a view.
 type view struct {
 	rules    []viewRule
 	patterns pattern.Index // of rules
-	agent    int           // how many of rules are the agent's
+	agent    int           // how many of the rules are the agent's
 	grants   []*Grant      // the last one first
 	granted  pattern.Index // of grants
 }
 
 type viewRule struct {
 	*Rule
-	// weak: the rule matches only because of the kind, which is a guess, or only the name that several tools would have.
-	// It can tighten, not loosen.
+	// weak means that the rule matches only a guessed kind, or only the common name of several tools. It can tighten,
+	// not loosen.
 	weak bool
-	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names stands here once for each, so that
-	// the index of patterns rules a name out.
+	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names appears once for each, so that the
+	// index of patterns can exclude each name.
 	pattern *pattern.Value
-	// bare: the rule tightens and is the name of a command without any further word.
+	// bare means that the rule tightens and its pattern is the name of a command without any further word.
 	bare bool
 }
 
@@ -275,21 +273,21 @@ type viewKey struct {
 	bound             bool
 }
 
-// views are those that were asked for.
+// views caches the views that were asked for.
 type views struct {
 	mu      sync.RWMutex
 	byTool  map[viewKey]*view
-	same    map[[sha256.Size]byte]*view // by what is in them
+	same    map[[sha256.Size]byte]*view // by the digest of their contents
 	written map[string]*view            // by the key of rules and grants
 }
 
-// maxTools and maxViews bound the memory that invented tool names can take. Past them, views are made again.
+// maxTools and maxViews limit the memory that invented tool names can take. At a limit, the cache starts afresh.
 const (
 	maxTools = 1 << 14
 	maxViews = 1 << 10
 )
 
-// viewOf returns what concerns the subject's tool.
+// viewOf returns the rules and grants that concern the subject's tool.
 func (p *Policy) viewOf(s *Subject) *view {
 	p.views.mu.RLock()
 	v := p.views.byTool[viewKey{s.Tool, s.Plain, s.Kind, s.KindBound}]
@@ -311,8 +309,8 @@ func (p *Policy) viewOf(s *Subject) *view {
 	return v
 }
 
-// concerned returns the rules of the subject's tool, the first of which are the agent's, and its grants, the last one
-// first. The digest is another where newView makes something else of them.
+// concerned returns the rules of the subject's tool, the agent's first, and its grants, the last one first. The digest
+// differs if newView would make a different view of them.
 func (p *Policy) concerned(s *Subject) (rules []viewRule, agent int, grants []*Grant, digest [sha256.Size]byte) {
 	numbers := []byte{0, 0}
 	switch {
@@ -352,7 +350,7 @@ func (p *Policy) concerned(s *Subject) (rules []viewRule, agent int, grants []*G
 	return rules, agent, grants, sha256.Sum256(numbers)
 }
 
-// rule returns the agent's rules, then the file's.
+// rule returns rule i of the policy: the agent's rules come first, then the file's.
 func (p *Policy) rule(i int) *Rule {
 	if i < len(p.Agent) {
 		return &p.Agent[i]
@@ -360,7 +358,7 @@ func (p *Policy) rule(i int) *Rule {
 	return &p.File[i-len(p.Agent)]
 }
 
-// newView makes the view of these rules, the first of which are the agent's, and grants.
+// newView returns the view of these grants and rules, the first of which are the agent's.
 func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 	v := &view{grants: grants}
 	for i, r := range rules {
@@ -385,7 +383,7 @@ func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 }
 
 // add adds a rule. A deny on the bare name of a command holds with any arguments. For a tool that is only guessed to be
-// a shell, the rule tightens in the same way, but lifts no deny before it.
+// a shell, such a rule tightens in the same way, but lifts no deny before it.
 func (v *view) add(r viewRule, s *Subject) {
 	take := func(r viewRule) {
 		v.rules = append(v.rules, r)

@@ -6,7 +6,7 @@ import "fmt"
 type Risk uint8
 
 const (
-	Unknown     Risk = iota // cannot be told; high
+	Unknown     Risk = iota // cannot be judged; high
 	ReadOnly                // looks, changes nothing; low
 	BuildTest               // runs the project's own build or tests; low
 	Write                   // changes files or state that can be restored; medium
@@ -15,7 +15,7 @@ const (
 	Escalation              // gains privileges; critical
 )
 
-// riskOrder sorts the classes from harmless to worst: the order that "worst subject counts" uses.
+// riskOrder ranks the classes from harmless to worst. The worst subject of a call counts.
 var riskOrder = [...]uint8{ReadOnly: 0, BuildTest: 1, Write: 2, Network: 3, Unknown: 4, Destructive: 5, Escalation: 6}
 
 var riskNames = [...]string{
@@ -39,13 +39,13 @@ func (r Risk) Worse(other Risk) Risk {
 	return r
 }
 
-// String returns the class as rules, records and the wire spell it, "READ_ONLY" for instance.
+// String returns the class as rules, records and the wire spell it, such as "READ_ONLY".
 func (r Risk) String() string { return riskNames[r] }
 
-// Label returns how a person reads the class: low, medium, high or critical.
+// Label returns the class in words for people: low, medium, high or critical.
 func (r Risk) Label() string { return riskLabels[r] }
 
-// ParseRisk reads what String wrote.
+// ParseRisk parses the result of String.
 func ParseRisk(s string) (Risk, error) {
 	for r, name := range riskNames {
 		if name == s {

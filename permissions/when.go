@@ -8,28 +8,29 @@ import (
 	"time"
 )
 
-// When is a condition of a rule. All that it names must hold; the zero value asks nothing. It is compared with ==.
+// When is a condition of a rule. All its parts must hold; the zero value always holds. It is compared with ==.
 type When struct {
-	Carries string // "private" or "secret": an argument holds text of such a result. It holds only where that is known
-	From    string // "untrusted": a destination, command, package or amount is known only from such results; likewise
+	Carries string // "private" or "secret": an argument holds text of such a result. It holds only if that is known
+	From    string // "untrusted": a destination, command, package or amount is known only from such results; it holds only if that is known
 
 	After    Past          // such a call of the session ended without an error
-	NotAfter Past          // no such call was let run; with After: none since the last one of these
-	Count    Past          // how many such calls were let run within Within
-	AtLeast  int           // of Count; 0 asks nothing
-	Below    int           // likewise
-	Within   time.Duration // how far After, NotAfter and Count look back; 0 is to the begin of the session
+	NotAfter Past          // no such call was allowed to run; with After: none since the last call of After
+	Count    Past          // how many such calls were allowed to run within Within
+	AtLeast  int           // lower bound of Count; 0 means none
+	Below    int           // upper bound of Count, exclusive; 0 means none
+	Within   time.Duration // how far After, NotAfter and Count look back; 0 means to the beginning of the session
 	Hours    Hours
 	Host     string // a glob over the host's own name
 	Agent    string // a glob over the agent profile
-	Branch   string // a glob over the branch that is checked out in the workspace
+	Branch   string // a glob over the branch checked out in the workspace
 	Person   string // Present or Away
 }
 
-// Past names calls of the session: of tools that match Tool, with a value that matches Pattern, "" for any.
+// Past names calls of the session: of tools that match Tool, with a value that matches Pattern ("" for any).
 type Past struct{ Tool, Pattern string }
 
-// Whether somebody has answered a question, or done anything else at the gate, within PresentFor.
+// The values of When.Person: whether a person has answered a question, or done anything else at the gate, within
+// PresentFor.
 const (
 	Present = "present"
 	Away    = "away"
@@ -37,35 +38,35 @@ const (
 	PresentFor = 15 * time.Minute
 )
 
-// maxWithin bounds how far a condition looks back.
+// maxWithin limits how far a condition looks back.
 const maxWithin = 24 * time.Hour
 
-// Circumstances are what conditions look at beside the subject. A member that is not known has its zero value: no allow
-// holds by it, and every deny and confirm does. An ask lifts no deny then, and lets nothing run that it would ask
+// Circumstances is what conditions look at besides the subject. An unknown member has its zero value: then no allow
+// holds by it, and every deny and confirm does. An ask then lifts no deny, and lets nothing run that it would ask
 // about.
 type Circumstances struct {
 	Host, Agent, Branch string
-	Answered            time.Time // when a person did something last; the zero time is never, where Known says so
+	Answered            time.Time // when a person last did something; if Known, the zero time means never
 	Known               bool      // Answered is known
-	// Past calls yield for what the session was let run, the newest first, and returns from when on it is whole; nil where
-	// nobody knows.
+	// Past calls yield for each subject that the session was allowed to run, newest first, and returns the time from
+	// which this list is complete. It is nil if nothing is known.
 	Past func(yield func(*PastCall) bool) (whole time.Time)
 }
 
-// PastCall is one subject of a call that was let run.
+// PastCall is one subject of a call that was allowed to run.
 type PastCall struct {
 	At     time.Time // when it began
 	Ended  time.Time // zero while it runs
 	Tool   string
 	Kind   string
 	Bound  bool // see Subject.KindBound
-	Values Form // in all spellings; nil where it has none, or where it is too long to keep
+	Values Form // in all spellings; nil if there is no value, or it was too long to keep
 	Long   bool // the value was too long to keep
-	Sure   bool // it ended well if the call did; in a list of commands others may have
+	Sure   bool // it succeeded if the call did; false if only other commands of a list may have succeeded
 	Done   bool // the call ended without an error
 }
 
-// condition is a When that was compiled.
+// condition is a compiled When.
 type condition struct {
 	after, notAfter, count *pastPattern
 	host, agent, branch    *Glob
@@ -155,19 +156,19 @@ func (w *When) checkCount() error {
 	return nil
 }
 
-// maxCount is the most that a condition counts to. Sessions remember more calls than that.
+// maxCount limits the number that a condition can count to. Sessions remember more calls than that.
 const maxCount = 100
 
-// session is the part of the condition that looks at circumstances.
+// session returns the part of the condition that looks at circumstances.
 func (w When) session() When {
 	w.Carries, w.From = "", ""
 	return w
 }
 
-// flow is the part of the condition that looks at where values come from.
+// flow reports whether the condition looks at where values come from.
 func (w When) flow() bool { return w.Carries != "" || w.From != "" }
 
-// unmet says why the rule's condition does not hold, "" where it does. known is false where nobody can tell.
+// unmet returns why the rule's condition does not hold, or "" if it holds. known is false if that cannot be determined.
 func (r *Rule) unmet(c *Context, s *Subject) (why string, known bool) {
 	w := &r.When
 	switch {
@@ -197,7 +198,8 @@ func (r *Rule) unmet(c *Context, s *Subject) (why string, known bool) {
 	return doubt, doubt == ""
 }
 
-// applies reports whether the condition lets the rule match. In doubt, what tightens does and what loosens does not.
+// applies reports whether the condition lets the rule match. If in doubt, a rule that tightens matches and one that
+// loosens does not.
 func (r *Rule) applies(c *Context, s *Subject) bool {
 	if r.condition == nil && !r.When.flow() {
 		return true
@@ -206,7 +208,7 @@ func (r *Rule) applies(c *Context, s *Subject) bool {
 	return why == "" || !known && r.Action <= Confirm
 }
 
-// doubtful reports whether nobody can tell if the condition holds.
+// doubtful reports whether it cannot be determined if the condition holds.
 func (r *Rule) doubtful(c *Context, s *Subject) bool {
 	_, known := r.unmet(c, s)
 	return !known
@@ -278,7 +280,7 @@ func (r *Rule) unmetPast(c *Circumstances, now time.Time) (why string, known boo
 	return "", true
 }
 
-// unmetCount says why a condition on the number of calls does not hold, of which n are remembered.
+// unmetCount returns why a condition on the number of calls does not hold. n is the number of remembered calls.
 func (w *When) unmetCount(n int, forgotten bool) (why string, known bool) {
 	switch {
 	case w.Below > 0 && n >= w.Below:
@@ -291,15 +293,15 @@ func (w *When) unmetCount(n int, forgotten bool) (why string, known bool) {
 	return "", true
 }
 
-// foundPast is what of a session's earlier calls a condition is about.
+// foundPast is what findPast found among a session's earlier calls.
 type foundPast struct {
-	after     time.Time // when the last call of After was made that ended well
+	after     time.Time // when the last successful call of After began
 	not       time.Time // when the last call of NotAfter ended
 	n         int       // calls of Count
-	forgotten bool      // the session may have made others
+	forgotten bool      // the session may have made other calls
 }
 
-// findPast looks through the session's earlier calls, the latest first.
+// findPast searches the session's earlier calls, the latest first.
 func (r *Rule) findPast(c *Circumstances, now time.Time) (f foundPast) {
 	w, p := &r.When, r.condition
 	whole := c.Past(func(e *PastCall) bool {
@@ -321,7 +323,7 @@ func (r *Rule) findPast(c *Circumstances, now time.Time) (f foundPast) {
 		}
 		return true
 	})
-	from := whole // how far back there is to look
+	from := whole // how far back the condition looks
 	if w.Within > 0 {
 		from = now.Add(-w.Within)
 	}
@@ -329,8 +331,8 @@ func (r *Rule) findPast(c *Circumstances, now time.Time) (f foundPast) {
 	return f
 }
 
-// match reports whether the pattern covers what ran. Surely is for what loosens: a guessed kind and a value that was
-// not kept match only where it is false.
+// match reports whether the pattern covers an earlier call. surely is for rules that loosen: a guessed kind and a value
+// that was not kept match only if it is false.
 func (p *pastPattern) match(e *PastCall, surely bool) bool {
 	if !p.tool.Match(e.Tool) && (e.Kind == "" || surely && !e.Bound || !p.tool.Match(e.Kind)) {
 		return false
@@ -348,7 +350,7 @@ func (w *When) back() string {
 	return " in the last " + short(w.Within)
 }
 
-// short is a duration without its zeros.
+// short formats a duration without trailing zeros.
 func short(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -367,7 +369,7 @@ func (p Past) String() string {
 	return p.Tool + " " + strconv.Quote(p.Pattern)
 }
 
-// String is the condition as people read it, "" for none.
+// String returns the condition as people read it, or "" if there is none.
 func (w When) String() string {
 	var parts []string
 	say := func(held bool, format string, args ...any) {
@@ -396,15 +398,15 @@ func (w When) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// Hours are a part of the week, by the clock of this machine. The zero value is all of it.
+// Hours is a part of the week, in local time. The zero value is the whole week.
 type Hours struct {
-	Days     uint8 // a bit for each weekday, Sunday the lowest; 0 is all
-	From, To int16 // minutes of the day; equal is all of the day. Past midnight, To is of the next day
+	Days     uint8 // a bit for each weekday, Sunday the lowest; 0 means all
+	From, To int16 // minutes of the day; equal means the whole day. If To is before From, it is on the next day
 }
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// ParseHours reads "Mon-Fri 09:00-18:00", "Sat,Sun" or "22:00-06:00".
+// ParseHours parses "Mon-Fri 09:00-18:00", "Sat,Sun" or "22:00-06:00".
 func ParseHours(text string) (h Hours, err error) {
 	wrong := fmt.Errorf(`%q is not a part of the week: write "Mon-Fri 09:00-18:00", "Sat,Sun" or "22:00-06:00"`, text)
 	fields := strings.Fields(text)
@@ -453,7 +455,7 @@ func ParseHours(text string) (h Hours, err error) {
 	return h, nil
 }
 
-// Hold reports whether a time, by its own clock, is in these hours.
+// Hold reports whether a time, in its own location, is within the hours.
 func (h Hours) Hold(t time.Time) bool {
 	minute, day := int16(t.Hour()*60+t.Minute()), t.Weekday()
 	if h.From != h.To {

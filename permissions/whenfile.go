@@ -13,10 +13,10 @@ import (
 	"callgate/permissions/internal/pattern"
 )
 
-// whenKeys are the members of a condition.
+// whenKeys lists the members of a condition.
 var whenKeys = []string{"after", "notAfter", "count", "within", "time", "host", "agent", "branch", "person", "carries", "from"}
 
-// when reads the condition of a rule.
+// when parses the condition of a rule.
 func (p *fileParser) when(value *hujson.Value, r *Rule) error {
 	if _, ok := value.Value.(*hujson.Object); !ok {
 		return p.errorf(value, `"when" of a rule is an object: {"after": {"tool": "shell_exec", "pattern": "npm test *"}, "within": "30m"}`)
@@ -55,7 +55,7 @@ func (p *fileParser) when(value *hujson.Value, r *Rule) error {
 	return nil
 }
 
-// set gives a condition one of its texts.
+// set sets a member of the condition whose value is a string.
 func (w *When) set(name, text string) (err error) {
 	switch name {
 	case "carries":
@@ -88,7 +88,7 @@ func (w *When) set(name, text string) (err error) {
 	return nil
 }
 
-// textOf returns the text that a value is; "" for all others.
+// textOf returns the string of a value, or "" if it is not a string.
 func textOf(value *hujson.Value) string {
 	if literal, ok := value.Value.(hujson.Literal); ok && literal.Kind() == '"' {
 		return literal.String()
@@ -96,7 +96,7 @@ func textOf(value *hujson.Value) string {
 	return ""
 }
 
-// setCount gives a condition one of its bounds for the number of calls.
+// setCount sets a bound of the number of calls.
 func (w *When) setCount(name, text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -110,8 +110,8 @@ func (w *When) setCount(name, text string) error {
 	return nil
 }
 
-// past reads which calls a condition is about: the name of a tool, or {"tool", "pattern"}. With w, it also reads
-// "below" and "atLeast" into it.
+// past parses which calls a condition is about: the name of a tool, or {"tool", "pattern"}. If w is not nil, it also
+// parses "below" and "atLeast" into it.
 func (p *fileParser) past(name string, value *hujson.Value, to *Past, w *When) error {
 	if text := textOf(value); text != "" && w == nil {
 		to.Tool = text

@@ -25,11 +25,11 @@ type AuthZEN struct {
 	client         *http.Client
 }
 
-// maxDecision bounds an answer, in bytes.
+// maxDecision limits an answer, in bytes.
 const maxDecision = 64 << 10
 
-// NewAuthZEN checks the address of a decision point: its base, below which access/v1/evaluation lies. token may be
-// empty.
+// NewAuthZEN returns a decision point at an address, which is the base of access/v1/evaluation. token may be empty.
+// timeout is for one request and MUST be positive.
 func NewAuthZEN(address, token string, timeout time.Duration) (*AuthZEN, error) {
 	u, err := outbound.Parse(address)
 	switch {
@@ -44,7 +44,7 @@ func NewAuthZEN(address, token string, timeout time.Duration) (*AuthZEN, error) 
 	}, nil
 }
 
-// Name is the host's.
+// Name returns the host of the decision point.
 func (a *AuthZEN) Name() string { return a.host }
 
 type authzenEntity struct {
@@ -61,8 +61,8 @@ type authzenSubject struct {
 	Also []string `json:"also,omitempty"` // other spellings of the value
 }
 
-// Advise asks about the whole call, under each name of its tool: both must be permitted, since a decision does not say
-// whether anything forbids the call. Ask is a decision of false with "ask": true in its context.
+// Advise asks about the whole call, under each name of its tool. Both must be permitted, because a decision does not
+// say whether anything forbids the call. A decision of false with "ask": true in its context means ask.
 func (a *AuthZEN) Advise(q gate.Question) (permissions.Action, string, error) {
 	return eachName(q, a.ask)
 }
@@ -137,10 +137,10 @@ func (a *AuthZEN) post(body []byte) (permissions.Action, string, error) {
 	return permissions.Deny, why, nil
 }
 
-// maxReason is how many bytes of a reason are shown.
+// maxReason limits what is shown of a reason, in bytes.
 const maxReason = 300
 
-// Reason reads a reason: a text, or texts by language or code.
+// Reason returns the text of a reason, which is a string, or strings by language or code.
 func Reason(v any) string {
 	var text string
 	switch v := v.(type) {

@@ -20,18 +20,18 @@ import (
 
 // Cedar is one file of Cedar policies.
 //
-// Each subject of a call is one request; docs/policy.md says what it holds. A file that speaks of the namespace
-// AgentCore is asked once a call, as Amazon Bedrock AgentCore asks its gateways' policies.
+// Each subject of a call is one request; docs/policy.md says what it holds. A file that uses the namespace AgentCore is
+// asked once per call, as Amazon Bedrock AgentCore asks its gateways' policies.
 type Cedar struct {
 	name    string
 	set     *cedar.PolicySet
-	gateway string // the gateway that AgentCore's policies name; "" for a file that names none of them
+	gateway string // the gateway in AgentCore's policies; "" if the file does not use AgentCore
 }
 
-// gateways finds the gateways that policies name.
+// gateways matches the gateways that policies name.
 var gateways = lazyregexp.New(`AgentCore::Gateway::"([^"\\]*)"`)
 
-// OpenCedar reads a file of policies.
+// OpenCedar reads and compiles a file of policies.
 func OpenCedar(path string) (*Cedar, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func OpenCedar(path string) (*Cedar, error) {
 	return NewCedar(filepath.Base(path), text)
 }
 
-// NewCedar compiles policies.
+// NewCedar compiles policies. name is for messages.
 func NewCedar(name string, text []byte) (*Cedar, error) {
 	set, err := cedar.NewPolicySetFromBytes(name, text)
 	if err != nil {
@@ -60,10 +60,10 @@ func NewCedar(name string, text []byte) (*Cedar, error) {
 	return c, nil
 }
 
-// Name is the file's.
+// Name returns the name of the file.
 func (c *Cedar) Name() string { return c.name }
 
-// Advise asks as EachValue does.
+// Advise asks the policies about a call, as EachValue describes.
 func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 	input, err := cedarInput(q.Call.Arguments)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Cedar) subject(q gate.Question, s *permissions.Subject, value string, i
 	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: cedar.NewRecord(context)}, entities, deniesOnly)
 }
 
-// agentCore asks as Amazon's gateways do: the action is {server}___{tool}, and the arguments are context.input.
+// agentCore asks as Amazon's gateways do: the action is {server}___{tool}, and the arguments are in context.input.
 func (c *Cedar) agentCore(q gate.Question, input cedar.Record, deniesOnly bool) (permissions.Action, string, error) {
 	user := cmp.Or(q.Call.Principal, q.Agent)
 	own := strings.TrimPrefix(q.Call.Tool.Qualified, q.Call.Tool.Server+"_")
@@ -116,7 +116,7 @@ func (c *Cedar) agentCore(q gate.Question, input cedar.Record, deniesOnly bool) 
 	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: context}, entities, deniesOnly)
 }
 
-// ask evaluates. A forbid that is annotated @callgate("ask") asks; deniesOnly needs no permit.
+// ask evaluates one request. A forbid with the annotation @callgate("ask") asks. With deniesOnly no permit is needed.
 func (c *Cedar) ask(r cedar.Request, entities cedar.EntityMap, deniesOnly bool) (permissions.Action, string, error) {
 	decision, diagnostic := cedar.Authorize(c.set, entities, r)
 	if len(diagnostic.Errors) > 0 {
@@ -143,7 +143,7 @@ func (c *Cedar) ask(r cedar.Request, entities cedar.EntityMap, deniesOnly bool) 
 	return action, "forbidden by " + strings.Join(places, ", "), nil
 }
 
-// place names a policy: by its annotation @id, and by its line.
+// place names a policy by its annotation @id, if it has one, and its line.
 func (c *Cedar) place(id cedar.PolicyID, at cedar.Position) string {
 	name := fmt.Sprintf("%s:%d", c.name, at.Line)
 	if p := c.set.Get(id); p != nil && p.Annotations()["id"] != "" {
@@ -152,7 +152,7 @@ func (c *Cedar) place(id cedar.PolicyID, at cedar.Position) string {
 	return name
 }
 
-// cedarInput is the arguments as a record.
+// cedarInput returns the arguments as a record.
 func cedarInput(arguments []byte) (cedar.Record, error) {
 	if len(arguments) == 0 {
 		return cedar.NewRecord(nil), nil
@@ -194,8 +194,8 @@ func cedarValue(v any) cedar.Value {
 	return text(fmt.Sprint(v)) // there is no other type
 }
 
-// cedarNumber is exact. What is neither a long nor a decimal of four places is its text, with which Cedar compares no
-// number: a policy that looks at it denies.
+// cedarNumber converts a number exactly. A number that is neither a long nor a decimal with four places becomes its
+// text. Cedar cannot compare that with a number, so a policy that looks at it denies.
 func cedarNumber(lexeme string) (any, error) {
 	_, power, _ := strings.Cut(strings.ToLower(lexeme), "e")
 	if n, _ := strconv.Atoi(power); len(lexeme) > maxNumber || max(n, -n) > maxNumber {
@@ -211,5 +211,6 @@ func cedarNumber(lexeme string) (any, error) {
 	return text(lexeme), nil
 }
 
-// maxNumber is of how many characters, and powers of ten, numbers are read: zeros add to those that Cedar can hold.
+// maxNumber limits the characters, and the powers of ten, of numbers that are converted: zeros add to those that Cedar
+// can hold.
 const maxNumber = 40

@@ -17,7 +17,7 @@ import (
 	"callgate/permissions"
 )
 
-// walk reads a JSON value. Nulls are left out: policies cannot hold them.
+// walk reads a JSON value with the given constructors. It leaves out nulls, because policies cannot hold them.
 func walk(raw []byte, object func(map[string]any) any, list func([]any) any, number func(string) (any, error)) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	v, err := walkNext(d, object, list, number)
@@ -83,8 +83,9 @@ var (
 	_ gate.Advisor = (*AuthZEN)(nil)
 )
 
-// valuesOf is what policies see of a subject: the spelling that an allow would have to match first, and then the
-// others, such as the file that a link leads to and a command with the wrapper around it, which a policy may forbid.
+// valuesOf returns what policies see of a subject, without repeats: first the spelling that an allow would have to
+// match, then the others, such as the file that a link leads to, or a command with its wrapper, which a policy may
+// forbid.
 func valuesOf(s *permissions.Subject) []string {
 	values := slices.Clone(s.Decides)
 	for _, form := range s.Also {
@@ -102,13 +103,14 @@ func valuesOf(s *permissions.Subject) []string {
 	return all
 }
 
-// OpenRego reads a file of Rego policies; timeout bounds the evaluation of one call. It refuses: OPA is as large as a
-// third of callgate, so that only the program in cmd/callgate-opa has it, and sets this when it starts.
+// OpenRego opens a file of Rego policies. The duration limits the evaluation of one call. This one always fails: OPA is
+// a third of the size of callgate, so only the program in cmd/callgate-opa includes it, and replaces OpenRego when it
+// starts.
 var OpenRego = func(string, time.Duration) (gate.Advisor, error) {
 	return nil, errors.New("this callgate was built without OPA; build one with it: make build OPA=1, or go build -C cmd/callgate-opa -o callgate")
 }
 
-// subjectsOf are the subjects of a call, of which there is one at least.
+// subjectsOf returns the subjects of a call. There is at least one.
 func subjectsOf(q *gate.Question) []permissions.Subject {
 	if len(q.Analysis.Subjects) == 0 {
 		return []permissions.Subject{{Tool: q.Call.Tool.Qualified, Kind: q.Call.Tool.Kind, Risk: q.Analysis.Risk}}
@@ -116,8 +118,8 @@ func subjectsOf(q *gate.Question) []permissions.Subject {
 	return q.Analysis.Subjects
 }
 
-// eachName asks about the call under its tool's name and, where several tools of the server would share a plain one,
-// under that, which needs no permit: a server cannot take a tool away from a policy by offering another one.
+// eachName asks about the call under its tool's name. If several tools of the server share a plain name, it also asks
+// under that one, which needs no permit: a server cannot take a tool away from a policy by offering another one.
 func eachName(q gate.Question, ask func(q gate.Question, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
 	worst, why, err := ask(q, false)
 	if plain := q.Call.Tool.Plain; err == nil && plain != "" && plain != q.Call.Tool.Qualified {
@@ -132,8 +134,8 @@ func eachName(q gate.Question, ask func(q gate.Question, deniesOnly bool) (permi
 }
 
 // EachValue asks about every subject of the call in all its spellings, under each name of its tool, and returns the
-// strictest answer. What a shell command only reads, and spellings and names beside the first, can be forbidden and need
-// no permit; as with rules, nobody is asked because of such a spelling.
+// strictest answer. Subjects that a shell command only reads, and further spellings and names, can be forbidden but
+// need no permit. As with rules, an ask about a further spelling does not count.
 func EachValue(q gate.Question, ask func(q gate.Question, s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
 	return eachName(q, func(q gate.Question, deniesOnly bool) (permissions.Action, string, error) {
 		worst, why := permissions.Allow, ""

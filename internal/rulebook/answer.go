@@ -13,7 +13,7 @@ import (
 	"callgate/permissions"
 )
 
-// Request is one call to look at.
+// Request is one call to check.
 type Request struct {
 	ID          jsontext.Value `json:"id,omitzero"`
 	Tool        string         `json:"tool"`
@@ -25,7 +25,7 @@ type Request struct {
 	Given       *Given         `json:"given,omitzero"`
 }
 
-// Answer is what would happen to it.
+// Answer is what would happen to a call.
 type Answer struct {
 	ID       jsontext.Value `json:"id,omitzero"`
 	Action   string         `json:"action"` // allow, deny or ask
@@ -41,6 +41,7 @@ type Answer struct {
 	Error    string         `json:"error,omitzero"`
 }
 
+// Subject is the answer for one subject of a call.
 type Subject struct {
 	Tool   string `json:"tool"`
 	Kind   string `json:"kind,omitzero"`
@@ -50,19 +51,21 @@ type Subject struct {
 	Layer  string `json:"layer"`
 	Risk   string `json:"risk"`
 	Effect string `json:"effect,omitzero"`
-	// DeniesOnly says that the subject needs no allow: it is looked at for what denies it or wants a confirmation.
+	// DeniesOnly means that the subject needs no allow. It is judged only by what denies it or requires a confirmation.
 	DeniesOnly bool `json:"deniesOnly,omitempty"`
-	// AllowedBy are the rules, as "tool" and "pattern", each of which would allow a subject that asks.
+	// AllowedBy lists rules, each of which would allow a subject that asks.
 	AllowedBy []NamedRule `json:"allowedBy,omitempty"`
-	// Lost is, with --explain, what matched as well and did not decide.
+	// Lost lists, with --explain, what also matched but did not decide.
 	Lost []string `json:"lost,omitempty"`
 }
 
+// NamedRule names a rule by its tool and pattern.
 type NamedRule struct {
 	Tool    string `json:"tool"`
 	Pattern string `json:"pattern"`
 }
 
+// Offer is a grant that "always" would offer.
 type Offer struct {
 	Tool    string `json:"tool"`
 	Pattern string `json:"pattern"`

@@ -12,9 +12,9 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Arguments reads what stands for the arguments of a call of a tool: a JSON object, or the main argument as text. A text
-// that begins like an object and is none is refused, unless it is a command: a shell's may begin with a brace. For a tool
-// that is not known, nil, a text is nothing: whoever judges the call says that there is no such tool.
+// Arguments parses the arguments of a call of a tool: a JSON object, or the main argument as text. It refuses a text
+// that begins like an object but is none, unless it is a command: a shell's may begin with a brace. If the tool is
+// unknown (t is nil), it returns nil for a text; the caller that judges the call reports the unknown tool.
 func Arguments(name string, t *tools.Tool, text string) (jsontext.Value, error) {
 	if arguments, is, err := Object(text); is {
 		return arguments, err
@@ -32,7 +32,7 @@ func Arguments(name string, t *tools.Tool, text string) (jsontext.Value, error) 
 	return json.Marshal(map[string]string{main: text})
 }
 
-// Object reads arguments that are meant as JSON, whatever the tool; is says whether they are.
+// Object parses arguments that are meant as JSON, whatever the tool. is reports whether they are.
 func Object(text string) (arguments jsontext.Value, is bool, err error) {
 	value := jsontext.Value(text)
 	switch {
@@ -47,5 +47,6 @@ func Object(text string) (arguments jsontext.Value, is bool, err error) {
 	return value, true, nil
 }
 
-// member is how a JSON object begins, whole or cut off, and no group of commands: "{ ls; }", "{ \"my program\" x; }".
+// member matches the beginning of a JSON object, whole or cut off, but not a group of commands: "{ ls; }", "{ \"my
+// program\" x; }".
 var member = lazyregexp.New(`^\s*\{\s*("[^"]*("\s*(:|$)|$)|\}|$)`)

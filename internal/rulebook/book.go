@@ -15,11 +15,11 @@ import (
 	"callgate/permissions/store"
 )
 
-// Book is the worker's rules file as the subcommands that change it see it.
+// Book is the worker's rules file, for the subcommands that change it.
 type Book struct {
 	Store  *store.Store
 	Out    io.Writer
-	Record func(apply func() (summary string, err error)) error // puts a change on record; what cannot be recorded is not done
+	Record func(apply func() (summary string, err error)) error // records a change; a change that cannot be recorded MUST NOT be applied
 }
 
 // Say prints one line.
@@ -37,7 +37,7 @@ func oneLine(rules []permissions.Rule) string {
 	return strings.Join(texts, "; ")
 }
 
-// Add puts a rule into the file and says which others it overrides.
+// Add adds a rule to the file and prints which others it overrides.
 func (b *Book) Add(tool, pattern string, action permissions.Action, first bool) error {
 	return b.Record(func() (string, error) { return b.addRule(tool, pattern, action, first) })
 }
@@ -73,7 +73,7 @@ func (b *Book) addRule(tool, pattern string, action permissions.Action, first bo
 	return summary, nil
 }
 
-// doubts are what lint says of one rule of the file as it is now.
+// doubts returns what lint reports about one rule of the file as it is now.
 func (b *Book) doubts(r *permissions.Rule) (lines []string, err error) {
 	policy, err := b.Store.Policy()
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *Book) doubts(r *permissions.Rule) (lines []string, err error) {
 	return lines, nil
 }
 
-// Remove takes the rule with this tool and pattern out of the file, or all rules of the tool when pattern is "".
+// Remove removes the rule with this tool and pattern from the file, or all rules of the tool if pattern is "".
 func (b *Book) Remove(tool, pattern string) error {
 	return b.Record(func() (string, error) { return b.removeRules(tool, pattern) })
 }
@@ -110,8 +110,8 @@ func (b *Book) removeRules(tool, pattern string) (string, error) {
 	return summary, nil
 }
 
-// Revoke removes the grants at the indices, or those whose tool matches, or all. An index means the grant that
-// stands there now: when another process changes the file in between, it is still that grant that goes.
+// Revoke removes the grants at the indices, or those whose tool matches, or all. Indices count from 1 and refer to the
+// grants at the time of the call: if another process changes the file meanwhile, the same grants are removed.
 func (b *Book) Revoke(indices []string, tool string) error {
 	return b.Record(func() (string, error) { return b.revokeGrants(indices, tool) })
 }

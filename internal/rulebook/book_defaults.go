@@ -14,7 +14,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// Shipped returns the rules file and what it would be with the rules that this version ships merged in.
+// Shipped returns the rules file, and the file with the rules that this version ships merged in.
 func (b *Book) Shipped() (base, merged []byte, err error) {
 	if base, err = b.Store.Text(); err != nil {
 		return nil, nil, err
@@ -35,12 +35,12 @@ func (b *Book) MergeDefaults() error {
 	return b.Install(base, merged, "shipped rules merged into the file")
 }
 
-// Changed returns the rules file, and what it would be after the edit.
+// Changed returns the rules file, and the file as it would be after the edit.
 func (b *Book) Changed(edit func(*store.Store) error) (base, text []byte, err error) {
 	if base, err = b.Store.Text(); err != nil {
 		return nil, nil, err
 	}
-	// The copy lies beside the file, where no tool may read or change it.
+	// The copy is beside the file, where no tool may read or change it.
 	dir, err := os.MkdirTemp(filepath.Dir(b.Store.Path()), "change-")
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +58,7 @@ func (b *Book) Changed(edit func(*store.Store) error) (base, text []byte, err er
 	return base, text, err
 }
 
-// Install replaces the file, which was base, by the text, and keeps a copy of the old one.
+// Install replaces the file, whose text was base, by text, and keeps a copy of the old file.
 func (b *Book) Install(base, text []byte, summary string) error {
 	return b.Record(func() (string, error) {
 		backup, err := keepBeside(b.Store.Path(), base)
@@ -72,7 +72,8 @@ func (b *Book) Install(base, text []byte, summary string) error {
 	})
 }
 
-// keepBeside writes a copy of a file under a name that is free and returns that: two changes in one second keep both.
+// keepBeside writes a copy of a file under an unused name and returns the name. Two changes in one second keep both
+// copies.
 func keepBeside(path string, text []byte) (string, error) {
 	name := path + "." + time.Now().UTC().Format("20060102T150405Z")
 	backup := name + ".bak"

@@ -21,21 +21,21 @@ import (
 	"callgate/permissions"
 )
 
-// Edit is one run of the editor on a copy.
+// Edit is one run of the editor on a copy of the rules.
 type Edit struct {
 	*Book
-	Answer func(ctx context.Context) (string, error) // reads a line that a person types; nil if nobody can be asked
+	Answer func(ctx context.Context) (string, error) // reads a line from a person; nil if nobody can be asked
 	Launch func(ctx context.Context, path string) error
 }
 
-// Run edits until the text is valid or the user gives up. After an error the file is as before, and the copy
-// stays if there is work in it.
+// Run lets the user edit until the text is valid or they give up. After an error the file is unchanged, and the copy is
+// kept if the user changed it.
 func (e *Edit) Run(ctx context.Context) error {
 	base, err := e.Store.Text()
 	if err != nil {
 		return err
 	}
-	// The copy lies beside the file, where no tool may read or change it.
+	// The copy is beside the file, where no tool may read or change it.
 	dir, err := os.MkdirTemp(filepath.Dir(e.Store.Path()), "edit-")
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (e *Edit) save(base, text []byte) error {
 	})
 }
 
-// again shows what is wrong and asks whether to go on.
+// again shows the error and asks whether to edit again.
 func (e *Edit) again(ctx context.Context, fault *permissions.FileError) bool {
 	if e.Answer == nil {
 		return false
@@ -97,7 +97,7 @@ func (e *Edit) again(ctx context.Context, fault *permissions.FileError) bool {
 	return false
 }
 
-// keep says where the copy is, unless there is nothing in it.
+// keep adds the place of the copy to the error, or removes the copy if it has no changes.
 func (e *Edit) keep(dir, path string, base []byte, err error) error {
 	if text, readErr := os.ReadFile(path); readErr == nil && !bytes.Equal(text, base) {
 		return fmt.Errorf("%w\nThe rules are as before; your text is in %s", err, path)
@@ -105,7 +105,7 @@ func (e *Edit) keep(dir, path string, base []byte, err error) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// Launcher runs the user's editor and waits for it.
+// Launcher returns a function that runs the user's editor on a file and waits for it.
 func Launcher(in io.Reader, out, errOut io.Writer) func(context.Context, string) error {
 	return func(ctx context.Context, path string) error {
 		argv, err := EditorCommand(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
@@ -133,7 +133,8 @@ func needsTerminal(program string) bool {
 	return false
 }
 
-// EditorCommand reads $VISUAL or $EDITOR, which is a program or a command line.
+// EditorCommand parses $VISUAL or $EDITOR, which is a program or a command line. If it is "", it returns the system's
+// editor.
 func EditorCommand(text string) ([]string, error) {
 	if text == "" {
 		if runtime.GOOS == "windows" {

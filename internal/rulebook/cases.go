@@ -48,7 +48,7 @@ func ReadCases(path string) ([]Case, error) {
 	return ParseCases(path, text)
 }
 
-// ParseCases reads cases. Nothing is skipped: what is not understood is an error.
+// ParseCases parses cases. It skips nothing: whatever it does not understand is an error.
 func ParseCases(path string, text []byte) ([]Case, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty", path)
@@ -90,7 +90,7 @@ type Result struct {
 	Failure string // "" if the case holds
 }
 
-// RunCases judges every case by the policy, or by the worker's file when policy is nil.
+// RunCases judges every case by the policy, or by the worker's file if policy is nil.
 func RunCases(ch *Checker, policy *permissions.Policy, cases []Case) []Result {
 	results := make([]Result, len(cases))
 	for i := range cases {
@@ -99,7 +99,7 @@ func RunCases(ch *Checker, policy *permissions.Policy, cases []Case) []Result {
 	return results
 }
 
-// PrintResults prints a line for each case that fails and one for all, and says how many fail.
+// PrintResults prints a line for each failed case and one line for all. It returns the number of failed cases.
 func PrintResults(w io.Writer, results []Result) (failed int, err error) {
 	for _, r := range results {
 		if r.Failure == "" {
@@ -118,7 +118,7 @@ func PrintResults(w io.Writer, results []Result) (failed int, err error) {
 	return failed, err
 }
 
-// run returns what is wrong, "" when nothing is.
+// run returns why the case fails, or "" if it holds.
 func (c *Case) run(ch *Checker, policy *permissions.Policy) string {
 	request := Request{Tool: c.Call.Tool, Arguments: c.Call.Arguments, Autonomy: c.Call.Autonomy, Mode: c.Call.Mode, Cwd: c.Call.Cwd, Given: c.Call.Given}
 	var err error

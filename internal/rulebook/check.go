@@ -1,7 +1,7 @@
-// Package rulebook judges calls for people who write rules: checks, test cases, recorded calls under other rules, and
-// what rules and servers leave open.
+// Package rulebook judges calls for people who write rules: checks, test cases, replays of recorded calls under other
+// rules, and what rules and servers leave open.
 //
-// It judges as the live gate would, and runs nothing. Nothing that it says lets a call run.
+// It judges as the live gate would, and runs nothing. Its answers let no call run.
 package rulebook
 
 import (
@@ -27,29 +27,29 @@ import (
 	"callgate/proxy"
 )
 
-// Checker judges calls without a session. It runs the code of the live gate on the rules as they are. Its fields are
-// what the configuration says.
+// Checker judges calls without a session. It runs the code of the live gate on the current rules. Its exported fields
+// come from the configuration. Only one goroutine may use it at a time.
 type Checker struct {
-	Judge    gate.Judge // how calls are judged; the rules and the time come at each call
+	Judge    gate.Judge // how calls are judged; the rules and the time are set for each call
 	Store    *store.Store
 	Servers  []proxy.Server
 	Cwd      string
 	Home     string
 	Shell    *tools.ShellSetup
-	Explain  bool                    // answers name the other rules and grants, too
-	Agent    []permissions.Rule      // of the profile that calls are judged under
-	Profiles []permissions.Agent     // that calls on record may have been made under
-	Unknown  func(tool string) error // says what a tool that is not known may mean; nil, or nothing, when nobody can say
+	Explain  bool                    // answers also name the other rules and grants
+	Agent    []permissions.Rule      // the rules of the profile under which calls are judged
+	Profiles []permissions.Agent     // the profiles under which recorded calls may have been made
+	Unknown  func(tool string) error // explains an unknown tool; may be nil, or return nil if it cannot
 	Worker   string
 	DataDir  string
-	CacheDir string // where servers' lists are cached; "" when none are
+	CacheDir string // where servers' lists are cached; "" if they are not
 
-	known  *known                         // what the servers listed last; nil until it is needed
-	parsed map[string]*permissions.Policy // of the permissions that requests bring along
+	known  *known                         // what the servers listed last; nil until needed
+	parsed map[string]*permissions.Policy // policies parsed from Request.Permissions, by text
 }
 
-// Lines answers one JSON object a line. A line that cannot be understood is answered too, with an error
-// and a denial: whoever counts the answers never counts a silence as an allow.
+// Lines answers one JSON object per line. It also answers a line that it cannot understand, with an error and a denial,
+// so that a reader who counts answers never takes silence for an allow.
 func (ch *Checker) Lines(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 1<<20)
 	w := bufio.NewWriter(out)
@@ -133,7 +133,7 @@ func (ch *Checker) Check(request Request) Answer {
 	return answer
 }
 
-// rank puts what the call needs an allow for before what can only be denied.
+// rank sorts subjects that need an allow before those that can only be denied.
 func (s *Subject) rank() int {
 	if s.DeniesOnly {
 		return 1
@@ -155,8 +155,8 @@ func newSubject(f *permissions.Finding) Subject {
 	return s
 }
 
-// lost names the rules that matched and did not decide, the one that came closest first, and the grants that do
-// not cover the subject.
+// lost lists the rules that matched but did not decide, the closest first, and the grants that do not cover the
+// subject.
 func lost(e permissions.Explanation) (lines []string) {
 	for _, m := range slices.Backward(e.Matches) {
 		if m.Won {
@@ -186,7 +186,7 @@ func lost(e permissions.Explanation) (lines []string) {
 	return lines
 }
 
-// judge assembles what decides about the request: the configuration, and what the request replaces of it.
+// judge returns the judge for a request: the configuration, with the parts that the request replaces.
 func (ch *Checker) judge(request Request) (*gate.Judge, error) {
 	judge := ch.Judge
 	j := &judge
@@ -213,7 +213,7 @@ func (ch *Checker) judge(request Request) (*gate.Judge, error) {
 	return j, err
 }
 
-// brought is the policy of permissions that a request brings along.
+// brought returns the policy of the permissions in a request.
 func (ch *Checker) brought(text jsontext.Value) (*permissions.Policy, error) {
 	if p := ch.parsed[string(text)]; p != nil {
 		return p, nil
@@ -233,7 +233,7 @@ func (ch *Checker) brought(text jsontext.Value) (*permissions.Policy, error) {
 	return p, nil
 }
 
-// Policy is the worker's, under the agent profile if one is configured.
+// Policy returns the worker's policy, under the agent profile if one is configured.
 func (ch *Checker) Policy() (*permissions.Policy, error) {
 	base, err := ch.Store.Policy()
 	if err != nil || len(ch.Agent) == 0 {
@@ -242,7 +242,7 @@ func (ch *Checker) Policy() (*permissions.Policy, error) {
 	return base.With(ch.Agent, nil)
 }
 
-// call makes the call that the request describes.
+// call returns the call that a request describes.
 func (ch *Checker) call(request Request) (gate.Call, error) {
 	tool, place := ch.Tool(request.Tool)
 	if tool == nil {
@@ -273,8 +273,8 @@ func (ch *Checker) call(request Request) (gate.Call, error) {
 	return call, nil
 }
 
-// Tool finds a kind, or a tool of a configured server as it is known without asking the server: as the server listed it
-// last, or by its name alone.
+// Tool returns a kind's tool, or a tool of a configured server, without asking the server: as the server listed it
+// last, or by its name alone. It returns nil for an unknown tool.
 func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
 	for _, s := range ch.Servers {
 		if own, ok := strings.CutPrefix(name, s.Tools.Name+"_"); ok {
@@ -289,11 +289,11 @@ func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
 	return tools.KindTool(name), tools.Place{Dir: ch.Cwd, Roots: []string{ch.Cwd}, Home: ch.Home, Shell: ch.Shell}
 }
 
-// known is what the configured servers listed last.
+// known holds what the configured servers listed last.
 type known struct {
 	tools   map[string]*tools.Tool // by qualified name
 	names   []string
-	servers map[string]bool // those whose list is known
+	servers map[string]bool // whether the server's list is known
 }
 
 // listed reads the cached lists once.
@@ -315,7 +315,7 @@ func (ch *Checker) listed() *known {
 	return ch.known
 }
 
-// offered refuses a tool that its server does not list, if the server's list is known.
+// offered returns an error for a tool that its server does not list, if the server's list is known.
 func (ch *Checker) offered(name string) error {
 	for _, s := range ch.Servers {
 		if !strings.HasPrefix(name, s.Tools.Name+"_") {
@@ -331,7 +331,7 @@ func (ch *Checker) offered(name string) error {
 	return nil
 }
 
-// notListed says which tool may be meant.
+// notListed returns an error that suggests the tool that may be meant.
 func notListed(name string, names []string) error {
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Errorf("unknown tool: %s; did you mean %q?", name, near)
@@ -339,7 +339,7 @@ func notListed(name string, names []string) error {
 	return fmt.Errorf("unknown tool: %s; callgate tools lists them", name)
 }
 
-// Arguments reads what stands for a call's arguments on a command line: a JSON object, or the main argument as text.
+// Arguments parses a call's arguments from a command line: a JSON object, or the main argument as text.
 func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
 	if err := ch.offered(tool); err != nil {
 		return nil, err
@@ -348,14 +348,14 @@ func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
 	return Arguments(tool, t, text)
 }
 
-// Judged judges a call by the worker's file, or by the policy when there is one, with the code of the live gate.
+// Judged judges a call by the policy, or by the worker's file if policy is nil, with the code of the live gate.
 func (ch *Checker) Judged(request Request, policy *permissions.Policy) (gate.Call, gate.Verdict, error) {
 	call, err := ch.call(request)
 	if err != nil {
 		return gate.Call{}, gate.Verdict{}, err
 	}
 	if policy != nil {
-		// The worker's file is not read or made then.
+		// Then the worker's file is neither read nor created.
 		request.Permissions = jsontext.Value(noRules)
 	}
 	judge, err := ch.judge(request)
@@ -376,7 +376,7 @@ func (ch *Checker) verdict(request Request, policy *permissions.Policy) (gate.Ve
 
 const noRules = "{}"
 
-// decidedBy names what decided, as people read it: the rule with its place, or who stood in for one.
+// decidedBy names what decided, as people read it: the rule with its place, or whatever decided instead of a rule.
 func decidedBy(v *gate.Verdict) string {
 	switch {
 	case v.Rule == "":

@@ -12,7 +12,8 @@ import (
 	"callgate/permissions"
 )
 
-// Given is what conditions of rules find. What is left out is not known, but for calls: there were no others.
+// Given holds the circumstances for the conditions of rules. A missing member is unknown, except Ran: then there were
+// no earlier calls.
 type Given struct {
 	Host   string `json:"host,omitzero"`
 	Agent  string `json:"agent,omitzero"`
@@ -22,7 +23,7 @@ type Given struct {
 	Ran    []Ran  `json:"ran,omitempty"`   // the oldest first
 }
 
-// Ran is a call that the session was let run before.
+// Ran is an earlier call that the session was allowed to run.
 type Ran struct {
 	Tool      string         `json:"tool"`
 	Arguments jsontext.Value `json:"arguments,omitzero"` // an object, or the text of the main argument
@@ -30,7 +31,7 @@ type Ran struct {
 	Failed    bool           `json:"failed,omitzero"`
 }
 
-// given tells the judge what a request says of the session.
+// given sets the judge's session to what a request says of it.
 func (ch *Checker) given(j *gate.Judge, request Request) (err error) {
 	g := request.Given
 	if g.At != "" {
@@ -71,7 +72,7 @@ func (ch *Checker) given(j *gate.Judge, request Request) (err error) {
 	return nil
 }
 
-// written reads arguments, which may be the text of the main one.
+// written parses arguments, which may be the text of the main argument.
 func (ch *Checker) written(tool string, arguments jsontext.Value) (jsontext.Value, error) {
 	if arguments.Kind() != '"' {
 		return arguments, nil

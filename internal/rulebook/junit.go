@@ -11,7 +11,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// junitSuites is the JUnit format as GitHub, GitLab and Jenkins read it.
+// junitSuites is the JUnit format that GitHub, GitLab and Jenkins read.
 type junitSuites struct {
 	XMLName  xml.Name   `xml:"testsuites"`
 	Name     string     `xml:"name,attr"`
@@ -63,7 +63,7 @@ func WriteJUnit(path string, results []Result) error {
 	return os.WriteFile(path, append([]byte(xml.Header), append(text, '\n')...), 0o644)
 }
 
-// splitSource takes "file:line" apart.
+// splitSource splits "file:line". line is 0 if there is none.
 func splitSource(source string) (file string, line int) {
 	at := strings.LastIndexByte(source, ':')
 	if at < 0 {

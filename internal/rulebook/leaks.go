@@ -9,27 +9,27 @@ import (
 	"callgate/gate/tools"
 )
 
-// Leaks is what rules and servers together leave open: text of others comes in, private data is at hand, and data
-// can leave.
+// Leaks is what rules and servers together leave open: untrusted text comes in, private data is readable, and data can
+// leave.
 type Leaks struct {
 	Untrusted []string `json:"untrusted"` // tools whose results others write
 	Private   []string `json:"private"`   // tools whose results are private or secret
-	Unguarded []string `json:"unguarded"` // tools that let data out unasked as far as the rules and the level go
+	Unguarded []string `json:"unguarded"` // tools that let data out without a question, according to the rules and the level
 	Unknown   []string `json:"unknown"`   // tools without labels that run without a question
 	Flow      bool     `json:"flow"`      // flow asks about what the rules leave open
-	Open      bool     `json:"open"`      // nothing asks
+	Open      bool     `json:"open"`      // data can leave and nothing asks
 }
 
-// LabeledTool is a tool of a server, as far as leaks go.
+// LabeledTool is a tool of a server, with the properties that matter for leaks.
 type LabeledTool struct {
 	Name   string
 	Kind   string
 	Labels *tools.Labels // nil if the catalogue does not know the tool
-	Runs   bool          // it runs unasked
+	Runs   bool          // it runs without a question
 }
 
-// FindLeaks says which tools are the three parts of an exfiltration. flow says whether flow is on. A tool that nobody
-// labelled counts as untrusted and private.
+// FindLeaks sorts tools into the three parts of an exfiltration. flow says whether flow is on. A tool without labels
+// counts as untrusted and private.
 func FindLeaks(list []LabeledTool, flow bool) *Leaks {
 	found := &Leaks{Untrusted: []string{}, Private: []string{}, Unguarded: []string{}, Unknown: []string{}, Flow: flow}
 	for _, t := range list {
@@ -59,12 +59,12 @@ func (l *Leaks) add(t LabeledTool) {
 	}
 }
 
-// letsOut reports whether a tool with these labels acts on the world outside.
+// letsOut reports whether a tool with these labels acts on the outside world.
 func letsOut(labels *tools.Labels) bool {
 	return labels.Effect == tools.EffectOutside || labels.Effect == tools.EffectMoney || labels.Effect == tools.EffectAccess
 }
 
-// Print says in text which tools they are, and what cures them.
+// Print prints the tools, and what would close the leak.
 func (l *Leaks) Print(w io.Writer) error {
 	var text strings.Builder
 	line := func(what string, names []string) {

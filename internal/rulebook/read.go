@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// readRules reads the rules file at path.
+// readRules parses the rules file at path.
 func readRules(path string) (*permissions.File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -17,7 +17,7 @@ func readRules(path string) (*permissions.File, error) {
 	return permissions.ParseFile(path, text, xdg.Home)
 }
 
-// ReadPolicy reads the rules file at path as the policy of a worker; nil when path is "".
+// ReadPolicy parses the rules file at path as the policy of a worker. It returns nil if path is "".
 func ReadPolicy(path string) (*permissions.Policy, error) {
 	if path == "" {
 		return nil, nil

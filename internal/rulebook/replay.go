@@ -14,8 +14,7 @@ import (
 	"callgate/proxy"
 )
 
-// replay judges a call on record by both files: the whole call where the record holds all of it, else its
-// subjects.
+// replay judges a recorded call by both files: the whole call if the record is complete, otherwise its subjects.
 func (sim *Simulation) replay(r *audit.Record) replay {
 	rules, ok := sim.agents[r.Agent]
 	switch {
@@ -44,8 +43,7 @@ func (sim *Simulation) replay(r *audit.Record) replay {
 	return replay{before: before.Action, after: after.Action, beforeBy: decidedBy(&before), afterBy: decidedBy(&after)}
 }
 
-// Whole reports whether the arguments on record are those of the call: the digest was taken before secrets
-// were.
+// Whole reports whether the recorded arguments are those of the call. The digest was taken before secrets were removed.
 func Whole(r *audit.Record) bool {
 	digest, err := jsonx.Digest(r.Arguments, r.Agent)
 	return err == nil && r.Digest != "" && digest == r.Digest
@@ -63,8 +61,8 @@ const (
 	SkipUnreadable = "its recorded risk is unknown"
 )
 
-// subjects judges the recorded subjects by the rules alone. tool is nil, and place without a folder, where the
-// server is not known.
+// subjects judges the recorded subjects by the rules alone. If the server is unknown, tool is nil and place has no
+// folder.
 func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place) replay {
 	switch {
 	case len(r.Subjects) == 0:
@@ -88,7 +86,7 @@ func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place
 				return replay{skip: skip}
 			}
 			if s.DeniesOnly && action == permissions.Allow {
-				continue // it takes no part
+				continue // it has no say
 			}
 			if *side.by == "" || action < *side.action {
 				*side.action, *side.by = action, by
@@ -98,7 +96,7 @@ func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place
 	return out
 }
 
-// recordedSubject makes a subject of what the record holds of it.
+// recordedSubject returns the subject for its record, or the reason why it cannot be judged.
 func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool, place tools.Place) (*permissions.Subject, string) {
 	if strings.Contains(recorded.Value, "[redacted]") || strings.Contains(recorded.Value, "…[truncated:") {
 		return nil, SkipRedacted
@@ -118,7 +116,7 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool,
 	default:
 		s.Decides = permissions.Form{s.Value}
 	}
-	// A subject of another kind than its tool stands for that kind's own tools.
+	// A subject whose tool is a kind stands for all tools of that kind.
 	s.KindBound = tool != nil && tool.Bound || recorded.Tool == recorded.Kind
 	if s.Kind == "" {
 		if !Whole(r) {
@@ -126,7 +124,7 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool,
 		}
 		s.Arguments = r.Arguments
 	}
-	// What a shell reads is there for its denials only, and so is what was allowed without a rule.
+	// A file that a shell command reads is there only for denials, and so is a subject that was allowed without a rule.
 	s.DeniesOnly = recorded.Action == permissions.Allow.String() && recorded.Rule == noRuleMatches ||
 		r.Kind == tools.KindShell && recorded.Tool == tools.KindReadFile
 	return s, ""
@@ -141,7 +139,7 @@ func isPath(kind string) bool {
 	return false
 }
 
-// pathForms reads a path as a call of the kind would now: in all spellings, links resolved.
+// pathForms returns the readings of a path that a call of the kind would have now: all spellings, with links resolved.
 func pathForms(kind, path string, place tools.Place) (permissions.Form, []permissions.Form) {
 	tool := tools.KindTool(kind)
 	arguments := slices.Concat([]byte("{"), jsonx.Quote(tools.PrimaryArgument(tool)), []byte(":"), jsonx.Quote(path), []byte("}"))
@@ -149,11 +147,11 @@ func pathForms(kind, path string, place tools.Place) (permissions.Form, []permis
 	return a.Subjects[0].Decides, a.Subjects[0].Also
 }
 
-// noRuleMatches is how records spell that no rule matched.
+// noRuleMatches is what records say if no rule matched.
 const noRuleMatches = "no rule matches"
 
-// whatRulesSay says what the rules and grants say of one subject. Where it is open whether the kind is certain, both
-// cases have to come to the same.
+// whatRulesSay returns what the rules and grants say about one subject. If it is open whether the kind is certain, both
+// cases have to give the same action; otherwise it returns skip.
 func whatRulesSay(p *permissions.Policy, server string, s *permissions.Subject, open bool) (action permissions.Action, by, skip string) {
 	action, by = saysOf(p, server, s)
 	if open && !s.KindBound && s.Kind != "" {
@@ -166,7 +164,7 @@ func whatRulesSay(p *permissions.Policy, server string, s *permissions.Subject, 
 	return action, by, ""
 }
 
-// saysOf folds a finding to what happens: allow, ask or deny.
+// saysOf reduces a finding to what happens: allow, ask or deny.
 func saysOf(p *permissions.Policy, server string, s *permissions.Subject) (permissions.Action, string) {
 	f := permissions.Evaluate(p, permissions.Context{Server: server, Now: time.Now()}, s)
 	by := noRuleMatches

@@ -13,7 +13,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// past is one line of what a session saw: what its user said, or a call and its result.
+// past is one line about a session: what its user said, or a call and its result.
 type past struct {
 	Prompt    string         `json:"prompt,omitzero"`
 	Tool      string         `json:"tool,omitzero"`
@@ -21,8 +21,8 @@ type past struct {
 	Result    jsontext.Value `json:"result,omitzero"`
 }
 
-// Remember makes the checker judge as for a session that saw what the lines say: {"prompt"} or {"tool", "arguments",
-// "result"}, a JSON object a line.
+// Remember makes the checker judge as in a session that saw what the lines say: {"prompt"} or {"tool", "arguments",
+// "result"}, one JSON object per line.
 func (ch *Checker) Remember(in io.Reader) error {
 	ch.Judge.Remember()
 	lines := bufio.NewScanner(in)

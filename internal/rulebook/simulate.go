@@ -15,21 +15,21 @@ import (
 	"callgate/permissions"
 )
 
-// Simulation compares what two rules files say of the calls on record.
+// Simulation compares the verdicts of two rules files on recorded calls.
 type Simulation struct {
-	Decisions   int               `json:"decisions"` // on record and looked at
-	Replayed    int               `json:"replayed"`  // whole calls, judged as the live gate would
-	BySubject   int               `json:"bySubject"` // of which only the recorded subjects could be judged
+	Decisions   int               `json:"decisions"` // recorded decisions that were looked at
+	Replayed    int               `json:"replayed"`  // how many of them were judged
+	BySubject   int               `json:"bySubject"` // how many of the judged ones by their recorded subjects only
 	Differences []*Difference     `json:"differences"`
 	Skipped     map[string]int    `json:"skipped"` // reason → how many could not be replayed
 	known       map[string]replay // equal calls are judged once
 
 	checker *Checker
-	worker  sides            // what the two files say
-	agents  map[string]sides // and under each agent profile
+	worker  sides            // the two files as the worker's policies
+	agents  map[string]sides // the two files under each agent profile
 }
 
-// sides are the rules in force and the changed ones.
+// sides holds the current rules and the changed ones.
 type sides struct{ before, after *permissions.Policy }
 
 // Difference is a call, made one or more times, that the changed rules judge differently.
@@ -46,7 +46,7 @@ type Difference struct {
 	BySubject bool           `json:"bySubject,omitzero"`
 }
 
-// replay is what both files say of one call. skip is why they cannot be asked.
+// replay is what both files say about one call. skip is the reason if the call cannot be judged.
 type replay struct {
 	skip              string
 	before, after     permissions.Action
@@ -55,7 +55,7 @@ type replay struct {
 	reported          *Difference
 }
 
-// Simulate compares two files under the agent profiles that there are now.
+// Simulate prepares a comparison of two files under the current agent profiles.
 func Simulate(ch *Checker, before, after *permissions.Policy) (*Simulation, error) {
 	sim := &Simulation{
 		Differences: []*Difference{}, Skipped: map[string]int{}, known: map[string]replay{},
@@ -75,7 +75,7 @@ func Simulate(ch *Checker, before, after *permissions.Policy) (*Simulation, erro
 	return sim, nil
 }
 
-// Run replays the newest decisions of the worker. The error names records that could not be read.
+// Run replays the newest decisions of the worker, at most limit. The error names records that could not be read.
 func (sim *Simulation) Run(filter audit.Filter, limit int) error {
 	var damaged []error
 	for r, err := range audit.Read(audit.Dir(sim.checker.DataDir), filter) {
@@ -97,7 +97,8 @@ func (sim *Simulation) Run(filter audit.Filter, limit int) error {
 	return errors.Join(damaged...)
 }
 
-// rank puts what would run and did not first, then what would be denied, then what would ask.
+// rank sorts differences: calls that would now run come first, then those that would be denied, then those that would
+// ask.
 func rank(d *Difference) int {
 	return slices.Index([]string{"ask", "deny", "allow"}, d.After)
 }
@@ -134,7 +135,7 @@ func (sim *Simulation) add(r *audit.Record) {
 	}
 }
 
-// Print shows the Simulation to a person.
+// Print shows the simulation to a person.
 func (sim *Simulation) Print(w io.Writer) error {
 	var b strings.Builder
 	calls := 0

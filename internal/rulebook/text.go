@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 )
 
-// maxField bounds what is shown of one value, in runes.
+// maxField limits what is shown of one value, in runes.
 const maxField = 160
 
-// place is where a rule or case stands, without its folder.
+// place returns where a rule or case stands, without its folder.
 func place(source string) string { return filepath.Base(source) }

@@ -19,7 +19,7 @@ const (
 // candidate is a possible grant.
 type candidate struct {
 	grant  permissions.Grant
-	kind   string              // of its subjects
+	kind   string              // the kind of its subjects
 	alone  *permissions.Policy // only the grant
 	wide   *permissions.Policy // the grant without its scope
 	bound  bool                // "always" preselects it
@@ -35,7 +35,7 @@ func (c *candidate) releases(n need) bool {
 	return permissions.Evaluate(c.alone, n.from, n.subject).Grant != nil
 }
 
-// anywhere is the grant without its server and workspace.
+// anywhere returns the grant without its server and workspace.
 func (c *candidate) anywhere() permissions.Grant {
 	g := c.grant
 	g.Server, g.Workspace = "", ""
@@ -53,8 +53,8 @@ func (c *candidate) compile() (err error) {
 	return err
 }
 
-// candidates are the patterns that "always" would have offered for a project's approved calls, except those that alone
-// release a rejected call or a bypass.
+// candidates returns the patterns that "always" would have offered for a project's approved calls, except those that
+// alone release a rejected call or a bypass.
 func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 	type key struct{ tool, pattern, server string }
 	found := map[key]*candidate{}
@@ -111,7 +111,7 @@ func (q *question) proposes(o tools.Offer) bool {
 	return o.Pattern != "*" || !slices.Contains(permissions.EffectKeys, q.call.Tool.Labels.Effect)
 }
 
-// cost is the grant's cost in the objective: questions saved minus the costs of patterns.
+// cost returns the cost of the grant in the objective, which is the questions saved minus the costs of patterns.
 func (c *candidate) cost() int {
 	cost := patternCost + openedCost*c.opens.total()
 	if !c.bound || c.grant.Pattern == "*" {
@@ -120,7 +120,7 @@ func (c *candidate) cost() int {
 	return cost
 }
 
-// released reports whether the grant alone releases everything that asks about the call.
+// released reports whether the grants together release everything that asks about the call.
 func (q *question) released(by ...*candidate) bool {
 	return len(q.needs) > 0 && !slices.ContainsFunc(q.needs, func(n need) bool {
 		return !slices.ContainsFunc(by, func(c *candidate) bool { return c.releases(n) })
@@ -139,7 +139,7 @@ func undominated(list []*candidate) []*candidate {
 	return kept
 }
 
-// beats reports whether c covers everything that d covers and costs no more. If both are equal, the first one wins.
+// beats reports whether c covers everything that d covers and costs no more. If both are equal, first decides.
 func (c *candidate) beats(d *candidate, first bool) bool {
 	if c.cost() > d.cost() || len(c.covers) < len(d.covers) {
 		return false
@@ -152,7 +152,7 @@ func (c *candidate) beats(d *candidate, first bool) bool {
 	return first || c.cost() < d.cost() || len(c.covers) > len(d.covers)
 }
 
-// choose finds the candidates that save most after their costs.
+// choose returns the candidates that save most after their costs, and how much better another choice could be.
 func (t *trail) choose(p *project, list []*candidate) ([]*candidate, int) {
 	pr := problem{costs: make([]int, len(list))}
 	for i, c := range list {
@@ -196,7 +196,7 @@ func (t *trail) wrong(corpus *corpus, with *permissions.Policy, chosen []*candid
 	blame := func(needs []need) {
 		found := slices.DeleteFunc(slices.Clone(chosen), func(c *candidate) bool { return !slices.ContainsFunc(needs, c.releases) })
 		if len(found) == 0 {
-			found = chosen // it is unknown which
+			found = chosen // it is unknown which one
 		}
 		guilty = append(guilty, found...)
 	}

@@ -63,7 +63,7 @@ func (p *problem) solve(limit int) choice {
 	return best[limit]
 }
 
-// groups are the candidates that share items, directly or through others.
+// groups returns the groups of candidates that share items, directly or through others.
 func (p *problem) groups() [][]int {
 	parent := make([]int, len(p.costs))
 	for i := range parent {
@@ -103,11 +103,11 @@ type search struct {
 	order            []int
 	limit            int
 	items, forbidden []int
-	reach            []int // weight of all items of a candidate
+	reach            []int // the weight of all items of each candidate
 	state            []int8
 	count, cost      int
 	best             choice
-	nodes            int // that the search may still visit
+	nodes            int // how many nodes the search may still visit
 	missed           int // the best bound of the nodes that it skipped
 }
 
@@ -142,7 +142,7 @@ func (p *problem) search(group []int, limit, nodes int) choice {
 	return s.best
 }
 
-// candidates are those of all needs, without repeats.
+// candidates returns the candidates of all needs, without repeats.
 func (it *item) candidates() []int {
 	all := slices.Concat(it.needs...)
 	slices.Sort(all)
@@ -184,7 +184,7 @@ func (s *search) permitted() bool {
 	return true
 }
 
-// needs says whether all needs of an item are met, and otherwise whether they still can be.
+// needs reports whether all needs of an item are met, and whether they still can be.
 func (s *search) needs(it *item) (met, possible bool) {
 	met = true
 	for _, need := range it.needs {
@@ -242,7 +242,7 @@ func (s *search) bound() (value, bound int) {
 	return value, value + min(won, most)
 }
 
-// share is the least cost of an item's unmet needs, reduced to the item's share.
+// share returns the least cost of an item's most expensive unmet need, reduced to the item's share.
 func (s *search) share(it *item) (share int) {
 	for _, need := range it.needs {
 		least := -1

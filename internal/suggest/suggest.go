@@ -29,16 +29,16 @@ type Options struct {
 	Tool    string // a glob over the qualified name
 	Project string // the host's folder, or one above it
 	Host    string // the host's own name
-	Newest  int    // only so many of the newest decisions
+	Newest  int    // only this many of the newest decisions
 
 	Remembered *Memory // nil reads the whole trail
 }
 
 // Report has the proposals and the figures behind them.
 type Report struct {
-	Decisions int `json:"decisions"` // that were examined
-	Days      int `json:"days"`      // with a decision
-	Questions int `json:"questions"` // that people approved or rejected
+	Decisions int `json:"decisions"` // recorded decisions that were examined
+	Days      int `json:"days"`      // days with a decision
+	Questions int `json:"questions"` // questions that people approved or rejected
 	Rejected  int `json:"rejected"`
 	Saved     int `json:"saved"` // questions that all proposals together would have answered
 	// Gap is how many more questions, after costs, the best set could save. 0 means that this is the best set.
@@ -70,7 +70,7 @@ type Evidence struct {
 	Bypasses int `json:"bypasses"` // bypass cases that ask
 }
 
-// Grants are the proposed grants.
+// Grants returns the proposed grants, made by this person at this time.
 func (r *Report) Grants(by string, at time.Time) []permissions.Grant {
 	grants := make([]permissions.Grant, len(r.Proposals))
 	for i, p := range r.Proposals {
@@ -110,15 +110,15 @@ func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	return r, damaged
 }
 
-// unadvised is the checker without other policy engines. They never allow anything, and a remote one would be asked
-// thousands of times.
+// unadvised returns the checker without other policy engines. They never allow anything, and a remote engine would be
+// asked thousands of times.
 func unadvised(ch *rulebook.Checker) *rulebook.Checker {
 	own := *ch
 	own.Judge.Advisors = nil
 	return &own
 }
 
-// selects reports whether to look at a decision after so many newer ones.
+// selects reports whether a decision counts. newer is the number of newer decisions that count.
 func (o *Options) selects(r *audit.Record, newer int) bool {
 	if r.Trial() || o.Host != "" && o.Host != r.Host || r.Time.Before(o.Since) || o.Newest > 0 && newer >= o.Newest {
 		return false

@@ -21,7 +21,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// Surface counts what a grant newly allows beside the approved calls.
+// Surface counts what a grant newly allows besides the approved calls.
 type Surface struct {
 	Everyday int      `json:"everyday"` // common commands
 	Examples []string `json:"examples,omitempty"`
@@ -31,12 +31,12 @@ type Surface struct {
 
 func (s *Surface) total() int { return s.Everyday + s.Operands + s.Hosts }
 
-// bypassText has commands that get around rules, one JSON string on each line. They come from shellparse/testdata.
+// bypassText has commands that get around rules, one JSON string per line. They come from shellparse/testdata.
 //
 //go:embed bypasses.jsonl
 var bypassText string
 
-// outsideText has commands that reach a place that nobody named, one on each line.
+// outsideText has commands that reach a place that nobody named, one per line.
 //
 //go:embed outside.txt
 var outsideText string
@@ -82,7 +82,7 @@ func newCorpus(ch *rulebook.Checker, policy *permissions.Policy) (*corpus, error
 	return c, nil
 }
 
-// bypassTexts are the commands that no proposal may allow, as JSON strings.
+// bypassTexts yields the commands that no proposal may allow, as JSON strings.
 func bypassTexts() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(bypassText) {
@@ -109,7 +109,7 @@ func (c *corpus) opened(by *candidate) bool {
 	return slices.ContainsFunc(c.bypasses, func(b *bypass) bool { return b.released(by) })
 }
 
-// together finds the candidates that only together release a bypass.
+// together blames the candidates that release a bypass only together.
 func (c *corpus) together(chosen []*candidate, blame func([]need)) error {
 	grants := make([]permissions.Grant, len(chosen))
 	for i := range chosen {
@@ -194,7 +194,7 @@ func (c *corpus) newly(by *candidate, s *permissions.Subject) bool {
 	return f.Action == permissions.Ask && f.Grant == nil
 }
 
-// shippedPolicy has the shipped rules without changes.
+// shippedPolicy returns the policy of the unchanged shipped rules.
 func shippedPolicy(home string) (policy *permissions.Policy, err error) {
 	dir, err := os.MkdirTemp("", "callgate-rules-")
 	if err != nil {

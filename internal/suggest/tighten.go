@@ -198,7 +198,7 @@ func (u *usage) deny(r *audit.Record) {
 	}
 }
 
-// targets are the base names of the files that a subject names.
+// targets returns the base names of the files that a subject names.
 func targets(s *audit.Subject) (names []string) {
 	words := []string{s.Value}
 	if s.Kind == tools.KindShell {

@@ -32,13 +32,13 @@ const (
 	leftRare        = "they are too few or too different for a pattern"
 )
 
-// trail is the audit trail by project.
+// trail is the audit trail, sorted by project.
 type trail struct {
 	ch       *rulebook.Checker
 	policy   *permissions.Policy
 	shipped  *permissions.Policy // the shipped rules, which know credential stores
 	projects map[string]*project
-	rejected []*question // of all projects, because a grant can hold in several
+	rejected []*question // from all projects, because a grant can hold in several
 	report   Report
 }
 
@@ -46,13 +46,13 @@ type trail struct {
 type project struct {
 	folder    string
 	questions map[string]*question
-	examined  []*question // approved and fit for proposals
+	examined  []*question // the approved questions that are fit for proposals
 }
 
 // question is a call that people answered at least once.
 type question struct {
-	record             audit.Record // the newest
-	folder             string       // of its project
+	record             audit.Record // the newest record
+	folder             string       // the folder of its project
 	approved, rejected map[string]int
 	marked             bool
 
@@ -66,7 +66,7 @@ type question struct {
 type need struct {
 	subject *permissions.Subject
 	from    permissions.Context
-	// anywhere says that the subject belongs to no project, so the scope of a grant does not matter.
+	// anywhere means that the subject belongs to no project, so the scope of a grant does not matter.
 	anywhere bool
 }
 
@@ -111,7 +111,7 @@ func (t *trail) load(o Options) error {
 	return errors.Join(damaged...)
 }
 
-// answers are people's answers, newest first.
+// answers holds people's answers, newest first.
 type answers struct {
 	list   []audit.Record
 	marked map[string]bool // calls that only a person could release
@@ -133,7 +133,7 @@ func (a *answers) take(r audit.Record, selected bool) bool {
 	return true
 }
 
-// Answered counts the questions that people answered since a moment. It ignores unreadable records.
+// Answered returns the number of questions that people answered since a time. It ignores unreadable records.
 func Answered(dataDir string, since time.Time) (n int) {
 	for r, err := range audit.Read(audit.Dir(dataDir), audit.Filter{Since: since}) {
 		if err == nil && decidedByPeople(&r) {
@@ -146,12 +146,12 @@ func Answered(dataDir string, since time.Time) (n int) {
 // Memory keeps the rejections from before a period, so that only the first look reads the whole trail. It is for one
 // trail and for periods that begin later each time. Only one goroutine may use it at a time.
 type Memory struct {
-	upTo   time.Time // it knows records before this
+	upTo   time.Time // it covers the records before this time
 	older  []audit.Record
 	marked map[string]bool
 }
 
-// start is when the records to read begin.
+// start returns the time from which to read records.
 func (m *Memory) start() time.Time {
 	if m == nil {
 		return time.Time{}
@@ -230,7 +230,7 @@ func (t *trail) examine(p *project) {
 	}
 }
 
-// judge finds what asks about the call, and says why it is not fit for a proposal.
+// judge finds what asks about the call, and returns why the call is not fit for a proposal, or "".
 func (t *trail) judge(q *question) (why string) {
 	r := &q.record
 	if !rulebook.Whole(r) {
@@ -271,8 +271,8 @@ func (t *trail) judge(q *question) (why string) {
 	return ""
 }
 
-// changed reports whether the call may touch something else than when it was approved: another server has the tool, its
-// subjects differ from the record, or a link leads to them, which may have led elsewhere.
+// changed reports whether the call may touch something other than when it was approved: another server has the tool,
+// its subjects differ from the record, or a link leads to them, which may have led elsewhere before.
 func changed(r *audit.Record, call gate.Call, v *gate.Verdict) bool {
 	if r.Server != "" && r.Server != call.Tool.Server || len(r.Subjects) > 0 && len(r.Subjects) != len(v.Findings) {
 		return true
@@ -310,12 +310,12 @@ func direct(s *permissions.Subject, dir string) bool {
 	return slices.ContainsFunc(ways, func(way string) bool { return slices.Contains(s.Decides, filepath.ToSlash(way)) })
 }
 
-// request is the call of a question in its project.
+// request returns the call of a question in its project.
 func (q *question) request() rulebook.Request {
 	return rulebook.Request{Tool: q.record.Tool, Arguments: q.record.Arguments, Cwd: q.folder}
 }
 
-// needsOf are the subjects of a call that need a grant.
+// needsOf returns the subjects of a call that need a grant.
 func needsOf(call gate.Call, v *gate.Verdict, graded bool) (needs []need) {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now(), Graded: graded}
 	for i := range v.Findings {
@@ -327,8 +327,8 @@ func needsOf(call gate.Call, v *gate.Verdict, graded bool) (needs []need) {
 	return needs
 }
 
-// recordedNeeds are the recorded subjects that asked. They count against more patterns than the call itself: they have
-// no risk, and only their text matters.
+// recordedNeeds returns the recorded subjects that asked. They count against more patterns than the call itself: they
+// have no risk, and only their text matters.
 func recordedNeeds(r *audit.Record, folder string) (needs []need) {
 	from := permissions.Context{Server: r.Server, Workspace: folder, Now: time.Now()}
 	for i := range r.Subjects {

@@ -69,7 +69,7 @@ func cedarUnless(conditions []string) string {
 	return "\nunless { " + strings.Join(conditions, "\n      || ") + " }"
 }
 
-// cedarCondition is the condition of a rule in Cedar.
+// cedarCondition returns the condition of a rule in Cedar, or why it does not translate.
 func cedarCondition(r *permissions.Rule) (condition, why string) {
 	var parts []string
 	if r.Tool != "*" {
@@ -123,7 +123,7 @@ func cedarMatch(name, text string) string {
 	return name + " like " + cedarText(text)
 }
 
-// cedarText is a Cedar string. In a pattern for "like" a star is a wildcard; text has no other stars.
+// cedarText returns a Cedar string. In a pattern for "like" a star is a wildcard; text has no other stars.
 func cedarText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -15,7 +15,7 @@ import (
 	"callgate/permissions"
 )
 
-// claudeSettings has the permissions in a settings.json of Claude Code.
+// claudeSettings holds the permissions in a settings.json of Claude Code.
 type claudeSettings struct {
 	Permissions struct {
 		Allow       []string `json:"allow,omitempty"`
@@ -26,7 +26,7 @@ type claudeSettings struct {
 	} `json:"permissions"`
 }
 
-// claudeTools are Claude Code's tools by callgate's kinds.
+// claudeTools maps Claude Code's tools to callgate's kinds.
 var claudeTools = map[string][]string{
 	"Bash": {"shell_exec"}, "Read": {"read_file"}, "Edit": {"write_file", "edit_file"}, "Write": {"write_file"}, "MultiEdit": {"edit_file"},
 	"NotebookEdit": {"edit_file"}, "Glob": {"glob"}, "Grep": {"grep"}, "WebFetch": {"web_fetch"}, "Skill": {"skill"},
@@ -126,7 +126,7 @@ func claudePatterns(kind, arg string, action permissions.Action) (patterns []str
 	}
 }
 
-// sanitized is a server's name as it appears in tool names.
+// sanitized returns a server's name as it appears in tool names.
 func sanitized(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '*' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -165,7 +165,7 @@ func claudeDomain(arg string, action permissions.Action) (patterns []string, why
 	return []string{"https://" + host + "/*", "http://" + host + "/*"}, ""
 }
 
-// brackets are character classes and escaped characters.
+// brackets matches character classes and escaped characters.
 var brackets = lazyregexp.New(`\[[!^]?\]?[^\]]*\]|\\.`)
 
 // gitignored translates a pattern of gitignore. In callgate's patterns a star crosses slashes. If the translation is
@@ -280,7 +280,7 @@ func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
 		}
 		for _, value := range values {
 			if value == permissions.WorkspaceVariable {
-				continue // a pattern for its content has a text of its own
+				continue // another text of the rule covers its contents
 			}
 			name, why := e.claudeName(tool, kind, value, r.Action)
 			if why != "" {

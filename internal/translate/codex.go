@@ -11,10 +11,10 @@ import (
 	"callgate/permissions"
 )
 
-// codexDecisions are Codex's words for actions.
+// codexDecisions maps Codex's words to actions.
 var codexDecisions = map[string]permissions.Action{"allow": permissions.Allow, "prompt": permissions.Ask, "forbidden": permissions.Deny}
 
-// importCodex reads the prefix_rule calls in a .rules file of Codex.
+// importCodex parses the prefix_rule calls in a .rules file of Codex.
 func importCodex(text []byte) (*Import, error) {
 	calls, err := starlarkCalls(string(text))
 	if err != nil {
@@ -26,7 +26,7 @@ func importCodex(text []byte) (*Import, error) {
 			if c.name != "prefix_rule" {
 				if strictness == permissions.Allow {
 					im.leave(c.name, "callgate reads only prefix_rule")
-					im.Lost++ // nobody can tell what it forbids
+					im.Lost++ // it may forbid something
 				}
 				continue
 			}
@@ -102,7 +102,7 @@ type starlarkCall struct {
 	args map[string]any
 }
 
-// starlarkCalls reads calls with literal arguments. Rules files have nothing else.
+// starlarkCalls parses calls with literal arguments. Rules files have nothing else.
 func starlarkCalls(text string) (calls []starlarkCall, err error) {
 	s := &starlark{text: text}
 	for {

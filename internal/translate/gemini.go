@@ -27,7 +27,7 @@ type geminiRule struct {
 	Interactive   *bool    `toml:"interactive"`
 }
 
-// geminiTools are Gemini CLI's tools by callgate's kinds.
+// geminiTools maps Gemini CLI's tools to callgate's kinds.
 var geminiTools = map[string]string{
 	"run_shell_command": "shell_exec", "read_file": "read_file", "read_many_files": "read_file", "write_file": "write_file", "replace": "edit_file",
 	"glob": "glob", "grep_search": "grep", "search_file_content": "grep", "web_fetch": "web_fetch", "activate_skill": "skill", "*": "*",
@@ -84,7 +84,7 @@ func importGemini(text []byte) (*Import, error) {
 	return im, nil
 }
 
-// geminiKind is callgate's kind for a tool of Gemini CLI, or "".
+// geminiKind returns callgate's kind for a tool of Gemini CLI, the name of a server's tool, or "".
 func geminiKind(name string) string {
 	kind := geminiTools[name]
 	if server, tool, found := strings.Cut(strings.TrimPrefix(name, "mcp_"), "__"); kind == "" && found {
@@ -114,7 +114,7 @@ func (im *Import) loseGemini(r *geminiRule, names []string, action permissions.A
 	}
 }
 
-// textsOf reads a string or a list of strings.
+// textsOf returns a string, or the strings of a list.
 func textsOf(v any) (list []string) {
 	switch v := v.(type) {
 	case string:
@@ -129,7 +129,7 @@ func textsOf(v any) (list []string) {
 	return list
 }
 
-// maxGeminiPriority is the highest one in a file.
+// maxGeminiPriority is the highest priority in a file.
 const maxGeminiPriority = 999
 
 func exportGemini(e *Export) ([]byte, error) {

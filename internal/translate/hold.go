@@ -8,8 +8,9 @@ import (
 	"callgate/permissions"
 )
 
-// Unheld lists the rules of an import that ask or deny and do not hold in a file that they were added to, whose rules are
-// compiled. A milder rule after them wins, unless the import has it after them too.
+// Unheld lists the rules of an import that ask or deny but do not hold in a file to which they were added. The rules of
+// file MUST be compiled. A rule does not hold if a milder rule comes after it, unless the import has that one after it
+// too.
 func (im *Import) Unheld(file []permissions.Rule, home string) (list []Left, err error) {
 	ordered := im.Ordered()
 	for i := range ordered {
@@ -28,7 +29,7 @@ func (im *Import) Unheld(file []permissions.Rule, home string) (list []Left, err
 	return list, nil
 }
 
-// unheld says what wins over a rule that asks or denies, "" if nothing does.
+// unheld returns what overrides a rule that asks or denies, or "" if nothing does.
 func unheld(r *permissions.Rule, file []permissions.Rule, after []Rule, home string) string {
 	at := -1
 	for i := range file {
@@ -64,8 +65,8 @@ func (r *Rule) IsIn(q *permissions.Rule, home string) bool {
 	return err == nil && q.Tool == r.Tool && q.Pattern == expanded
 }
 
-// Replaces reports whether r, which asks or denies, has to take the place of the rule at an index of a file, which has the
-// same tool and pattern, and may: it comes first, or lifts no stricter rule when it comes last.
+// Replaces reports whether r, which asks or denies, has to and may replace the rule at index at of a file, which has
+// the same tool and pattern. It may if it comes first, or if as the last rule it lifts no stricter rule.
 func (im *Import) Replaces(r *Rule, file []permissions.Rule, at int) bool {
 	old := &file[at]
 	if old.Action < r.Action || old.Action == r.Action && r.Action != permissions.Deny && unconditional(old) {
@@ -74,8 +75,8 @@ func (im *Import) Replaces(r *Rule, file []permissions.Rule, at int) bool {
 	return im.First(r) || !slices.ContainsFunc(file[at+1:], func(q permissions.Rule) bool { return q.Action < r.Action && q.Meets(old) })
 }
 
-// First reports whether the rule belongs before all others of a file: it is for every tool, and others of the import are
-// exceptions to it, or it would lift what denies.
+// First reports whether the rule belongs before all others of a file: it is for every tool, and other rules of the
+// import are exceptions to it, or it would lift denies.
 func (im *Import) First(r *Rule) bool {
 	return r.Tool == "*" && (r.Action != permissions.Deny || slices.ContainsFunc(im.Rules, func(q Rule) bool { return q.Action > r.Action }))
 }

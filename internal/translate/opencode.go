@@ -12,13 +12,13 @@ import (
 	"callgate/permissions"
 )
 
-// opencodeTools are opencode's permissions by callgate's kinds. In opencode too, the last rule that matches wins.
+// opencodeTools maps opencode's permissions to callgate's kinds. In opencode too, the last rule that matches wins.
 var opencodeTools = map[string][]string{
 	"bash": {"shell_exec"}, "read": {"read_file"}, "edit": {"write_file", "edit_file"}, "glob": {"glob"}, "grep": {"grep"},
 	"webfetch": {"web_fetch"}, "skill": {"skill"}, "*": {"*"},
 }
 
-// opencodeOnly are permissions without a counterpart in callgate.
+// opencodeOnly lists permissions without a counterpart in callgate.
 var opencodeOnly = []string{"task", "todoread", "todowrite", "websearch", "codesearch", "lsp", "doom_loop", "external_directory", "list", "question"}
 
 func importOpencode(text []byte) (*Import, error) {
@@ -104,7 +104,7 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 	}
 }
 
-// opencodeTool is opencode's tool for a kind, or "".
+// opencodeTool returns opencode's tool for a kind, or "".
 func opencodeTool(kind string) (name string) {
 	for n, mapped := range opencodeTools {
 		if slices.Contains(mapped, kind) {
@@ -161,7 +161,7 @@ func exportOpencode(e *Export) ([]byte, error) {
 			default:
 				for _, value := range values {
 					if value == permissions.WorkspaceVariable {
-						continue // a pattern for its content has a text of its own
+						continue // another text of the rule covers its contents
 					}
 					put(name, strings.TrimPrefix(e.shortened(value), permissions.WorkspaceVariable+"/"))
 				}

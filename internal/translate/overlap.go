@@ -46,7 +46,7 @@ func anyMeet(x, y []string) bool {
 	return false
 }
 
-// tails adds to a pattern that ends in " *" the form without it, which also matches.
+// tails adds, for each pattern that ends in " *", the text without that end, which also matches.
 func tails(list []string) []string {
 	all := slices.Clone(list)
 	for _, text := range list {
@@ -59,7 +59,7 @@ func tails(list []string) []string {
 
 // meet reports whether some text matches both patterns, in which `*` stands for any text.
 func meet(a, b string) bool {
-	// row[j] says whether a[i:] and b[j:] meet.
+	// row[j] reports whether a[i:] and b[j:] meet.
 	row := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
 		next := slices.Clone(row)

@@ -42,7 +42,7 @@ func Print(w io.Writer, left []Left) error {
 	return err
 }
 
-// Import has the translated rules. The last one that matches wins.
+// Import holds the translated rules. The last rule that matches wins.
 type Import struct {
 	Rules []Rule
 	Left  []Left
@@ -54,7 +54,7 @@ type Rule struct {
 	Tool, Pattern string
 	Action        permissions.Action
 	From          string // the original rule
-	// Before: the rule MUST come before the rules for kinds, because it must not lift their denies.
+	// Before means that the rule MUST come before the rules for kinds, because it must not lift their denies.
 	Before bool
 }
 
@@ -71,8 +71,8 @@ func (im *Import) lose(tool, pattern string, action permissions.Action, from, wh
 	}
 }
 
-// loseServers lists a rule for servers that does not translate. If it is not an allow, no earlier allow of a server's tool
-// is left.
+// loseServers lists a rule for servers that does not translate. If it is not an allow, it also withdraws all earlier
+// allows of servers' tools.
 func (im *Import) loseServers(action permissions.Action, from, why string) {
 	im.leave(from, "%s", why)
 	if action == permissions.Allow {
@@ -117,8 +117,8 @@ func (im *Import) WithdrawFor(lost []int, why string) {
 // behind matches a host's name for the tool of a server that "callgate connect" has moved behind callgate.
 var behind = lazyregexp.New(`^callgate(?:-[A-Za-z0-9-]+)?_(.+)$`)
 
-// add takes over a rule. A rule for all of callgate is none for callgate's own tools: connect writes it, so that the
-// host leaves the question to callgate.
+// add adds a rule. It skips a rule for all of callgate: connect writes that rule, so that the host leaves the question
+// to callgate.
 func (im *Import) add(tool, pattern string, action permissions.Action, from string) {
 	if m := behind.FindStringSubmatch(tool); m != nil {
 		if tool = m[1]; tool == "*" {
@@ -130,22 +130,24 @@ func (im *Import) add(tool, pattern string, action permissions.Action, from stri
 	im.Rules = append(im.Rules, Rule{tool, pattern, action, from, before})
 }
 
-// Importers read the files of other programs.
+// Importers maps programs to functions that parse their files.
 var Importers = map[string]func(text []byte) (*Import, error){
 	"claude": importClaude, "codex": importCodex, "opencode": importOpencode, "gemini": importGemini,
 }
 
-// exporters write rules for other programs.
+// exporters maps programs to functions that write rules for them.
 var exporters = map[string]func(*Export) ([]byte, error){
 	"claude": exportClaude, "codex": exportCodex, "opencode": exportOpencode, "gemini": exportGemini, "cedar": exportCedar,
 }
 
-// From and To list the programs that rules can come from and go to.
+// From lists the programs from which rules can be imported.
 func From() []string { return slices.Sorted(maps.Keys(Importers)) }
-func To() []string   { return slices.Sorted(maps.Keys(exporters)) }
 
-// Write writes the rules for another program; ok is false for an unknown one. If a deny or an ask does not translate,
-// the earlier allows that overlap it do not either.
+// To lists the programs to which rules can be exported.
+func To() []string { return slices.Sorted(maps.Keys(exporters)) }
+
+// Write returns the rules in the form of another program. ok is false for an unknown program. If a deny or an ask does
+// not translate, Write leaves out the earlier allows that overlap it.
 func (e *Export) Write(to string) (text []byte, ok bool, err error) {
 	write := exporters[to]
 	if write == nil {
@@ -257,7 +259,7 @@ func (im *Import) Summary(from string) string {
 	return fmt.Sprintf("Imported %s from %s: %s.", visible.Count(len(list), "rule"), from, strings.Join(list, "; "))
 }
 
-// Export has the rules to write.
+// Export holds the rules to write.
 type Export struct {
 	Rules   []permissions.Rule // compiled, in file order
 	Servers []string           // names of the configured servers
@@ -276,7 +278,7 @@ func (e *Export) leave(r *permissions.Rule, why string, args ...any) {
 	}
 }
 
-// kinds are the kinds for which other programs have tools.
+// kinds lists the kinds for which other programs have tools.
 var kinds = []string{"shell_exec", "read_file", "write_file", "edit_file", "delete_file", "move_file", "glob", "grep", "web_fetch", "skill"}
 
 const reasonCondition = "it has a condition or a highest risk, which the program cannot express"
@@ -300,7 +302,8 @@ func texts(r *permissions.Rule) ([]string, bool) {
 	}))
 }
 
-// texts is texts for a program that knows no other wildcards. It lists a rule that has some, and returns nothing.
+// texts expands a rule's pattern for a program that has no wildcard but `*`. It lists a rule that needs others, and
+// returns nil.
 func (e *Export) texts(r *permissions.Rule) []string {
 	list, ok := texts(r)
 	if !ok {
@@ -309,7 +312,8 @@ func (e *Export) texts(r *permissions.Rule) []string {
 	return list
 }
 
-// commands calls emit with the first words of each command that the rule is for, for a program whose rules are such.
+// commands calls emit with the first words of each command that the rule is for. It is for programs whose rules consist
+// of these words.
 func (e *Export) commands(r *permissions.Rule, emit func(list []string)) {
 	for _, value := range e.texts(r) {
 		list, open, ok := words(value)
@@ -324,7 +328,8 @@ func (e *Export) commands(r *permissions.Rule, emit func(list []string)) {
 	}
 }
 
-// covers lists the kinds that the rule's tool names, and the tool if it is the name of one tool.
+// covers returns the kinds that the rule's tool matches. own reports whether it matches none, and so names tools of
+// servers.
 func covers(r *permissions.Rule) (kind []string, own bool) {
 	glob, err := permissions.CompileGlob(r.Tool)
 	if err != nil {
@@ -399,7 +404,7 @@ func (e *Export) shortened(path string) string {
 	return path
 }
 
-// words splits a command; open says that any arguments may follow. ok is false if a wildcard is elsewhere.
+// words splits a command. open means that any arguments may follow. ok is false if a wildcard is elsewhere.
 func words(text string) (list []string, open, ok bool) {
 	text, open = strings.CutSuffix(text, " *")
 	list = strings.Fields(text)

@@ -1,4 +1,4 @@
-// Package lint finds rules of a permissions file that do not do what their author most likely means.
+// Package lint finds rules of a permissions file that probably do not do what their author means.
 package lint
 
 import (
@@ -14,11 +14,11 @@ import (
 	"callgate/permissions/internal/pattern"
 )
 
-// Severity says how sure a finding is to be a mistake.
+// Severity says how certain it is that a finding is a mistake.
 type Severity string
 
 const (
-	Warning Severity = "warning" // the rules do not say what their author most likely means
+	Warning Severity = "warning" // the rules probably do not say what their author means
 	Note    Severity = "note"    // worth a look
 )
 
@@ -32,22 +32,22 @@ type Problem struct {
 	Cure     string   `json:"cure"`
 }
 
-// Options tell Rules about kinds and tools. What is left out is not looked at.
+// Options tells Rules about kinds and tools. Rules skips checks that need missing members.
 type Options struct {
 	Kinds   []string // names of all kinds
 	Servers []string // names of configured servers
-	Tools   []Tool   // the tools of all servers; nil when they are not known
+	Tools   []Tool   // the tools of all servers; nil if unknown
 }
 
 // Tool is one tool that rules can be about.
 type Tool struct {
 	Name  string // qualified
 	Kind  string // "" for none
-	Bound bool   // the kind is certain; a guessed one lets no rule allow
+	Bound bool   // the kind is certain; no rule can allow by a guessed kind
 }
 
-// Rules looks for rules of a file that do not do what they seem to, in file order. It is slow. The error names a rule
-// that does not compile; rules that permissions.ParseFile returned do.
+// Rules returns the problems of a file's rules, in file order. It is slow. The error names a rule that does not
+// compile; rules from permissions.ParseFile always compile.
 func Rules(rules []permissions.Rule, o Options) ([]Problem, error) {
 	policy, err := permissions.NewPolicy(nil, rules, nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func compile(r *permissions.Rule) (rule, error) {
 	return rule{r, tool, value}, err
 }
 
-// linter holds one run. at is the rule that is looked at.
+// linter holds one run. at is the rule being checked.
 type linter struct {
 	options Options
 	policy  *permissions.Policy
@@ -99,7 +99,7 @@ func (l *linter) add(check string, severity Severity, why, cure string) {
 	l.found = append(l.found, Problem{check, severity, l.at.Source, l.at.String(), why, cure})
 }
 
-// tool looks at the rule's tool. It is false when there is no more to say.
+// tool checks the rule's tool. It returns false if no other check makes sense.
 func (l *linter) tool() bool {
 	r := l.at
 	if !l.canMatchTool(r.tool) {
@@ -138,7 +138,8 @@ func (l *linter) tool() bool {
 	return true
 }
 
-// namesIn returns the names that a rule's tool stands for, {read,write}_file included; nil when it has other patterns.
+// namesIn returns the names that a rule's tool stands for, including {read,write}_file. It returns nil if the tool has
+// other wildcards.
 func namesIn(tool string) (names []string) {
 	if strings.ContainsAny(tool, `*?[(\$`) {
 		return nil
@@ -157,7 +158,7 @@ func namesIn(tool string) (names []string) {
 	return names
 }
 
-// condition looks for calls that the rule's condition is about and that no session can make.
+// condition looks for conditions on calls that no session can make.
 func (l *linter) condition() {
 	w := &l.at.When
 	for _, p := range []struct {
@@ -175,7 +176,7 @@ func (l *linter) condition() {
 	}
 }
 
-// canMatchTool reports whether there is, or can be, a tool of that name.
+// canMatchTool reports whether there is, or can be, a tool with a matching name or kind.
 func (l *linter) canMatchTool(tool *pattern.Glob) bool {
 	if slices.Contains(permissions.EffectKeys, tool.String()) {
 		return true
@@ -190,7 +191,7 @@ func (l *linter) canMatchTool(tool *pattern.Glob) bool {
 	return names == nil || slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") })
 }
 
-// order looks at the rules after this one. It is false if they leave nothing for this rule to decide.
+// order checks the rules after this one. It returns false if they leave this rule nothing to decide.
 func (l *linter) order(i int) bool {
 	if winner := permissions.CoveredBy(l.policy.File, i); winner != nil {
 		switch {
@@ -209,7 +210,7 @@ func (l *linter) order(i int) bool {
 	return true
 }
 
-// lifted looks for an allow that lifts a part of the deny at index i, and is not meant as an exception to a deny.
+// lifted looks for an allow that lifts a part of the deny at index i and is not meant as an exception to a deny.
 func (l *linter) lifted(i int) {
 	for k := i + 1; k < len(l.rules); k++ {
 		r := &l.rules[k]
@@ -232,21 +233,21 @@ func (l *linter) lifted(i int) {
 	}
 }
 
-// isException reports whether the allow at index k lies within a deny before it, as exceptions do.
+// isException reports whether the allow at index k lies within a deny before it, as an exception does.
 func (l *linter) isException(k int) bool {
 	return slices.ContainsFunc(l.rules[:k], func(q rule) bool {
 		return q.Action == permissions.Deny && q.pattern.Glob.String() != l.rules[k].pattern.Glob.String() && q.pattern.Covers(l.rules[k].pattern, true, false)
 	})
 }
 
-// deniedAgain reports whether a rule after index k denies the value for all that the rule at k is about.
+// deniedAgain reports whether a rule after index k denies the value for everything that the rule at k is about.
 func (l *linter) deniedAgain(k int, value string) bool {
 	return slices.ContainsFunc(l.rules[k+1:], func(q rule) bool {
 		return q.Action <= permissions.Confirm && q.tool.Covers(l.rules[k].tool) && q.pattern.Glob.Match(value)
 	})
 }
 
-// sharedTool names a tool that both rules are about, and how sure that is; "" if they share none.
+// sharedTool returns a tool that both rules are about, and how certain that is. Both are "" if they share none.
 func (l *linter) sharedTool(r, q *rule) (string, Severity) {
 	for _, kind := range l.options.Kinds {
 		if r.tool.Match(kind) && q.tool.Match(kind) {
@@ -264,7 +265,8 @@ func (l *linter) sharedTool(r, q *rule) (string, Severity) {
 	if name, ok := r.tool.Meets(q.tool); ok {
 		return name, Warning
 	}
-	// A kind and names of tools: whether one of these is of that kind depends on the servers.
+	// One rule is about a kind, the other about names of tools. Whether such a tool is of that kind depends on the
+	// servers.
 	for _, kind := range l.options.Kinds {
 		if r.tool.Match(kind) && isOpen(q.tool) {
 			return fmt.Sprintf("a tool %s that is of the kind %s", q.Tool, kind), Note
@@ -283,7 +285,7 @@ func about(r *rule, t Tool) bool {
 	return r.tool.Match(t.Name) || t.Kind != "" && r.tool.Match(t.Kind)
 }
 
-// values looks at the pattern of a rule for kinds other than the shell.
+// values checks the pattern of a rule for kinds other than the shell.
 func (l *linter) values() {
 	r := l.at
 	text := r.Pattern
@@ -311,7 +313,7 @@ func (l *linter) values() {
 	l.paths()
 }
 
-// paths looks at a pattern of paths.
+// paths checks a pattern of paths.
 func (l *linter) paths() {
 	r, text := l.at, l.at.Pattern
 	plain := pattern.Path(text, false)
@@ -329,7 +331,7 @@ func (l *linter) paths() {
 	}
 }
 
-// foreign looks for patterns in the language of regular expressions, or with a bracket that is not closed.
+// foreign looks for patterns written as regular expressions, or with an unclosed bracket.
 func (l *linter) foreign(text string) {
 	_, open, _ := strings.Cut(text, "[")
 	switch {
@@ -340,7 +342,7 @@ func (l *linter) foreign(text string) {
 	}
 }
 
-// list joins names for a sentence and cuts a long list.
+// list joins names for a sentence and shortens a long list.
 func list(names []string) string {
 	const limit = 4
 	if n := len(names); n > limit {

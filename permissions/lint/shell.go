@@ -9,10 +9,10 @@ import (
 	"callgate/shellparse"
 )
 
-// probe is a command that a rule may cover by mistake. A pattern that covers it on purpose contains Loud.
+// probe is a command that a rule may cover by mistake. A pattern that covers it on purpose contains loud.
 type probe struct{ command, loud string }
 
-// lossyProbes are commands that lose data or history.
+// lossyProbes lists commands that lose data or history.
 var lossyProbes = []probe{
 	{"git push --force origin main", "force"}, {"git reset --hard HEAD~1", "reset"}, {"git clean -fdx", "clean"},
 	{"git branch -D main", "-D"}, {"git checkout -- .", "checkout"}, {"git stash drop", "drop"},
@@ -23,8 +23,8 @@ var lossyProbes = []probe{
 	{"truncate -s0 data.db", "truncate"},
 }
 
-// interpretingProbes are commands that run any program or code that they are given. A pattern that names its script
-// or image matches none of them.
+// interpretingProbes lists commands that run any program or code given to them. A pattern that names its script or
+// image matches none of them.
 var interpretingProbes = []probe{
 	{command: "bash any-script.sh"}, {command: "sh any-script.sh"}, {command: "zsh any-script.sh"}, {command: "dash any-script.sh"},
 	{command: "fish any-script.fish"}, {command: "python -c code"}, {command: "python3 -c code"}, {command: "node -e code"},
@@ -36,10 +36,10 @@ var interpretingProbes = []probe{
 	{command: "ssh any-host command"}, {command: "source any-file"},
 }
 
-// escalating gain privileges, which is refused before any rule is asked.
+// escalating lists programs that gain privileges. callgate refuses them before it looks at rules.
 var escalating = []string{"sudo", "doas", "su", "pkexec", "run0", "chroot", "nsenter"}
 
-// shell looks at a rule that is about commands.
+// shell checks a rule that is about commands.
 func (l *linter) shell() {
 	r := l.at
 	subject := permissions.Subject{Tool: permissions.ShellKind, Kind: permissions.ShellKind, KindBound: true}
@@ -67,14 +67,14 @@ func (l *linter) shell() {
 	}
 }
 
-// operationProbes are operations that a pattern for their program alone does not reach.
+// operationProbes lists operations that a pattern for only the program does not reach.
 var operationProbes = []string{
 	"npm install any-package", "npm run any-script", "yarn add any-package", "pnpm add any-package", "git push origin main", "go run ./any", "cargo install any-crate",
 	"pip install any-package", "bash any-script.sh", "sh any-script.sh", "python3 -c code", "python -c code", "node -e code", "aws s3 rm s3://any", "gcloud compute instances delete any", "docker compose up", "docker run any-image",
 	"kubectl delete pod any", "terraform apply", "gh pr create", "helm uninstall any", "npx any-package", "uv run any-tool", "poetry run any-tool", "deno run any.ts", "brew install any",
 }
 
-// stopsShort says what an allow does not reach, and which pattern would.
+// stopsShort reports what an allow does not reach, and which pattern would.
 func (l *linter) stopsShort() {
 	p := l.at.pattern
 	for _, probe := range operationProbes {
@@ -89,7 +89,8 @@ func (l *linter) stopsShort() {
 	}
 }
 
-// reachOf returns what a rule for the only command of a text has to spell out.
+// reachOf returns what a rule for the only command of a text has to spell out: the bytes that name its operation, and
+// its effects.
 func reachOf(command string) (operation int, effects []permissions.Effect) {
 	script := shellparse.Parse(command, shellparse.Options{})
 	if len(script.Commands) == 0 {
@@ -124,7 +125,7 @@ func (l *linter) decides(s permissions.Subject, command string) bool {
 	return permissions.Evaluate(l.policy, permissions.Context{}, &s).Rule == l.at.Rule
 }
 
-// covered looks for commands that the rule allows and does not spell out.
+// covered looks for commands that the rule allows without spelling them out.
 func (l *linter) covered(s permissions.Subject, probes []probe, check, what, cure string) {
 	var found []string
 	for _, p := range probes {
@@ -137,7 +138,7 @@ func (l *linter) covered(s permissions.Subject, probes []probe, check, what, cur
 	}
 }
 
-// spelling looks at how the pattern is written. It is true when the pattern cannot work at all.
+// spelling checks how the pattern is written. It returns true if the pattern cannot work at all.
 func (l *linter) spelling() bool {
 	r, text := l.at, l.at.Pattern
 	first, _, _ := strings.Cut(text, " ")
@@ -179,8 +180,8 @@ func (l *linter) hasPrefixRule(text string) bool {
 	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.Pattern == text+" *" })
 }
 
-// askedInstead reads the pattern as a shell text, with a word for each `*`. Where rules would not see a command that
-// the pattern matches, it returns what they see; wrapped says that this is what a wrapper runs.
+// askedInstead reads the pattern as shell text, with a word for each `*`. If rules would not see a command that the
+// pattern matches, it returns the commands that they see. wrapped means that a wrapper runs these.
 func (l *linter) askedInstead() (asked []string, wrapped bool) {
 	for _, command := range l.at.pattern.Glob.Filled("x") {
 		script := shellparse.Parse(command, shellparse.Options{})

@@ -12,12 +12,12 @@ import (
 	"callgate/permissions/internal/jsonc"
 )
 
-// document is a permissions file as a text with comments, open for changes.
+// document is the text of a permissions file with its comments, open for changes.
 type document struct {
 	path, home string
 	root       hujson.Value
-	rules      []permissions.Rule  // what the text has to say after the changes
-	want       []permissions.Grant // and in "$always"
+	rules      []permissions.Rule  // the rules that the text must have after the changes
+	want       []permissions.Grant // the grants that "$always" must have after the changes
 }
 
 func parseDocument(path string, data []byte, home string) (*document, error) {
@@ -32,7 +32,7 @@ func parseDocument(path string, data []byte, home string) (*document, error) {
 	return &document{path: path, home: home, root: root, rules: file.Rules, want: file.Grants}, nil
 }
 
-// add appends the grants that the document does not have yet and returns their number.
+// add appends the grants that the document lacks and returns their number.
 func (d *document) add(grants []permissions.Grant) (int, error) {
 	compiled, err := permissions.NewPolicy(nil, nil, grants)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *document) add(grants []permissions.Grant) (int, error) {
 	return added, nil
 }
 
-// remove takes out the grants for which drop is true and returns their number.
+// remove removes the grants for which drop returns true and returns their number.
 func (d *document) remove(drop func(permissions.Grant) bool) (int, error) {
 	removed := 0
 	for i := len(d.want) - 1; i >= 0; i-- {
@@ -67,7 +67,7 @@ func (d *document) remove(drop func(permissions.Grant) bool) (int, error) {
 	return removed, nil
 }
 
-// text returns the document. It reads the text back first, and returns an error unless that gives exactly the wanted
+// text returns the changed text. It parses the text first, and returns an error unless that gives exactly the wanted
 // rules and grants.
 func (d *document) text() ([]byte, error) {
 	data := d.root.Pack()
@@ -81,7 +81,7 @@ func (d *document) text() ([]byte, error) {
 	return data, nil
 }
 
-// always returns the array of "$always" and appends an empty one when there is none.
+// always returns the array of "$always". It appends an empty one if there is none.
 func (d *document) always() *hujson.Array {
 	object := d.root.Value.(*hujson.Object)
 	for i := range object.Members {
@@ -94,7 +94,7 @@ func (d *document) always() *hujson.Array {
 		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: new(hujson.Array)},
 	}
 	if n := len(object.Members); n > 0 {
-		// A comma that trails the last member trails the new one.
+		// A comma after the last member moves to the new one.
 		member.Value.AfterExtra = trailing(object.Members[n-1].Value.AfterExtra)
 	}
 	object.Members = append(object.Members, member)
@@ -102,8 +102,8 @@ func (d *document) always() *hujson.Array {
 	return member.Value.Value.(*hujson.Array)
 }
 
-// appendElement appends an element to the array on a line of its own. Comments before the closing bracket
-// stay in front of it.
+// appendElement appends an element to the array on its own line. Comments before the closing bracket stay before the
+// element.
 func appendElement(array *hujson.Array, element hujson.Value) {
 	element.BeforeExtra = breakLine(array.AfterExtra, "    ")
 	if n := len(array.Elements); n > 0 {
@@ -113,7 +113,7 @@ func appendElement(array *hujson.Array, element hujson.Value) {
 	array.AfterExtra = hujson.Extra("\n  ")
 }
 
-// deleteElement takes the element at i out. Comments around it stay.
+// deleteElement removes the element at i. Comments around it stay.
 func deleteElement(array *hujson.Array, i int) {
 	gone := array.Elements[i]
 	isLast := i == len(array.Elements)-1
@@ -121,7 +121,7 @@ func deleteElement(array *hujson.Array, i int) {
 	kept := slices.Concat(gone.BeforeExtra, gone.AfterExtra)
 	if isLast {
 		if i > 0 {
-			// The element before now decides whether a comma trails the array.
+			// The element before it now decides whether the array ends in a comma.
 			before := &array.Elements[i-1]
 			kept = slices.Concat(before.AfterExtra, kept)
 			before.AfterExtra = trailing(gone.AfterExtra)
@@ -140,8 +140,8 @@ func deleteElement(array *hujson.Array, i int) {
 	}
 }
 
-// trailing returns the extra of a last element that a comma trails if one trailed the element with this extra:
-// hujson writes it where the extra is not nil.
+// trailing returns the extra for a new last element, so that a comma follows it if one followed the element with this
+// extra: hujson writes a comma if the extra is not nil.
 func trailing(extra hujson.Extra) hujson.Extra {
 	if extra == nil {
 		return nil
@@ -149,12 +149,12 @@ func trailing(extra hujson.Extra) hujson.Extra {
 	return hujson.Extra{}
 }
 
-// breakLine returns extra, which may hold comments, with one line break and the indent after it.
+// breakLine returns extra, which may hold comments, followed by one line break and the indent.
 func breakLine(extra hujson.Extra, indent string) hujson.Extra {
 	return slices.Concat(bytes.TrimRight(extra, " \t\r\n"), []byte("\n"+indent))
 }
 
-// grantValue writes a grant on one line.
+// grantValue formats a grant on one line.
 func grantValue(g *permissions.Grant) (hujson.Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

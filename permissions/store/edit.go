@@ -13,17 +13,17 @@ import (
 	"callgate/permissions/internal/jsonc"
 )
 
-// Placed says what a rule that was added changes.
+// Placed says what an added rule changes.
 type Placed struct {
-	Rule    permissions.Rule   // as the file has it now
-	Shadows []permissions.Rule // rules before it that it leaves nothing to decide
-	Limits  []permissions.Rule // rules before it that it wins over where both match, with another action; not what it refines
-	Yields  []permissions.Rule // rules after it that win over it where both match, with another action
+	Rule    permissions.Rule   // the rule as it is in the file now
+	Shadows []permissions.Rule // earlier rules that it leaves nothing to decide
+	Limits  []permissions.Rule // earlier rules with another action that it overrides where both match; not those that it refines
+	Yields  []permissions.Rule // later rules with another action that override it where both match
 }
 
-// AddRule inserts a rule, keeping comments and order: as the last one of its tool, so that it wins over those before
-// it, or with first as the first one. It refuses a rule that could decide nothing, or whose tool and pattern the file
-// has already; the error says what to do instead. Its guarantees are those of AddGrants.
+// AddRule inserts a rule and keeps comments and order. The rule becomes the last of its tool, so that it overrides
+// those before it, or the first if first is true. AddRule refuses a rule that could decide nothing, or whose tool and
+// pattern the file already has; the error says what to do instead. It has the guarantees of AddGrants.
 func (s *Store) AddRule(tool, pattern string, action permissions.Action, first bool) (Placed, error) {
 	var placed Placed
 	_, err := s.edit(func(doc *document) (int, error) {
@@ -52,8 +52,8 @@ func (s *Store) AddRule(tool, pattern string, action permissions.Action, first b
 	return placed, err
 }
 
-// RemoveRules removes the rules of a tool, spelled as in the file: the one with that pattern, or all if the pattern is
-// "". It returns what it removed. Comments on the line of a rule go with it. Its guarantees are those of AddGrants.
+// RemoveRules removes the rules of a tool, spelled as in the file: the rule with that pattern, or all if the pattern is
+// "". It returns the removed rules. A comment on the line of a rule is removed too. It has the guarantees of AddGrants.
 func (s *Store) RemoveRules(tool, pattern string) ([]permissions.Rule, error) {
 	var removed []permissions.Rule
 	_, err := s.edit(func(doc *document) (n int, err error) {
@@ -66,7 +66,7 @@ func (s *Store) RemoveRules(tool, pattern string) ([]permissions.Rule, error) {
 	return removed, nil
 }
 
-// Text returns the file as it is, even if it does not parse. It makes the file on first use.
+// Text returns the text as it is, even if it does not parse. It creates the file on first use.
 func (s *Store) Text() (text []byte, err error) {
 	err = s.update(func(data []byte) ([]byte, error) {
 		text = data
@@ -75,11 +75,11 @@ func (s *Store) Text() (text []byte, err error) {
 	return text, err
 }
 
-// ErrRulesChanged is what Replace returns when somebody else changed the rules.
+// ErrRulesChanged is returned by Store.Replace if somebody else has changed the rules.
 var ErrRulesChanged = errors.New("the rules were changed by somebody else in the meantime")
 
-// Replace gives the file a new text that was made from the text base. A text that does not parse is refused
-// with a *FileError. Grants that came or went since base come and go in the new text too.
+// Replace replaces the text of the file. text was made from base, the text that the caller read. A text that does not
+// parse is refused with a *FileError. Grants added or removed since base are added or removed in the new text too.
 func (s *Store) Replace(base, text []byte) error {
 	return s.update(func(data []byte) ([]byte, error) {
 		doc, err := parseDocument(s.path, text, s.home)
@@ -112,7 +112,7 @@ func holds(grants []permissions.Grant, g permissions.Grant) bool {
 	return slices.ContainsFunc(grants, g.Same)
 }
 
-// place says what the rule at index at does to the others.
+// place reports what the rule at index at does to the others.
 func place(rules []permissions.Rule, at int) Placed {
 	p := Placed{Rule: rules[at]}
 	for i := range rules {
@@ -129,7 +129,7 @@ func place(rules []permissions.Rule, at int) Placed {
 	return p
 }
 
-// addRule returns the index that the rule has among the rules now.
+// addRule adds a rule and returns its index among the rules.
 func (d *document) addRule(tool, pattern string, action permissions.Action, first bool) (int, error) {
 	if strings.HasPrefix(tool, "$") {
 		return 0, fmt.Errorf("%q is not a tool: keys that begin with $ are callgate's own", tool)
@@ -171,7 +171,7 @@ func (d *document) addRule(tool, pattern string, action permissions.Action, firs
 	return index + at, nil
 }
 
-// removeRules takes the rules of a tool out, all when pattern is "".
+// removeRules removes the rule of a tool with the pattern, or all if the pattern is "", and returns them.
 func (d *document) removeRules(tool, pattern string) ([]permissions.Rule, error) {
 	root := d.root.Value.(*hujson.Object)
 	m, index := d.member(tool)
@@ -198,8 +198,8 @@ func (d *document) removeRules(tool, pattern string) ([]permissions.Rule, error)
 	return removed, nil
 }
 
-// member returns the index of the root's member for a tool, and that of its first rule; one past the last
-// when there is none.
+// member returns the index of the root's member for a tool, and the index of its first rule. If there is none, both are
+// one past the last.
 func (d *document) member(tool string) (m, index int) {
 	members := d.root.Value.(*hujson.Object).Members
 	for m = range members {
@@ -211,7 +211,7 @@ func (d *document) member(tool string) (m, index int) {
 	return len(members), index
 }
 
-// newMember returns where a member for a new tool goes, and the index of its first rule. "$always" stays last.
+// newMember returns the index for the member of a new tool, and the index of its first rule. "$always" stays last.
 func (d *document) newMember(first bool) (m, index int) {
 	members := d.root.Value.(*hujson.Object).Members
 	if first {
@@ -246,7 +246,7 @@ func patternsOf(root *hujson.Object, value *hujson.Value) *hujson.Object {
 	return object
 }
 
-// emptyIn returns an object for a member of the root, on lines of its own if the root's members are.
+// emptyIn returns an empty object for a member of the root, laid out on several lines if the root is.
 func emptyIn(root *hujson.Object) *hujson.Object {
 	object := new(hujson.Object)
 	if indent, broken := layout(root); broken {
@@ -255,7 +255,7 @@ func emptyIn(root *hujson.Object) *hujson.Object {
 	return object
 }
 
-// samePattern reports whether two patterns are one when `~/` is expanded.
+// samePattern reports whether two patterns are equal after `~/` is expanded.
 func (d *document) samePattern(a, b string) bool {
 	if a == b {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// insertMember puts a member at index i of the object, laid out like the members around it. Comments stay with
-// what they stand beside or above.
+// insertMember inserts a member at index i of the object, laid out like the members around it. Comments stay beside or
+// above the same members.
 func insertMember(object *hujson.Object, i int, name string, value hujson.ValueTrimmed, indent string) {
 	member := hujson.ObjectMember{
 		Name:  hujson.Value{Value: hujson.String(name)},
@@ -19,7 +19,7 @@ func insertMember(object *hujson.Object, i int, name string, value hujson.ValueT
 	if !last {
 		next = &object.Members[i].Name.BeforeExtra
 	} else if i > 0 {
-		// A comma that trails the last member trails the new one.
+		// A comma after the last member moves to the new one.
 		member.Value.AfterExtra = trailing(object.Members[i-1].Value.AfterExtra)
 	}
 	own, broken := layout(object)
@@ -47,7 +47,7 @@ func insertMember(object *hujson.Object, i int, name string, value hujson.ValueT
 	object.Members = slices.Insert(object.Members, i, member)
 }
 
-// removeMember takes the member at index i out, with the comment behind it on its line. Comments above it stay.
+// removeMember removes the member at index i, with the comment after it on its line. Comments above it stay.
 func removeMember(object *hujson.Object, i int) {
 	gone := object.Members[i]
 	last := i == len(object.Members)-1
@@ -64,7 +64,7 @@ func removeMember(object *hujson.Object, i int) {
 		above = bytes.TrimRight(above, " \t\r\n")
 	}
 	if last && i > 0 {
-		// It was the last: the comma that may follow the last member is that of the one before now.
+		// A comma after the removed last member moves to the member before it.
 		before := &object.Members[i-1].Value
 		if !before.AfterExtra.IsStandard() {
 			beside = slices.Concat(before.AfterExtra, beside)
@@ -74,8 +74,8 @@ func removeMember(object *hujson.Object, i int) {
 	*next = slices.Concat(beside, above, rest)
 }
 
-// layout reports whether the members stand on lines of their own, and how far these are indented. An object
-// without members is laid out as its comments are.
+// layout reports whether the members are on separate lines (broken), and how far they are indented. An object without
+// members is laid out like its comments.
 func layout(object *hujson.Object) (indent string, broken bool) {
 	if n := len(object.Members); n > 0 {
 		if before := object.Members[n-1].Name.BeforeExtra; bytes.Contains(before, []byte("\n")) {
@@ -91,8 +91,8 @@ func lineIndent(extra hujson.Extra) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// besideLine divides what stands between two members into what is beside the first, a comment that ends its
-// line, and the rest, which begins with the line break.
+// besideLine splits the text between two members into beside, which ends the line of the first member with a comment,
+// and rest, which begins with the line break.
 func besideLine(extra hujson.Extra) (beside, rest hujson.Extra) {
 	i := bytes.IndexByte(extra, '\n')
 	if i < 0 {
@@ -101,7 +101,7 @@ func besideLine(extra hujson.Extra) (beside, rest hujson.Extra) {
 	beside = bytes.TrimRight(extra[:i], " \t\r")
 	if text := bytes.TrimLeft(beside, " \t"); len(text) > 0 && !bytes.HasPrefix(text, []byte("//")) &&
 		!(hujson.Extra(beside).IsValid()) {
-		return nil, extra // a comment that goes on in the next line
+		return nil, extra // a comment that continues on the next line
 	}
 	return slices.Clip(beside), slices.Clone(extra[i:])
 }

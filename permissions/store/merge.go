@@ -13,18 +13,18 @@ import (
 	"callgate/permissions/internal/jsonc"
 )
 
-// formerDefaults are rules that callgate shipped earlier than those in defaults.jsonc. A rule that a file has from
-// there does not count as its owner's.
+// formerDefaults holds rules that callgate shipped before those in defaults.jsonc. A rule in a file that equals one of
+// them does not count as its owner's.
 //
 //go:embed defaults.old.jsonc
 var formerDefaults []byte
 
-// errNoHome says that the shipped rules cannot be read here.
+// errNoHome means that the shipped rules cannot be read here.
 var errNoHome = errors.New("the home directory is not known, and the shipped rules need it")
 
-// MergeDefaults merges the shipped rules into the file at path, whose text is given. The shipped rules come first; the
-// file's own rules follow with their comments and win, and its grants stay. Earlier shipped rules in the file give way.
-// path and home are those of ParseFile.
+// MergeDefaults merges the shipped rules into the file at path, whose text is given. The shipped rules come first. The
+// file's own rules follow with their comments and win, and its grants stay. Rules that callgate shipped earlier are
+// removed. path and home are those of ParseFile.
 func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
 	if home == "" {
 		return nil, errNoHome
@@ -61,7 +61,7 @@ func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
 	return out, nil
 }
 
-// shippedRule is one rule of a shipped file as it stands there.
+// shippedRule is one rule of a shipped file, as written there.
 type shippedRule struct{ tool, pattern, action string }
 
 func shippedRules(trees ...*hujson.Value) map[shippedRule]bool {
@@ -81,14 +81,14 @@ func shippedRules(trees ...*hujson.Value) map[shippedRule]bool {
 	return set
 }
 
-// saidOf is what stands for a pattern, without comments and space.
+// saidOf returns the value of a pattern, without comments and space.
 func saidOf(v hujson.Value) string {
 	v = v.Clone()
 	v.Minimize()
 	return string(v.Pack())
 }
 
-// ownRules is the member without the rules that are shipped; any is false when nothing is left.
+// ownRules returns the member without the shipped rules. any is false if nothing is left.
 func ownRules(name string, m hujson.ObjectMember, shipped map[shippedRule]bool) (own hujson.ObjectMember, any bool) {
 	object, ok := m.Value.Value.(*hujson.Object)
 	if !ok {
@@ -102,7 +102,8 @@ func ownRules(name string, m hujson.ObjectMember, shipped map[shippedRule]bool) 
 	return m, len(left.Members) > 0
 }
 
-// mergeMember puts a file's own rules for a tool behind the shipped ones for it, or the whole member behind all others.
+// mergeMember puts a file's own rules for a tool after the shipped rules for it, or a member for a new tool after all
+// others.
 func mergeMember(root *hujson.Object, own hujson.ObjectMember) {
 	name := jsonc.Name(&own)
 	at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return jsonc.Name(&m) == name })
@@ -136,7 +137,7 @@ func mergeMember(root *hujson.Object, own hujson.ObjectMember) {
 	}
 }
 
-// ownLine is what stands before a member, with its comments and on a line of its own.
+// ownLine returns the extra before a member, with its comments and with the member on its own line.
 func ownLine(before hujson.Extra, line string) hujson.Extra {
 	if text := strings.TrimRight(string(before), " \t\n"); strings.TrimSpace(text) != "" {
 		if !strings.HasPrefix(strings.TrimLeft(text, " \t"), "\n") {

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// checkFile refuses anything but a plain file. The access list of the directory, which the mode does not show, says who
-// may write it.
+// checkFile refuses anything but a regular file. Who may write to it is up to the access list of the directory, which
+// the mode does not show.
 func checkFile(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)

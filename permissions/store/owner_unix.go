@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// checkFile refuses a file that someone else could have written or could put in its place.
+// checkFile refuses a file that another user could have written or put in its place.
 func checkFile(path string, info fs.FileInfo) error {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:

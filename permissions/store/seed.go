@@ -8,8 +8,8 @@ import (
 //go:embed defaults.jsonc
 var defaults []byte
 
-// Seed is the text of a new file, for a user with that home. If the home is not known, it leaves out the lines about it,
-// because the file could not be read with them.
+// Seed returns the text of a new file for a user with that home. If home is "", it leaves out the lines that need it,
+// because the file could not be parsed with them.
 func Seed(home string) []byte {
 	if home != "" {
 		return defaults

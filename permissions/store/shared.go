@@ -9,22 +9,21 @@ import (
 	"callgate/permissions"
 )
 
-// Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once
-// by many goroutines.
+// Shared keeps the text of a permissions file for several machines, instead of the file. It is safe for concurrent use.
 type Shared interface {
-	// Text returns the text and its revision, which changes with the text. With an error the rules are not known, and
-	// callers MUST deny.
+	// Text returns the text and its revision, which changes with the text. If it returns an error, the rules are
+	// unknown, and callers MUST deny.
 	Text() (text []byte, revision uint64, err error)
-	// Replace puts another text in place of the one at revision. It is an ErrStale when that is not the newest.
+	// Replace replaces the text at revision. It returns an ErrStale if that is not the newest revision.
 	Replace(revision uint64, text []byte) error
 }
 
-// ErrStale is what Shared.Replace returns when the text was changed meanwhile.
+// ErrStale is returned by Shared.Replace if the text has changed in the meantime.
 var ErrStale = errors.New("another machine changed it meanwhile")
 
-// WhileStale runs change, which reads and replaces a shared text, until it returns something else than an ErrStale.
-// Between tries it waits at random and ever longer, so that several machines do not keep each other from writing. It
-// gives up after a second or two.
+// WhileStale runs change, which reads and replaces a shared text, until it returns something other than an ErrStale.
+// Between tries it waits a random, growing time, so that several machines do not keep each other from writing. It gives
+// up after about a second of waiting.
 func WhileStale(change func() error) error {
 	for try := range 12 {
 		if err := change(); !errors.Is(err, ErrStale) {
@@ -35,7 +34,7 @@ func WhileStale(change func() error) error {
 	return fmt.Errorf("%w, again and again: try again", ErrStale)
 }
 
-// sharedPolicy is Policy where the text is shared. The caller holds mu.
+// sharedPolicy is Policy for a shared text. The caller holds mu.
 func (s *Store) sharedPolicy() (*permissions.Policy, error) {
 	text, revision, err := s.shared.Text()
 	if err != nil {
@@ -54,8 +53,8 @@ func (s *Store) sharedPolicy() (*permissions.Policy, error) {
 	return s.policy, s.err
 }
 
-// sharedUpdate is update where the text is shared. The caller holds changing, and not mu: other machines are waited
-// for, and no call is.
+// sharedUpdate is update for a shared text. The caller holds changing but not mu: it may have to wait for other
+// machines, and no call should.
 func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
 	return WhileStale(func() error {
 		text, revision, err := s.shared.Text()

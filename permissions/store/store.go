@@ -1,5 +1,5 @@
-// Package store keeps the file that rules and grants are written in, permissions.jsonc, while people and other processes
-// edit it. Without a file that can be read there is no policy, and callers MUST deny.
+// Package store keeps permissions.jsonc, the file with rules and grants, while people and other processes edit it.
+// Without a readable file there is no policy, and callers MUST deny.
 package store
 
 import (
@@ -21,48 +21,49 @@ import (
 	"callgate/permissions"
 )
 
-// Options are what a Store needs beside its path.
+// Options configures a Store.
 type Options struct {
-	Home   string       // what `~/` and `$HOME/` stand for
+	Home   string       // the home directory, for `~/` and `$HOME/`; "" if unknown
 	Logger *slog.Logger // nil logs nothing
-	Shared Shared       // where the text is, for several machines; nil is the file
+	Shared Shared       // where several machines keep the text; nil means in the file
 }
 
-// A Store is one worker's permissions.jsonc. Several processes may have the file open while people edit it: each Policy
-// call sees the file as it is. It is safe for concurrent use.
+// Store is one worker's permissions.jsonc. People and several processes may edit the file meanwhile: each Policy call
+// sees the file as it is. It is safe for concurrent use.
 type Store struct {
 	path   string
 	home   string
 	logger *slog.Logger
 	shared Shared
 
-	changing sync.Mutex // one change at a time; taken before mu
+	changing sync.Mutex // held during a change; locked before mu
 
 	mu     sync.Mutex
-	seen   bool // the file existed: from now on its absence is a fault
+	seen   bool // the file has existed: from now on its absence is an error
 	stamp  stamp
 	data   []byte
-	room   []byte // to read a young file into, time and again
+	room   []byte // a buffer for reading a young file again
 	policy *permissions.Policy
-	name   string // of the text that policy is from
-	err    error  // what made the file at stamp unusable
+	name   string // the name of the text that policy is from
+	err    error  // why the file at stamp is unusable
 
-	revision uint64 // of a shared text
+	revision uint64 // the revision of a shared text
 }
 
-// stamp tells whether a file changed since it was read. Coarse clocks give two writes in quick succession one
-// mtime, so a file that was young when it was read is read again.
+// stamp tells whether a file has changed since it was read. With coarse clocks, two writes in quick succession can get
+// the same mtime, so a file that was young when it was read is read again.
 type stamp struct {
-	durable.Stamp // none when nothing was read
+	durable.Stamp // zero if nothing was read
 	young         bool
 }
 
+// youth is the age up to which a file counts as young.
 const youth = 2 * time.Second
 
 func (s stamp) holds(now durable.Stamp) bool { return !s.young && s.Same(now) }
 
-// Open returns the store of the file at path. It touches nothing: the first call of a method seeds the
-// file with commented defaults when there is none.
+// Open returns the store of the file at path. It does no I/O: the first call of a method creates the file with
+// commented defaults if there is none.
 func Open(path string, o Options) *Store {
 	return &Store{path: path, home: o.Home, shared: o.Shared, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 }
@@ -70,10 +71,9 @@ func Open(path string, o Options) *Store {
 // Path returns the file's path.
 func (s *Store) Path() string { return s.path }
 
-// Policy returns the rules and grants of the file as it is now. It costs one stat while the file stays the
-// same, and returns the same *Policy then. With an error there is no policy and callers MUST deny: a file
-// that does not parse, cannot be read, or is gone after it was there never means defaults or the rules of
-// before.
+// Policy returns the rules and grants of the file as it is now. While the file is unchanged, it costs one stat and
+// returns the same *Policy. If it returns an error, there is no policy and callers MUST deny: a file that does not
+// parse, cannot be read, or has disappeared never means the defaults or the earlier rules.
 func (s *Store) Policy() (*permissions.Policy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Store) Policy() (*permissions.Policy, error) {
 	return s.read()
 }
 
-// forget drops what was read and says why the file cannot be.
+// forget drops what was read and returns why the file cannot be read. The caller holds mu.
 func (s *Store) forget(err error) error {
 	s.stamp, s.data, s.policy, s.err = stamp{}, nil, nil, nil
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,8 @@ func (s *Store) forget(err error) error {
 	return fmt.Errorf("permissions file: %w", err)
 }
 
-// read reads and compiles the file. A text that does not parse is remembered, so that it costs one stat too.
+// read reads and compiles the file. It remembers a text that does not parse, so that this costs only one stat, too. The
+// caller holds mu.
 func (s *Store) read() (*permissions.Policy, error) {
 	data, info, err := readFile(s.path, s.room)
 	if err != nil {
@@ -128,7 +129,8 @@ func (s *Store) read() (*permissions.Policy, error) {
 	return s.policy, s.err
 }
 
-// Version names the text that Policy goes by now: it is the same for the same text. With an error there is no policy.
+// Version returns a name for the text that Policy uses now: the same text has the same name. If it returns an error,
+// there is no policy.
 func (s *Store) Version() (string, error) {
 	_, err := s.Policy()
 	s.mu.Lock()
@@ -146,11 +148,11 @@ func (s *Store) compile(data []byte) (*permissions.Policy, error) {
 	return permissions.NewPolicy(nil, f.Rules, f.Grants)
 }
 
-// errReplaced: the file that was opened is not the one that was checked.
+// errReplaced means that the opened file is not the one that was checked.
 var errReplaced = errors.New("the file keeps being replaced while it is opened")
 
-// readFile reads a file that only its owner can change, into room when it fits. Another process may just be replacing
-// it.
+// readFile reads a file that only its owner can change, into room if it fits. It tries again if another process
+// replaces the file meanwhile.
 func readFile(path string, room []byte) (data []byte, as known, err error) {
 	for range 10 {
 		if data, as, err = tryReadFile(path, room); !errors.Is(err, errReplaced) {
@@ -160,7 +162,7 @@ func readFile(path string, room []byte) (data []byte, as known, err error) {
 	return data, as, err
 }
 
-// known is what is known of a file that was read, as it was before.
+// known describes a file as it was before it was read.
 type known struct {
 	fs.FileInfo
 	stamp durable.Stamp
@@ -178,7 +180,7 @@ func tryReadFile(path string, room []byte) (text []byte, as known, err error) {
 	if err != nil {
 		return nil, as, err
 	}
-	defer f.Close() // it was only read
+	defer f.Close() // the file was only read
 	if as.stamp, err = durable.StampOf(f); err == nil {
 		as.FileInfo, err = f.Stat()
 	}
@@ -196,7 +198,7 @@ func tryReadFile(path string, room []byte) (text []byte, as known, err error) {
 	return data.Bytes(), as, err
 }
 
-// seed writes the defaults when there is no file. The caller holds the lock.
+// seed writes the defaults if there is no file. The caller holds the lock between processes.
 func (s *Store) seed() error {
 	if _, err := os.Lstat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -208,26 +210,26 @@ func (s *Store) seed() error {
 	return nil
 }
 
-// AddGrants appends grants to "$always", keeping comments and order. It reads the file again under a lock that all
-// callgate processes share, so no grant is lost, and replaces it in one step: after a crash the file is the old one or
-// the new one. It skips grants that the file has already. After an error the file is unchanged, unless only the
+// AddGrants appends grants to "$always" and keeps comments and order. It reads the file again under a lock that all
+// callgate processes share, so no grant is lost. It replaces the file atomically: after a crash the file is either the
+// old or the new one. It skips grants that the file already has. After an error the file is unchanged, unless only the
 // directory could not be synced.
 func (s *Store) AddGrants(grants []permissions.Grant) error {
 	_, err := s.edit(func(doc *document) (int, error) { return doc.add(grants) })
 	return err
 }
 
-// RemoveGrants takes every grant out of "$always" for which drop is true, and says how many. Its guarantees
-// are those of AddGrants.
+// RemoveGrants removes every grant for which drop returns true from "$always", and returns their number. It has the
+// guarantees of AddGrants.
 func (s *Store) RemoveGrants(drop func(permissions.Grant) bool) (int, error) {
 	return s.edit(func(doc *document) (int, error) { return doc.remove(drop) })
 }
 
-// errEdited: a person saved the file between our reading and our writing.
+// errEdited means that somebody saved the file between reading and writing.
 var errEdited = errors.New("the permissions file keeps changing while it is written")
 
-// edit changes the document under the lock. change returns how many entries it added or removed; the file is
-// written when that is not 0.
+// edit changes the document under the lock. change returns how many entries it added or removed; the file is written if
+// that is not 0.
 func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
 	err = s.update(func(data []byte) ([]byte, error) {
 		doc, err := parseDocument(s.path, data, s.home)
@@ -245,8 +247,8 @@ func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
 	return n, nil
 }
 
-// update replaces the file, under the lock, by what change makes of it; nil leaves it. When a person saves the
-// file in between, change is called again with the new text.
+// update replaces the text of the file, under the lock, by the result of change. If that is nil, the file stays. If
+// somebody saves the file meanwhile, update calls change again with the new text.
 func (s *Store) update(change func(data []byte) ([]byte, error)) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -268,7 +270,7 @@ func (s *Store) update(change func(data []byte) ([]byte, error)) error {
 	})
 }
 
-// ensure makes the file on first use. The caller holds both locks.
+// ensure creates the file on first use. The caller holds mu and the lock between processes.
 func (s *Store) ensure() error {
 	if s.seen {
 		return nil
@@ -299,7 +301,7 @@ func (s *Store) tryUpdate(change func(data []byte) ([]byte, error)) error {
 	return durable.Replace(s.path, written, info.Mode().Perm())
 }
 
-// locked runs f with the directory there and the lock between processes held.
+// locked creates the directory if needed and runs f with the lock between processes held.
 func (s *Store) locked(f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Parse parses data as hujson does, and also when the last line is a comment without a line break.
+// Parse parses data as hujson does. It also accepts a comment without a line break on the last line.
 func Parse(data []byte) (hujson.Value, error) {
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(data[:len(data):len(data)], '\n')

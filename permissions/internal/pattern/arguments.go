@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// arguments is the arguments object of one subject, decoded when the first rule asks for it. Its caller has
-// checked it: no keys that are equal or fold to equal, no lone surrogates.
+// Arguments is the arguments object of one subject, decoded when the first rule needs it. The caller MUST have checked
+// Raw: no keys that are equal or fold to equal, no lone surrogates. It is not safe for concurrent use.
 type Arguments struct {
 	Raw  []byte
 	done bool
-	root map[string]any // nil when raw is not one JSON object
+	root map[string]any // nil if Raw is not one JSON object
 
-	exact string // once asked for; "" when it cannot be read
+	exact string // the result of exactly; "" if not read yet or unreadable
 
 	signed bool
-	holds  signature // once signed
+	holds  signature // valid if signed
 }
 
 func (a *Arguments) present() bool { return a.Raw != nil }
 
-// decoded returns the object; ok is false when the bytes are not one JSON object.
+// decoded returns the object. ok is false if the bytes are not one JSON object.
 func (a *Arguments) decoded() (root map[string]any, ok bool) {
 	if !a.done {
 		a.done, a.root = true, decodeObject(a.Raw)
@@ -30,7 +30,7 @@ func (a *Arguments) decoded() (root map[string]any, ok bool) {
 	return a.root, a.root != nil
 }
 
-// exactly is Exactly of the arguments, read once.
+// exactly returns Exactly of the arguments. It computes the text only once.
 func (a *Arguments) exactly() (text string, ok bool) {
 	if a.exact == "" {
 		a.exact, ok = encoded(a.decoded())
@@ -39,8 +39,8 @@ func (a *Arguments) exactly() (text string, ok bool) {
 	return a.exact, true
 }
 
-// Exactly is the one spelling of a JSON object whose members have an order: no spaces, names sorted, numbers as they are
-// written. ok is false when the text is no JSON object.
+// Exactly returns the canonical spelling of a JSON object: no spaces, names sorted, numbers as written. ok is false if
+// the text is not a JSON object.
 func Exactly(object []byte) (text string, ok bool) {
 	root := decodeObject(object)
 	return encoded(root, root != nil)
@@ -56,7 +56,8 @@ func encoded(root map[string]any, ok bool) (string, bool) {
 	return strings.TrimSuffix(text.String(), "\n"), true
 }
 
-// signature covers everything that patterns can see of the arguments. Unreadable arguments may hold anything.
+// signature returns the signature of everything that patterns can see of the arguments. Unreadable arguments may hold
+// anything.
 func (a *Arguments) signature() (s signature) {
 	if !a.present() {
 		return s
@@ -73,7 +74,7 @@ func (a *Arguments) signature() (s signature) {
 
 func decodeObject(raw []byte) (root map[string]any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // a number is compared as it is written
+	d.UseNumber() // numbers are compared as written
 	if d.Decode(&root) != nil {
 		return nil
 	}

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Covers reports whether p matches everything that q matches. tightens and qTightens say whether their rules deny or
-// confirm.
+// Covers reports whether p matches everything that q matches. tightens and qTightens mean that the rule of p or q
+// denies or confirms.
 func (p *Value) Covers(q *Value, tightens, qTightens bool) bool {
 	switch {
 	case p.All:
 		return true
 	case q.All:
-		return false // it matches where there is no value
+		return false // q also matches if there is no value
 	case p.Glob.text == q.Glob.text && (tightens || !qTightens):
 		return true
 	case p.argument != nil || q.argument != nil || p.whole != "" || q.whole != "":
-		// What an argument holds and what the value is need not agree.
+		// An argument and the value can differ.
 		return false
 	}
 	return p.Glob.Covers(q.Glob)
@@ -41,12 +41,12 @@ func (g *Glob) Covers(h *Glob) bool {
 	return true
 }
 
-// Command is a pattern for the bare name of a command, with any arguments.
+// Command returns a pattern for the bare name of a command, with any arguments.
 func Command(bare string) *Glob {
 	return &Glob{text: bare + " *", simple: []starPattern{{[]string{bare}}, {[]string{bare + " ", ""}}}}
 }
 
-// widened returns texts with `*` that together match at least what g, which is not negated, matches.
+// widened returns texts with `*` that together match at least everything that g matches. g MUST NOT be negated.
 func (g *Glob) widened() []starPattern {
 	if g.simple != nil {
 		return g.simple
@@ -75,13 +75,13 @@ func (g *Glob) widened() []starPattern {
 }
 
 // nul stands for the text that `*` matches. No pattern contains it, so only a `*` matches it. If one text with `*`
-// matches this sample of another, it matches all that the other matches.
+// matches this sample of another, it matches everything that the other matches.
 const nul = "\x00"
 
-// maxSamples bounds how many characters of a pattern are tried where brackets and groups need it.
+// maxSamples limits how many characters of a pattern are tried as samples if it has brackets or groups.
 const maxSamples = 64
 
-// samples returns values that p matches, enough for asking whether g matches all of them.
+// samples returns values that p matches, enough to check whether g matches all of them.
 func (p *starPattern) samples(g *Glob) []string {
 	if len(p.parts) == 1 {
 		return p.parts
@@ -99,7 +99,7 @@ func (p *starPattern) samples(g *Glob) []string {
 	return list
 }
 
-// Meets returns a value that both match. With brackets, groups or a leading ! on both sides it may miss one.
+// Meets returns a value that both globs match. With brackets, groups or a leading ! on both sides it may miss one.
 func (g *Glob) Meets(h *Glob) (value string, ok bool) {
 	if g.simple != nil && h.simple != nil {
 		for _, p := range g.simple {
@@ -126,13 +126,13 @@ func (g *Glob) Meets(h *Glob) (value string, ok bool) {
 	return "", false
 }
 
-// maxIntersect bounds the work of looking for a common value.
+// maxIntersect limits the work of searching for a common value.
 const maxIntersect = 1 << 16
 
-// star is `*` among the bytes of a pattern.
+// star stands for `*` among the bytes of a pattern.
 const star = -1
 
-// meets walks both patterns at once and returns a short value that they share. Past the bound it finds none.
+// meets walks both patterns at once and returns a short value that both match. Above the limit it finds none.
 func (p starPattern) meets(q starPattern) (string, bool) {
 	if p.apart(q) {
 		return "", false
@@ -148,14 +148,14 @@ func (p starPattern) meets(q starPattern) (string, bool) {
 	return string(m.value), true
 }
 
-// intersection is a search for a value that two patterns share.
+// intersection is a search for a value that two patterns both match.
 type intersection struct {
 	a, b  []int
-	dead  []bool // for each pair of places: nothing shared follows
-	value []byte // shared so far
+	dead  []bool // for each pair of positions: no common rest follows
+	value []byte // the common text so far
 }
 
-// walk looks for what follows place i of a and place j of b.
+// walk searches for a common text from position i of a and position j of b.
 func (m *intersection) walk(i, j int) bool {
 	a, b := m.a, m.b
 	if i == len(a) && j == len(b) {
@@ -188,7 +188,7 @@ func (m *intersection) step(c, i, j int) bool {
 	return false
 }
 
-// apart reports whether the patterns begin or end differently, which is why most of them share no value.
+// apart reports whether the patterns begin or end differently, which is the usual reason for having no common value.
 func (p starPattern) apart(q starPattern) bool {
 	a, b := p.parts[0], q.parts[0]
 	if n := min(len(a), len(b)); a[:n] != b[:n] {
@@ -199,7 +199,7 @@ func (p starPattern) apart(q starPattern) bool {
 	return a[len(a)-n:] != b[len(b)-n:]
 }
 
-// flat returns the bytes of the pattern with star for each `*`.
+// flat returns the bytes of the pattern, with star for each `*`.
 func (p starPattern) flat() []int {
 	var list []int
 	for i, part := range p.parts {

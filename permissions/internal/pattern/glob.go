@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A Glob is a compiled pattern. It reads as picomatch reads it with {dot: true, bash: true}: `*` crosses
-// `/` and leading dots, `?` is one character but `/`, `[..]` is a bracket expression, `{a,b}` and `{1..9}`
-// are alternatives, `@() ?() *() +() !()` are extended groups, a leading `!` negates the whole, and a
-// backslash takes the next character as it is. The match covers the whole value and its case counts.
+// Glob is a compiled pattern. It reads patterns as picomatch does with {dot: true, bash: true}: `*` crosses `/` and
+// leading dots, `?` is one character other than `/`, `[..]` is a bracket expression, `{a,b}` and `{1..9}` are
+// alternatives, `@() ?() *() +() !()` are extended groups, a leading `!` negates the whole, and a backslash escapes the
+// next character. A match covers the whole value and is case-sensitive.
 //
-// mvdan.cc/sh/v3/pattern writes the regular expressions. It reads braces literally, refuses `!(..)`, and
-// knows either paths (where `*` stops at `/`) or plain text (where `?` and `[^a]` match `/`). So the
-// pattern is rewritten first, see globParser: braces become `@(..)`, `?` becomes `[!/]`, a negated bracket
-// excludes `/` too, and each `!(..)` is answered by a regular expression of its own.
+// mvdan.cc/sh/v3/pattern writes the regular expressions. It reads braces literally, refuses `!(..)`, and knows either
+// paths (where `*` stops at `/`) or plain text (where `?` and `[^a]` match `/`). So the pattern is rewritten first, see
+// globParser: braces become `@(..)`, `?` becomes `[!/]`, a negated bracket excludes `/` too, and each `!(..)` gets its
+// own regular expression.
 //
-// Where the reading departs from picomatch, on purpose:
+// Intended differences from picomatch:
 //   - `*` matches line breaks and the path elements `.` and `..`: a deny MUST NOT be dodged by a newline in
 //     a command or by `../`.
 //   - A trailing ` *` also matches without it: "git push *" covers the bare "git push".
@@ -32,18 +32,18 @@ import (
 //   - A repeated group is one however its alternatives overlap; picomatch reads some as plain text.
 //   - A character is a code point; picomatch counts UTF-16 units.
 //
-// What the two, or bash and picomatch, read in ways that surprise is refused with a cure: bare parentheses,
-// unescaped double quotes, an unclosed `{`, a backslash before a letter, digit or the end.
+// Patterns that are read in surprising ways are refused, with an error that says what to write instead: bare
+// parentheses, unescaped double quotes, an unclosed `{`, a backslash before a letter, digit or the end.
 type Glob struct {
 	text   string
-	simple []starPattern // literals and `*` only; any of them matches
-	expr   *expression   // else this
-	not    *Glob         // else the pattern is `!` and this
-	needs  signature     // of every value that matches
+	simple []starPattern // alternatives of literals and `*`; set unless expr or not is
+	expr   *expression   // set if the pattern needs regular expressions
+	not    *Glob         // set if the pattern is `!` and this glob
+	needs  signature     // the signature that every matching value has
 }
 
-// Caps on one pattern. A text of literals and `*` may be long, since a grant can hold one exact command;
-// what needs a regular expression may not.
+// Limits on one pattern, the first two in bytes. A text of literals and `*` may be long, because a grant can hold one
+// exact command. A pattern that needs a regular expression may not.
 const (
 	maxGlobText     = 64 << 10
 	maxGlobRegexp   = 2 << 10
@@ -51,7 +51,7 @@ const (
 	maxGlobDepth    = 8
 )
 
-// Compile reads a pattern. The error says what is not supported and what to write instead.
+// Compile compiles a pattern. The error says what is not supported and what to write instead.
 func Compile(pattern string) (*Glob, error) {
 	g, err := compileGlob(pattern)
 	if err != nil {
@@ -101,8 +101,8 @@ func compileGlob(pattern string) (*Glob, error) {
 	return &Glob{text: pattern, expr: expr, needs: tokensSignature(tokens)}, nil
 }
 
-// Match reports whether the pattern covers the whole of s. It does not allocate when the pattern holds
-// only text and `*`.
+// Match reports whether the pattern matches the whole of s. It does not allocate if the pattern contains only text and
+// `*`.
 func (g *Glob) Match(s string) bool {
 	switch {
 	case g.not != nil:
@@ -121,15 +121,16 @@ func (g *Glob) Match(s string) bool {
 // String returns the pattern as it was written.
 func (g *Glob) String() string { return g.text }
 
-// All reports whether the pattern is one that matches every value whatever it is: "*", "**".
+// All reports whether the pattern is one that matches every value: "*", "**".
 func (g *Glob) All() bool {
 	return len(g.simple) == 1 && len(g.simple[0].parts) > 1 && strings.Join(g.simple[0].parts, "") == ""
 }
 
-// IsLiteral reports whether the pattern matches one value only.
+// IsLiteral reports whether the pattern matches only one value.
 func (g *Glob) IsLiteral() bool { return len(g.simple) == 1 && len(g.simple[0].parts) == 1 }
 
-// Filled returns the alternatives of a pattern of text and `*`, with fill for each star; nil for other patterns.
+// Filled returns the alternatives of a pattern of text and `*`, with fill for each star. It returns nil for other
+// patterns.
 func (g *Glob) Filled(fill string) (texts []string) {
 	for _, p := range g.simple {
 		texts = append(texts, strings.Join(p.parts, fill))
@@ -152,7 +153,7 @@ func (p *starPattern) match(s string) bool {
 	if rest, ok = strings.CutSuffix(rest, p.parts[last]); !ok {
 		return false
 	}
-	// The leftmost place of each part leaves the most room for the parts after it.
+	// The leftmost match of each part leaves the most room for the parts after it.
 	for _, part := range p.parts[1:last] {
 		i := strings.Index(rest, part)
 		if i < 0 {
@@ -163,7 +164,7 @@ func (p *starPattern) match(s string) bool {
 	return true
 }
 
-// expression is a pattern that needs regular expressions. It matches what base matches and no exclude does.
+// expression is a pattern that needs regular expressions. It matches what base matches and no exclude matches.
 type expression struct {
 	base     *regexp.Regexp
 	excludes []*regexp.Regexp
@@ -176,17 +177,17 @@ func (e *expression) match(s string) bool {
 	return !slices.ContainsFunc(e.excludes, func(x *regexp.Regexp) bool { return x.MatchString(s) })
 }
 
-// globMeta holds what Quote escapes: what a pattern reads as more than itself, and `=`, which could make
-// the text an argument pattern.
+// globMeta lists what Quote escapes: characters that have a meaning in patterns, and `=`, which could turn the text
+// into an argument pattern.
 const globMeta = `\*?[]{}()!+@|"=`
 
-// Quote returns a pattern that matches exactly s, wherever patterns are read: as a value, in permissions.jsonc, in
-// a grant. Grants of an exact text use it.
+// Quote returns a pattern that matches exactly s, wherever patterns are read: as a value, in permissions.jsonc, in a
+// grant.
 func Quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 8)
 	for i := range len(s) {
-		// A leading ~ or $ could be taken for the home directory.
+		// A leading ~ or $ could be read as the home directory.
 		if strings.IndexByte(globMeta, s[i]) >= 0 || i == 0 && (s[i] == '~' || s[i] == '$') {
 			b.WriteByte('\\')
 		}
@@ -195,7 +196,7 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// Abbreviate cuts a long pattern for a message.
+// Abbreviate shortens a long pattern for a message.
 func Abbreviate(s string) string {
 	const limit = 120
 	if len(s) <= limit {
@@ -204,9 +205,9 @@ func Abbreviate(s string) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// Texts writes a pattern as texts in which `*` is the only wildcard and stands for any characters: together they match
-// what the pattern matches. A text that ends in " *" matches without that end, too. ok is false for patterns that no
-// such texts say: negations, brackets, arguments, and texts with a star that is none.
+// Texts splits a pattern into texts in which `*` is the only wildcard and stands for any characters. Together they
+// match what the pattern matches. A text that ends in " *" also matches without that end. ok is false for patterns that
+// cannot be written so: negations, brackets, arguments, and texts with a literal star.
 func Texts(pattern string) (texts []string, ok bool) {
 	p, err := CompileValue(pattern)
 	if err != nil || p.HasArgument() {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// signature is the set of byte pairs that a text holds, each hashed to one of 256 bits, with a pair for its
-// beginning and one for its end. A pattern's signature holds the pairs of its literal text, so a value whose
-// signature lacks one of them cannot match. It spares a long rule list nearly all of its comparisons.
+// signature is the set of byte pairs that a text holds, each hashed to one of 256 bits, with a pair for its beginning
+// and one for its end. A pattern's signature holds the pairs of its literal text, so a value whose signature lacks one
+// of them cannot match. It avoids nearly all comparisons of a long rule list.
 type signature [4]uint64
 
-// edge stands for the beginning and the end of a text. A NUL byte in a value makes more match, never less.
+// edge stands for the beginning and the end of a text. A NUL byte in a value makes more patterns candidates, never
+// fewer.
 const edge = 0
 
 func (s *signature) addPair(a, b byte) {
@@ -25,12 +26,12 @@ func (s *signature) addText(text string) {
 	}
 }
 
-// lacks reports whether s misses something of need.
+// lacks reports whether s misses a bit of need.
 func (s *signature) lacks(need *signature) bool {
 	return need[0]&^s[0] != 0 || need[1]&^s[1] != 0 || need[2]&^s[2] != 0 || need[3]&^s[3] != 0
 }
 
-// formSignature is the signature of all spellings together.
+// formSignature returns the signature of all spellings together.
 func formSignature(form []string) (s signature) {
 	for _, v := range form {
 		s.addWhole(v)
@@ -47,7 +48,7 @@ func (s *signature) addWhole(text string) {
 	}
 }
 
-// eachScalar gives all texts that patterns can see of a decoded argument.
+// eachScalar calls do with every text that patterns can see of a decoded argument.
 func eachScalar(v any, do func(text string)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -63,19 +64,20 @@ func eachScalar(v any, do func(text string)) {
 	}
 }
 
-// everything is the signature that lacks nothing.
+// everything is the signature with all bits set.
 var everything = signature{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 
-// or returns what s or t holds, and the needs that s and t have in common.
+// or returns the union of two signatures.
 func (s signature) or(t signature) signature {
 	return signature{s[0] | t[0], s[1] | t[1], s[2] | t[2], s[3] | t[3]}
 }
 
+// and returns the intersection of two signatures.
 func (s signature) and(t signature) signature {
 	return signature{s[0] & t[0], s[1] & t[1], s[2] & t[2], s[3] & t[3]}
 }
 
-// tokensSignature is what every text that tokens match holds.
+// tokensSignature returns the signature that every text which matches the tokens has.
 func tokensSignature(tokens []globToken) (s signature) {
 	for _, text := range literals(tokens) {
 		s.addText(text)
@@ -83,7 +85,7 @@ func tokensSignature(tokens []globToken) (s signature) {
 	return s
 }
 
-// literals returns what every text that tokens match holds, where the text stands between two edges.
+// literals returns texts that every match of the tokens contains, if the match stands between two edges.
 func literals(tokens []globToken) (list []string) {
 	for i, t := range tokens {
 		if t.kind != tokLiteral {
@@ -101,7 +103,7 @@ func literals(tokens []globToken) (list []string) {
 	return list
 }
 
-// literals returns what every value that matches holds, as literals does.
+// literals returns the literals of the glob's tokens, or nil if there are none.
 func (g *Glob) literals() []string {
 	if g.not != nil {
 		return nil
@@ -114,21 +116,22 @@ func (g *Glob) literals() []string {
 	return literals(optionalTail(tokens))
 }
 
-// Index says which patterns of a list can match a form, without a look at each of them where they are many. Add the
-// patterns, then File them.
+// Index finds the patterns of a list that can match a form, without testing each pattern if there are many. Add the
+// patterns, then call File.
 type Index struct {
 	needs   []signature
-	added   []entry            // until they are filed
-	argued  bool               // some are about arguments
-	grams   map[uint64][]int32 // patterns by a gram that they need, in their order; nil for a short list
-	lengths int                // of these grams, one bit each
-	others  []int32            // those that need none
+	added   []entry            // the patterns, until File
+	argued  bool               // some patterns are about arguments
+	grams   map[uint64][]int32 // indexes of patterns by a gram that they need, ascending; nil for a short list
+	lengths int                // the lengths of these grams, one bit each
+	others  []int32            // indexes of patterns that need no gram, ascending
 }
 
-// Add takes up a pattern.
+// Add adds a pattern.
 func (m *Index) Add(p *Value) { m.add(entry{p, false}, p.needs) }
 
-// AddBare takes up the bare name of a command, not an argument, which is looked for wherever a text begins with it.
+// AddBare adds a pattern that is the bare name of a command and has no argument. It is a candidate for every text that
+// begins with it.
 func (m *Index) AddBare(p *Value) { m.add(entry{p, true}, p.bareHead) }
 
 func (m *Index) add(e entry, needs signature) {
@@ -137,13 +140,13 @@ func (m *Index) add(e entry, needs signature) {
 	m.added = append(m.added, e)
 }
 
-// entry is a pattern that was added, bare if as the name of a command.
+// entry is an added pattern. bare means that it was added as the name of a command.
 type entry struct {
 	*Value
 	bare bool
 }
 
-// readings are what every text that matches holds, for each thing that the pattern may be about.
+// readings returns, for each thing that the pattern may be about, texts that every match contains.
 func (e entry) readings() [][]string {
 	switch {
 	case e.bare:
@@ -156,11 +159,11 @@ func (e entry) readings() [][]string {
 	return [][]string{e.Glob.literals()}
 }
 
-// longList is from where on a list has grams.
+// longList is the length from which a list has grams.
 const longList = 256
 
-// File makes the grams. Each pattern is filed under the gram that fewest are filed under: one of the longest of those
-// that all of its readings need.
+// File builds the grams. It files each pattern under the gram with the fewest patterns, among the longest grams that
+// all its readings need.
 func (m *Index) File() {
 	added := m.added
 	if m.added = nil; len(added) < longList {
@@ -197,7 +200,7 @@ func neededByAll(readings [][]string, gram uint64) bool {
 	return true
 }
 
-// gramsOf yields all pieces of 8, 4 and 2 bytes, as numbers, with their length.
+// gramsOf yields all pieces of 8, 4 and 2 bytes, as numbers, and their lengths.
 func gramsOf(texts ...string) iter.Seq2[uint64, int] {
 	return func(yield func(uint64, int) bool) {
 		for _, text := range texts {
@@ -212,17 +215,17 @@ func gramsOf(texts ...string) iter.Seq2[uint64, int] {
 	}
 }
 
-// Candidates are the patterns that can match, from the last one to the first.
+// Candidates iterates over the patterns that can match, from the last to the first.
 type Candidates struct {
 	of     *Index
 	holds  signature
-	before int // of those that are looked at one by one
+	before int // only patterns before this index remain
 
 	filed         bool
 	found, others []int32
 }
 
-// Backward returns which of the first n patterns can match. room is where it MAY keep them.
+// Backward returns the candidates among the first n patterns. It MAY use room to store them.
 func (m *Index) Backward(room []int32, n int, form []string, args *Arguments) Candidates {
 	c := Candidates{of: m, before: n, holds: formSignature(form), filed: m.grams != nil}
 	if m.argued {
@@ -243,10 +246,10 @@ func (m *Index) Backward(room []int32, n int, form []string, args *Arguments) Ca
 	return c
 }
 
-// perByte is how many patterns can be looked at while the grams of one byte are looked up.
+// perByte is how many patterns can be tested in the time that the lookup of one byte's grams takes.
 const perByte = 32
 
-// length is about how many bytes the patterns look at.
+// length returns about how many bytes the patterns look at.
 func (m *Index) length(form []string, args *Arguments) (n int) {
 	for _, v := range form {
 		n += len(v)
@@ -257,7 +260,7 @@ func (m *Index) length(form []string, args *Arguments) (n int) {
 	return n
 }
 
-// filed appends the patterns that are filed under a gram of the text.
+// filed appends the patterns filed under a gram of the text.
 func (m *Index) filed(found []int32, text string) []int32 {
 	last := uint64(edge)
 	for i := range len(text) + 1 {
@@ -286,7 +289,7 @@ func (m *Index) filedUnder(args *Arguments) (found []int32) {
 	return found
 }
 
-// Next returns the next one, -1 after the last.
+// Next returns the index of the next candidate, or -1 after the last.
 func (c *Candidates) Next() int {
 	for !c.filed && c.before > 0 {
 		if c.before--; !c.holds.lacks(&c.of.needs[c.before]) {
@@ -301,7 +304,7 @@ func (c *Candidates) Next() int {
 		i := int((*from)[len(*from)-1])
 		*from = (*from)[:len(*from)-1]
 		if i < c.before && !c.holds.lacks(&c.of.needs[i]) {
-			c.before = i // a text can hold a gram twice
+			c.before = i // a text can contain a gram twice
 			return i
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// globToken is one piece of a pattern. Tokens are what simple patterns are made of and what the text for
-// mvdan.cc/sh/v3/pattern is written from.
+// globToken is one piece of a pattern. Simple patterns consist of tokens, and the text for mvdan.cc/sh/v3/pattern is
+// written from them.
 type globToken struct {
 	kind globKind
 	text string
@@ -30,7 +30,7 @@ const (
 	tokHead                    // `**/` at the start of a path element: any text that ends in `/`, or nothing
 	tokTail                    // text and anything after it, or nothing: ` *` or `/**` at the end
 	tokShell                   // text is a shell pattern: a bracket or a group
-	tokNot                     // `!(..)`; text is the alternatives as a shell pattern, `a|b`
+	tokNot                     // `!(..)`; text holds the alternatives as a shell pattern, `a|b`
 )
 
 // globParser splits a pattern into tokens.
@@ -38,7 +38,7 @@ type globParser struct {
 	branches int // alternatives seen so far, over all groups
 }
 
-// globTokens are the tokens of one sequence.
+// globTokens is the tokens of one sequence.
 type globTokens []globToken
 
 func (t *globTokens) add(kind globKind, text string) {
@@ -54,7 +54,7 @@ func (t *globTokens) add(kind globKind, text string) {
 	*t = append(*t, globToken{kind, text})
 }
 
-// parse reads one sequence. At depth 0 it is the whole pattern, below that one alternative of a group.
+// parse parses one sequence. At depth 0 it is the whole pattern, below that one alternative of a group.
 func (p *globParser) parse(s string, depth int) ([]globToken, error) {
 	if depth > maxGlobDepth {
 		return nil, fmt.Errorf("nests groups deeper than %d", maxGlobDepth)
@@ -70,7 +70,7 @@ func (p *globParser) parse(s string, depth int) ([]globToken, error) {
 	return tokens, nil
 }
 
-// next reads the piece of s that begins at i and returns its length.
+// next parses the piece of s that begins at i and returns its length.
 func (p *globParser) next(tokens *globTokens, s string, i, depth int) (n int, err error) {
 	c := s[i]
 	if strings.IndexByte("@?*+!", c) >= 0 && i+1 < len(s) && s[i+1] == '(' {
@@ -108,7 +108,7 @@ func (p *globParser) next(tokens *globTokens, s string, i, depth int) (n int, er
 	return n, nil
 }
 
-// escaped reads what stands behind a backslash.
+// escaped parses the character after a backslash.
 func escaped(tokens *globTokens, s string) (n int, err error) {
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 {
@@ -121,7 +121,7 @@ func escaped(tokens *globTokens, s string) (n int, err error) {
 	return 1 + n, nil
 }
 
-// stars reads the stars at i, and the slash that belongs to them.
+// stars parses the stars at i, and the slash that belongs to them.
 func stars(tokens *globTokens, s string, i, depth int) (n int) {
 	n = len(s[i:]) - len(strings.TrimLeft(s[i:], "*"))
 	if i+n < len(s) && s[i+n] == '(' {
@@ -141,7 +141,7 @@ func stars(tokens *globTokens, s string, i, depth int) (n int) {
 	return n
 }
 
-// braces reads the alternatives or the range that begins at i.
+// braces parses the alternatives or the range that begins at i.
 func (p *globParser) braces(tokens *globTokens, s string, i, depth int) (n int, err error) {
 	parts, end, ok := split(s, i, ',')
 	if !ok {
@@ -161,7 +161,7 @@ func (p *globParser) braces(tokens *globTokens, s string, i, depth int) (n int, 
 	return end - i, nil
 }
 
-// group reads the extended group that s begins with and returns its length.
+// group parses the extended group at the beginning of s and returns its length.
 func (p *globParser) group(s string, depth int) (globToken, int, error) {
 	parts, end, ok := split(s, 1, '|')
 	if !ok {
@@ -224,7 +224,7 @@ func writeShell(b *strings.Builder, t globToken) {
 	}
 }
 
-// optionalTail makes a trailing ` *` cover the bare text before it too.
+// optionalTail makes a trailing ` *` also match without it.
 func optionalTail(tokens []globToken) []globToken {
 	n := len(tokens)
 	if n < 2 || tokens[n-1].kind != tokStar || !endsIn(tokens[:n-1], " ") {
@@ -238,7 +238,7 @@ func optionalTail(tokens []globToken) []globToken {
 	return append(tokens, globToken{tokTail, " "})
 }
 
-// starPatterns returns the patterns of text and `*` that tokens amount to, if they do.
+// starPatterns returns the patterns of text and `*` that the tokens are equivalent to. ok is false if there are none.
 func starPatterns(tokens []globToken) ([]starPattern, bool) {
 	variants := []starPattern{{parts: []string{""}}}
 	star := func(p starPattern, after string) starPattern {
@@ -259,7 +259,7 @@ func starPatterns(tokens []globToken) ([]starPattern, bool) {
 				next = append(next, star(v, ""))
 			case tokHead:
 				if i > 0 {
-					return nil, false // a long path of them would double each time
+					return nil, false // each one would double the number of patterns
 				}
 				next = append(next, v, star(v, "/"))
 			case tokTail:
@@ -273,8 +273,8 @@ func starPatterns(tokens []globToken) ([]starPattern, bool) {
 	return variants, true
 }
 
-// newExpression compiles tokens to regular expressions. With each !(..) read as `*` the base matches all
-// that the rest of the pattern allows; one exclude for each !(..) takes out what it forbids.
+// newExpression compiles tokens to regular expressions. The base reads each !(..) as `*`, so it matches everything that
+// the rest of the pattern allows. One exclude for each !(..) removes what that group forbids.
 func newExpression(tokens []globToken) (*expression, error) {
 	base, err := tokensRegexp(tokens, -1)
 	if err != nil {
@@ -294,7 +294,7 @@ func newExpression(tokens []globToken) (*expression, error) {
 	return e, nil
 }
 
-// tokensRegexp compiles tokens with the !(..) at index keep read as its alternatives, any other as `*`.
+// tokensRegexp compiles tokens. It reads the !(..) at index keep as its alternatives, and every other !(..) as `*`.
 func tokensRegexp(tokens []globToken, keep int) (*regexp.Regexp, error) {
 	var b strings.Builder
 	for i, t := range tokens {
@@ -314,8 +314,8 @@ func tokensRegexp(tokens []globToken, keep int) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// bracket rewrites a bracket expression. A negated one never matches `/`. A plain list of characters also
-// matches its own text, as picomatch has it: file names such as "[id].ts" are common.
+// bracket rewrites a bracket expression. A negated one never matches `/`. A plain list of characters also matches its
+// own text, as in picomatch: file names such as "[id].ts" are common.
 func bracket(s string) string {
 	inner := s[1 : len(s)-1]
 	if inner[0] == '!' || inner[0] == '^' {
@@ -358,8 +358,8 @@ func bracketEnd(s string, i int) (int, bool) {
 	return 0, false
 }
 
-// split divides the group that opens at s[i] at sep, which counts only outside inner groups, brackets and
-// escapes. end is the index after the group; ok is false when it is not closed.
+// split splits the group that opens at s[i] at sep, which counts only outside inner groups, brackets and escapes. end
+// is the index after the group. ok is false if the group is not closed.
 func split(s string, i int, sep byte) (parts []string, end int, ok bool) {
 	closers := []byte{closerOf(s[i])}
 	i++
@@ -397,11 +397,11 @@ func closerOf(open byte) byte {
 	return '}'
 }
 
-// Eighteen digits always fit an int64, and so does a step beyond them.
+// rangeSyntax matches the inside of a brace range. Eighteen digits always fit an int64, and so does a step beyond them.
 var rangeSyntax = lazyregexp.New(`^(?:(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?[0-9]{1,18}))?$`)
 
-// expandRange expands the inside of a brace range, "1..3" or "a..e..2", as bash does. ok is false when s is
-// none; one with too many members expands to enough of them for the caller's cap to refuse it.
+// expandRange expands the inside of a brace range, "1..3" or "a..e..2", as bash does. ok is false if s is not a range.
+// A range with too many members is cut off, but still has enough for the caller's limit to refuse it.
 func expandRange(s string) (parts []string, ok bool) {
 	m := rangeSyntax.FindStringSubmatch(s)
 	if m == nil {
@@ -435,7 +435,7 @@ func expandRange(s string) (parts []string, ok bool) {
 	return parts, true
 }
 
-// sequence counts from one number to another in either direction, and stops past the cap on alternatives.
+// sequence counts from one number to another in either direction. It stops just above the limit on alternatives.
 func sequence(from, to, step int64) iter.Seq[int64] {
 	step = max(1, step, -step)
 	return func(yield func(int64) bool) {
@@ -468,7 +468,7 @@ func endsIn(tokens []globToken, suffix string) bool {
 	return n > 0 && tokens[n-1].kind == tokLiteral && strings.HasSuffix(tokens[n-1].text, suffix)
 }
 
-// dropLast takes suffix, which tokens end in, away.
+// dropLast removes suffix, which MUST be the end of the tokens.
 func dropLast(tokens *[]globToken, suffix string) {
 	last := &(*tokens)[len(*tokens)-1]
 	if last.text = strings.TrimSuffix(last.text, suffix); last.text == "" {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// special are the characters that make more of a pattern than text.
+// special lists the characters that have a meaning in patterns.
 const special = `*?[]{}()!@+|\\`
 
-// Path is the text of a pattern as it is for values that are paths, which have neither "." nor empty elements. For a
-// rule that tightens, what matches a folder matches everything in it, too. Patterns of arguments, and those that match
-// all but something, stay as they are but for the "./" at the start.
+// Path returns the text of a pattern as it applies to paths, which have neither "." nor empty elements. For a rule that
+// tightens, a pattern that matches a folder matches everything in it, too. Patterns of arguments do not change; negated
+// patterns lose only the "./" at the start.
 func Path(text string, tightens bool) string {
 	if ArgumentName(text) != "" {
 		return text
@@ -34,7 +34,7 @@ func Path(text string, tightens bool) string {
 	return path + "/**"
 }
 
-// clean is a path without "." and empty elements, and without ".." where the folder before it is plain text.
+// clean returns a path without "." and empty elements, and without ".." where the folder before it is plain text.
 func clean(path string) string {
 	elements := strings.Split(path, "/")
 	kept := elements[:0:0]
@@ -53,7 +53,7 @@ func clean(path string) string {
 	return strings.Join(kept, "/")
 }
 
-// plain reports whether an element of a path is the name of a folder, whatever the pattern matches.
+// plain reports whether an element of a path is a literal folder name.
 func plain(element string) bool {
 	return element != "" && element != ".." && element != "~" && element[0] != '$' && !strings.ContainsAny(element, special)
 }

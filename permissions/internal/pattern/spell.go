@@ -3,8 +3,8 @@ package pattern
 import "strings"
 
 // Spells returns how many leading bytes of a matching text the pattern spells out, literally or as one of its
-// alternatives. word counts the last word whole where the pattern ends it with "/", ":" or "=": ./scripts/* names the
-// program by its folder. whole says that it matches this text alone, without wildcards.
+// alternatives. word counts the last word whole if the pattern ends it with "/", ":" or "=": ./scripts/* names the
+// program by its folder. whole means that the pattern, without wildcards, matches only this text.
 func (p *Value) Spells(text string) (exact, word int, whole bool) {
 	for i := range p.spelled {
 		alternative := &p.spelled[i]
@@ -21,8 +21,8 @@ func (p *Value) Spells(text string) (exact, word int, whole bool) {
 	return exact, word, false
 }
 
-// wordEnd returns where the word of text ends that its first n bytes end in, if they end it with a separator behind
-// something that names it; else n.
+// wordEnd returns the end of the word in which the first n bytes of text end, if they end in a separator after
+// something that names the word. Otherwise it returns n.
 func wordEnd(text string, n int) int {
 	head := text[:n]
 	if n == 0 || strings.IndexByte("/:=", head[n-1]) < 0 ||
@@ -39,8 +39,8 @@ func isWordRune(r rune) bool {
 	return r > 0x7f || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 }
 
-// spelling returns texts with `*` that together match all that g does, and in which what g spells out stands literally:
-// "git @(push|pull) *" is "git push *" and "git pull *". None when g spells nothing out.
+// spelling returns texts with `*` that together match everything that g matches, and that contain literally what g
+// spells out: "git @(push|pull) *" becomes "git push *" and "git pull *". It returns nil if g spells nothing out.
 func (g *Glob) spelling() []starPattern {
 	if g.not != nil || g.simple != nil {
 		return g.simple
@@ -57,7 +57,7 @@ func (g *Glob) spelling() []starPattern {
 	return list
 }
 
-// spelledTokens expands alternatives; ok is false when there are too many.
+// spelledTokens expands alternatives. ok is false if there are too many.
 func spelledTokens(tokens []globToken, depth int) (list []starPattern, ok bool) {
 	if depth > maxGlobDepth {
 		return nil, false
@@ -90,7 +90,7 @@ func spelledTokens(tokens []globToken, depth int) (list []starPattern, ok bool) 
 	return list, true
 }
 
-// alternatives returns those of a group @(..) or ?(..).
+// alternatives returns the alternatives of a group @(..) or ?(..), or nil if there are too many.
 func alternatives(group string, depth int) (list []starPattern) {
 	parts, _, ok := split(group, 1, '|')
 	if !ok {

@@ -1,5 +1,5 @@
-// Package pattern compiles the patterns of rules and grants, says what they match and cover, and finds those of a long list
-// that can match. A pattern that it leaves out MUST NOT match.
+// Package pattern compiles the patterns of rules and grants, reports what they match and cover, and finds the patterns
+// of a long list that can match. A pattern that it leaves out MUST NOT match.
 package pattern
 
 import (
@@ -9,20 +9,20 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Value is the compiled pattern of a rule or grant: a glob over a value, and where its text has the form "arg=glob", a
-// glob over an argument as well.
+// Value is the compiled pattern of a rule or grant: a glob over a value and, if its text has the form "arg=glob", also
+// a glob over an argument.
 type Value struct {
 	Glob     *Glob            // over the value
-	argument *argumentPattern // nil when the text has another form
-	whole    string           // the JSON object that the text is, in the spelling of Exactly; "" when it is none
-	All      bool             // matches every value whatever it is
-	needs    signature        // of every form, with the arguments, that the pattern matches
-	parts    []*Value         // the alternatives, where braces are all that keeps the pattern from being text and `*`
-	Glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
-	spelled  []starPattern    // what the value pattern spells out, see spells
-	tail     bool             // it ends in " *", so that it means any arguments where there are none, too
-	Bare     string           // the text of a pattern without wildcards, "" for other patterns
-	bareHead signature        // of every text that begins with it
+	argument *argumentPattern // nil if the text has another form
+	whole    string           // the text as spelled by Exactly, if it is a JSON object; else ""
+	All      bool             // it matches every value
+	needs    signature        // the signature that every matching form has, including arguments
+	parts    []*Value         // the alternatives, if without braces the pattern would be text and `*`
+	Glued    string           // the text before a final star that continues a word; "" for other patterns
+	spelled  []starPattern    // what the value pattern spells out, see Spells
+	tail     bool             // it ends in " *": it matches with any arguments and without
+	Bare     string           // the text of a pattern without wildcards; "" for other patterns
+	bareHead signature        // the signature of every text that begins with Bare
 }
 
 // argumentPattern is the reading "a.b=glob": the argument at that path.
@@ -33,10 +33,10 @@ type argumentPattern struct {
 
 var argumentSyntax = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*=`)
 
-// ArgumentName returns the head "a.b=" of a text of the form "arg=glob", "" for other texts.
+// ArgumentName returns the head "a.b=" of a text of the form "arg=glob", or "" for other texts.
 func ArgumentName(text string) string { return argumentSyntax.FindString(text) }
 
-// CompileValue reads the pattern of a rule or grant.
+// CompileValue compiles the pattern of a rule or grant.
 func CompileValue(text string) (*Value, error) {
 	value, err := Compile(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func CompileValue(text string) (*Value, error) {
 	p.parts = partsOf(text)
 	if strings.HasPrefix(p.Bare, "{") {
 		if p.whole, _ = Exactly([]byte(p.Bare)); p.whole != "" {
-			p.needs = signature{} // arguments can spell the same in another way
+			p.needs = signature{} // the arguments can spell the same object differently
 		}
 	}
 	if name := ArgumentName(text); name != "" {
@@ -54,13 +54,13 @@ func CompileValue(text string) (*Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.needs = p.needs.and(glob.needs) // it can match an argument, whatever the form is
+		p.needs = p.needs.and(glob.needs) // it can match by an argument, whatever the form is
 		p.argument = &argumentPattern{strings.Split(strings.TrimSuffix(name, "="), "."), glob}
 	}
 	return p, nil
 }
 
-// newValue is the compiled pattern without what its form means.
+// newValue returns the compiled value pattern. It does not read arguments or a JSON object.
 func newValue(text string, value *Glob) *Value {
 	p := &Value{Glob: value, All: value.All(), needs: value.needs, Glued: gluedStar(text),
 		spelled: value.spelling(), tail: strings.HasSuffix(text, " *")}
@@ -72,7 +72,7 @@ func newValue(text string, value *Glob) *Value {
 	return p
 }
 
-// Alternatives returns patterns that together match what p does.
+// Alternatives returns patterns that together match what p matches.
 func (p *Value) Alternatives() []*Value {
 	if len(p.parts) > 0 {
 		return p.parts
@@ -80,10 +80,10 @@ func (p *Value) Alternatives() []*Value {
 	return []*Value{p}
 }
 
-// maxParts bounds how many alternatives of a pattern are looked at one by one.
+// maxParts limits how many alternatives of a pattern are kept as separate patterns.
 const maxParts = 200
 
-// partsOf returns the patterns that text means when its braces are written out, nil where that would not be the same.
+// partsOf returns the patterns that text means with its braces expanded, or nil if they would not mean the same.
 func partsOf(text string) (parts []*Value) {
 	if !strings.Contains(text, "{") || strings.ContainsAny(text, `\([|"`) || text[0] == '!' || argumentSyntax.MatchString(text) {
 		return nil
@@ -98,8 +98,8 @@ func partsOf(text string) (parts []*Value) {
 	return parts
 }
 
-// bracesOut writes the braces of text out, nil where an alternative could read differently outside of them or there are
-// too many.
+// bracesOut expands the braces of text. It returns nil if an alternative could mean something else outside the braces,
+// or if there are too many.
 func bracesOut(text string) []string {
 	open := strings.IndexByte(text, '{')
 	if open < 0 {
@@ -134,10 +134,10 @@ func bracesOut(text string) []string {
 // HasArgument reports whether the text has the form "arg=glob".
 func (p *Value) HasArgument() bool { return p.argument != nil }
 
-// Matches reports whether the pattern covers a form, which is one value in all its spellings. With no value at all, only a pattern that matches every
-// value does. Where the subject has arguments, "arg=glob" speaks of the argument; a rule that tightens
-// matches by either reading then, one that loosens by the argument alone. A JSON object without wildcards speaks of all
-// arguments, however they are spelled.
+// Matches reports whether the pattern matches a form, which is one value in all its spellings. If there is no value,
+// only a pattern that matches every value matches. If the subject has arguments, "arg=glob" is about the argument: a
+// rule that tightens then matches by either reading, a rule that loosens by the argument alone. A JSON object without
+// wildcards is about all arguments, however they are spelled.
 func (p *Value) Matches(form []string, args *Arguments, tightens bool) bool {
 	if p.argument != nil && args.present() {
 		if p.argument.matches(args, tightens) {
@@ -165,13 +165,13 @@ func gluedStar(pattern string) string {
 		return ""
 	}
 	if last := text[len(text)-1]; last == '/' || last == ':' || last == '=' || last == ' ' {
-		return "" // the word ends where the person ended it: ./scripts/* and test:*
+		return "" // here the author ended the word: ./scripts/* and test:*
 	}
 	return text
 }
 
-// Overreaches reports whether the pattern matches the command, whose first head words name it, only by
-// continuing one of these words: "ls*" is then about ls and whatever follows it, not about lsof.
+// Overreaches reports whether the pattern matches the command only by continuing one of the first head words, which
+// name it: "ls*" is about ls and its arguments, not about lsof.
 func (p *Value) Overreaches(form []string, head int) bool {
 	if p.Glued == "" || head == 0 || strings.Count(p.Glued, " ")+1 > head {
 		return false
@@ -185,8 +185,8 @@ func (p *Value) Overreaches(form []string, head int) bool {
 	return true
 }
 
-// Begins reports whether the pattern is the bare name of the command, whose first head words name it: a deny on
-// "yarn" or "git push" means that with any arguments.
+// Begins reports whether the pattern is the bare name of the command, which its first head words are: a deny on "yarn"
+// or "git push" holds with any arguments.
 func (p *Value) Begins(form []string, head int) bool {
 	if p.Bare == "" || p.argument != nil || strings.Count(p.Bare, " ") >= max(head, 1) {
 		return false
@@ -202,15 +202,14 @@ func (p *Value) Begins(form []string, head int) bool {
 func (p *argumentPattern) matches(args *Arguments, tightens bool) bool {
 	root, ok := args.decoded()
 	if !ok {
-		return tightens // arguments that cannot be read hold what the rule forbids, not what it allows
+		return tightens // treat unreadable arguments as holding what the rule forbids, and not what it allows
 	}
 	return p.matchesNode(root, p.path, tightens)
 }
 
-// matchesNode judges what lies at path below node. Text compares decoded, numbers, true, false and null by
-// how they are written. A rule that tightens matches when any element of an array does, and any member of
-// an object; a rule that loosens needs every element, and never matches an object or an empty array. An
-// argument that is absent matches nothing.
+// matchesNode judges the value at path below node. Strings are compared decoded; numbers, true, false and null as
+// written. A rule that tightens matches if any element of an array does, or any member of an object. A rule that
+// loosens needs every element, and never matches an object or an empty array. An absent argument matches nothing.
 func (p *argumentPattern) matchesNode(node any, path []string, tightens bool) bool {
 	if list, ok := node.([]any); ok {
 		for _, element := range list {
@@ -223,7 +222,7 @@ func (p *argumentPattern) matchesNode(node any, path []string, tightens bool) bo
 	object, isObject := node.(map[string]any)
 	switch {
 	case len(path) > 0:
-		child, ok := object[path[0]] // a nil map, when node is no object, has no members
+		child, ok := object[path[0]] // if node is not an object, the map is nil and has no members
 		return ok && p.matchesNode(child, path[1:], tightens)
 	case isObject:
 		if tightens {
