@@ -2,11 +2,11 @@ package permissions
 
 import "testing"
 
-// Rules about paths are compared as values meet them.
+// TestPathsAreCompared checks that rules about paths are compared as they match paths.
 func TestPathsAreCompared(t *testing.T) {
 	for name, c := range map[string]struct {
 		file          string
-		covers, meets bool // the second rule the first
+		covers, meets bool // whether the second rule covers or meets the first
 	}{
 		"an allow in a denied folder":           {`{"read_file": {"private": "deny", "private/notes.md": "allow"}}`, false, true},
 		"an allow of what is spelled ./":        {`{"read_file": {"./src/x": "deny", "src/**": "allow"}}`, false, true},

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A rule that a later one covers can be left out: that is what covering is for. Guessed kinds are another
-// matter, because for them no rule lifts what an earlier one says.
+// TestACoveredRuleDecidesNothing checks that a rule which a later rule covers can be removed without effect. That does
+// not hold for guessed kinds, because by them no rule lifts an earlier one.
 func TestACoveredRuleDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := rapid.SliceOfN(rapid.Custom(drawRule), 2, 6).Draw(t, "file")

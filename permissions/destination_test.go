@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Of many rules for destinations the last that matches is found, as by looking at each.
+// TestDestinationIsTheLastThatMatches checks that Destination finds the last of many matching rules, as testing each
+// rule would.
 func TestDestinationIsTheLastThatMatches(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	keys := append([]string{"*", "out*"}, EffectKeys...)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// story is one permissions file, one subject, and what the rules say of it.
+// story is one permissions file, one subject, and the expected finding.
 type story struct {
 	name    string
 	agent   string // rules of the agent profile, in the file's form; "" for none
@@ -15,10 +15,10 @@ type story struct {
 	subject Subject
 	context Context
 	want    Action
-	rule    string // Pattern of the winning rule; "" when none won
+	rule    string // Pattern of the winning rule; "" if none won
 	layer   Layer
 	veto    bool
-	grant   string // Pattern of the releasing grant; "" when none does
+	grant   string // Pattern of the releasing grant; "" if none does
 }
 
 const seededReads = `"read_file": {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*secret*": "deny", "*.env.example": "allow"}`
@@ -33,7 +33,7 @@ func run(decides string, also ...Form) Subject {
 	return Subject{Tool: "commands_run", Kind: "shell_exec", KindBound: true, Value: decides, Decides: Form{decides}, Also: also, Risk: Network}
 }
 
-// doubled is a tool of a server that has another one of nearly its name.
+// doubled is a tool whose server has another tool of almost the same name.
 var doubled = Subject{Tool: "commands_run_0a1b2c3d", Plain: "commands_run", Value: "x", Decides: Form{"x"}, Risk: Network}
 
 func call(arguments string) Subject {
@@ -70,7 +70,7 @@ var stories = []story{
 	{name: "seeded: an example", file: "{" + seededReads + "}", subject: read("/w/.env.example"), want: Allow, rule: "*.env.example", layer: LayerFile},
 	{name: "a line break dodges no deny", file: `{"shell_exec": {"*": "allow", "*rm -rf*": "deny"}}`, subject: run("echo a\nrm -rf b"), want: Deny, rule: "*rm -rf*", layer: LayerFile},
 
-	// Every reading is judged; the strictest denial wins, and an allow counts for the deciding one only.
+	// Every reading is judged. The strictest denial wins, and an allow counts only for the deciding reading.
 	{
 		name: "the example links to the secret", file: "{" + seededReads + "}",
 		subject: read("/w/.env", Form{".env.example", "/w/.env.example"}), want: Deny, rule: "*.env", layer: LayerFile,
@@ -644,7 +644,7 @@ func TestEvaluateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// mustPolicy compiles rules in the file's form, those of an agent profile first.
+// mustPolicy compiles rules written as in a file, the agent profile's first.
 func mustPolicy(t testing.TB, agent, file string) *Policy {
 	t.Helper()
 	parse := func(name, text string) *File {

@@ -19,7 +19,7 @@ func rule(tool, pattern string, action Action, line int) Rule {
 	return Rule{Tool: tool, Pattern: pattern, Action: action, Layer: LayerFile, Source: fmt.Sprintf("/d/permissions.jsonc:%d", line)}
 }
 
-// fileCases are whole files and what they say. They seed the fuzz target too.
+// fileCases are whole files and their contents. They also seed the fuzz target.
 var fileCases = []struct {
 	name, text string
 	want       File
@@ -73,7 +73,7 @@ func TestParseFile(t *testing.T) {
 	}
 }
 
-// badFiles are refused with an error that names the place and the cure.
+// badFiles are refused with an error that names the place and says what to write instead.
 var badFiles = []struct {
 	name, text   string
 	line, column int
@@ -226,7 +226,7 @@ func TestACeilingBoundsAnAllow(t *testing.T) {
 	}
 }
 
-// Every whole file that the documentation shows is one, and does what is said of it there.
+// TestDocumentedFiles checks that every whole file in the documentation is valid and does what the documentation says.
 func TestDocumentedFiles(t *testing.T) {
 	page, err := os.ReadFile("../docs/permissions.md")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"callgate/permissions/internal/pattern"
 )
 
-// Small alphabets, so that rules, values and grants meet.
+// Small alphabets, so that rules and grants often match values.
 var (
 	someTools    = []string{"fs_read", "fs_write", "sh_run"}
 	someKeys     = []string{"*", "fs_*", "fs_read", "read_file", "shell_exec", "{fs_read,sh_run}", "!fs_read"}
@@ -75,7 +75,7 @@ func compiled(t *rapid.T, agent, file []Rule, grants []Grant) *Policy {
 	return p
 }
 
-// runs says whether the rules let the subject run without a person.
+// runs reports whether the rules let the subject run without a person.
 func runs(f Finding) bool { return f.Action == Allow || f.Grant != nil }
 
 func insert(t *rapid.T, rules []Rule, r Rule) []Rule {
@@ -139,7 +139,7 @@ func TestOrderOfUnrelatedRulesIsIrrelevant(t *testing.T) {
 		file := rapid.SliceOfN(rapid.Custom(drawRule), 2, 6).Draw(t, "file")
 		s := drawSubject(t)
 		i := rapid.IntRange(0, len(file)-2).Draw(t, "swap at")
-		file[i].Tool, file[i+1].Tool = "fs_read", "sh_run" // no tool is both
+		file[i].Tool, file[i+1].Tool = "fs_read", "sh_run" // no tool matches both
 
 		swapped := slices.Clone(file)
 		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
@@ -158,7 +158,7 @@ func TestAGuessedKindNeverLoosens(t *testing.T) {
 		none, guess := *s, *s
 		none.Kind, none.KindBound = "", false
 		guess.KindBound = false
-		// A guess may only tighten what the rules say of the tool without it.
+		// A guess may only tighten what the rules say about the tool without it.
 		a, b := Evaluate(p, Context{}, &none), Evaluate(p, Context{}, &guess)
 		if b.Action > a.Action || runs(b) && !runs(a) {
 			t.Fatalf("the guess %s loosens %v to %v", s.Kind, a.Action, b.Action)
@@ -166,7 +166,8 @@ func TestAGuessedKindNeverLoosens(t *testing.T) {
 	})
 }
 
-// A rule that takes up a command by its bare name, because a tool is guessed to be a shell, lifts no deny before it.
+// TestABareNameOfAGuessedShellLiftsNoDeny checks that a rule which matches a command by its bare name, because the tool
+// is guessed to be a shell, lifts no earlier deny.
 func TestABareNameOfAGuessedShellLiftsNoDeny(t *testing.T) {
 	rules := []Rule{{Tool: "*", Pattern: "*", Action: Deny}, {Tool: "*", Pattern: "a", Action: Confirm}}
 	p, err := NewPolicy(nil, rules, nil)
@@ -198,7 +199,7 @@ func TestAPlainNameNeverLoosens(t *testing.T) {
 	})
 }
 
-// reference is lastMatch by the book: every rule is tried, from the first to the last, with no signature.
+// reference is lastMatch without an index: it tries every rule from the first to the last.
 func reference(v *view, s *Subject, args *pattern.Arguments) Action {
 	action := Ask
 	for _, r := range v.rules {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ran is what a session did, the newest first; ago counts back from noon, a Friday, by the local clock.
+// ran returns what a session did, newest first. ago counts back from noon, a Friday, in local time.
 func ran(whole time.Time, calls ...PastCall) func(func(*PastCall) bool) time.Time {
 	return func(yield func(*PastCall) bool) time.Time {
 		for i := range calls {
@@ -37,8 +37,8 @@ func TestConditions(t *testing.T) {
 	forgot := func(calls ...PastCall) *Circumstances {
 		return &Circumstances{Past: ran(localNoon.Add(-time.Second), calls...)}
 	}
-	// What an allow does when the condition is met is yes, unmet no; what nobody knows is "?": an allow does not allow
-	// then, and a deny denies.
+	// "yes" means that the condition is met, "no" that it is not, and "?" that it is unknown: then an allow does not
+	// allow, and a deny denies.
 	for _, c := range []struct {
 		when string
 		now  *Circumstances
@@ -120,8 +120,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestAsksInDoubt keeps an ask whose condition nobody knows from falling away: the allow before it does not run, and
-// the deny before it stays.
+// TestAsksInDoubt checks that an ask with an unknown condition still counts: the allow before it does not run, and the
+// deny before it stays.
 func TestAsksInDoubt(t *testing.T) {
 	for _, c := range []struct {
 		before string
@@ -148,7 +148,8 @@ func TestAsksInDoubt(t *testing.T) {
 	}
 }
 
-// TestMostApprovers takes the rule that wants more persons, whichever reading or name of the call it matches.
+// TestMostApprovers checks that the rule with the most approvers wins, whichever reading or name of the call it
+// matches.
 func TestMostApprovers(t *testing.T) {
 	for _, c := range []struct {
 		rules string

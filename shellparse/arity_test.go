@@ -8,7 +8,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// TestArity holds how many words name a command.
+// TestArity checks how many words name a command.
 func TestArity(t *testing.T) {
 	for text, want := range map[string]int{
 		"cat a b": 1, "git push origin": 2, "git": 1, "git --version": 1, "npm run build": 3, "npm test": 2, "npm run": 2,
@@ -32,7 +32,7 @@ func TestArity(t *testing.T) {
 	}
 }
 
-// TestPatterns holds all patterns, their order, the default (*), and what may be preselected (+).
+// TestPatterns checks all patterns, their order, the default (*), and which may be preselected (+).
 func TestPatterns(t *testing.T) {
 	for text, want := range map[string]string{
 		"git push origin main":       "*git push origin main|+git push origin *|+git push *",
@@ -90,8 +90,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestExactOnly holds the commands for which only their very text is offered: what another word could name runs
-// code, installs, destroys, or prints a secret.
+// TestExactOnly checks the commands for which only the exact text is offered: what another word could name runs code,
+// installs, destroys, or prints a secret.
 func TestExactOnly(t *testing.T) {
 	for _, text := range []string{
 		"bash evil.sh", "bash x.sh a b", "timeout 9 bash x.sh", "nohup bash x.sh", "sh ./a.sh b", "zsh a.zsh", "dash a", "fish a.fish",
@@ -121,7 +121,7 @@ func TestExactOnly(t *testing.T) {
 	}
 }
 
-// TestOptions holds how option words are read in each style.
+// TestOptions checks how option words are read in each style.
 func TestOptions(t *testing.T) {
 	for _, c := range []struct {
 		list, words string

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// growing are short texts that would become large values, many directories or long lists.
+// growing returns short texts that would become large values, many directories or long lists.
 func growing() []string {
 	doubled := func(use string) string {
 		var b strings.Builder
@@ -56,7 +56,7 @@ func growing() []string {
 	}
 }
 
-// TestBounds holds that a short text takes little memory, and with it little time.
+// TestBounds checks that a short text takes little memory, and so little time.
 func TestBounds(t *testing.T) {
 	for _, text := range growing() {
 		for _, dialect := range []Dialect{Bash, POSIX, Zsh} {
@@ -82,7 +82,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestManyDirectories holds that a directory which could be too many is not certain.
+// TestManyDirectories checks that a directory counts as uncertain if there are too many candidates.
 func TestManyDirectories(t *testing.T) {
 	s := Parse(strings.Repeat("cd d;", 20)+"cat x", Options{Dir: "/w"})
 	unknown := false

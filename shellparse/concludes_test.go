@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestConcludes has false where a text may end as its command does. Bash says whether it can end well all the same.
+// TestConcludes checks Concludes. It is false if a text can end differently from its command; bash shows whether the
+// text can succeed all the same.
 func TestConcludes(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// lab is a directory in which texts are run by a real bash: its PATH holds programs that only write down how
-// they were called, and those wrappers that start others.
+// lab is a directory in which a real bash runs texts. Its PATH holds programs that only record how they were called,
+// and the wrappers that start others.
 type lab struct {
 	bash, dir, bin string
 	runs           int
@@ -36,7 +36,7 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// A program that a text left in the background may still write its record.
+		// A program left in the background may still write its record.
 		for range 100 {
 			if os.RemoveAll(dir) == nil {
 				return
@@ -50,7 +50,7 @@ func newLab(t testing.TB) *lab {
 	if err := os.Mkdir(l.bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A record is one line and one write, so that programs that run side by side do not mix theirs.
+	// A record is one line and one write, so that concurrent programs do not mix their records.
 	stub := "#!" + bash + "\nprintf -v r '%s\\037' \"${0##*/}\" \"$@\"\nprintf '%s\\036' \"${r//$'\\n'/$'\\035'}\" >>\"$PROBE_LOG\"\n"
 	for _, name := range stubs {
 		if err := os.WriteFile(filepath.Join(l.bin, name), []byte(stub), 0o755); err != nil {
@@ -67,10 +67,10 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// run runs a text and returns the calls that its programs wrote down.
+// run runs a text and returns the recorded calls.
 func (l *lab) run(t testing.TB, text string) [][]string {
 	t.Helper()
-	// Each run has a log of its own: what a text starts in the background can outlive it.
+	// Each run has its own log, because programs started in the background can outlive the run.
 	l.runs++
 	work := filepath.Join(l.dir, fmt.Sprint("work", l.runs))
 	log := filepath.Join(work, ".log")
@@ -86,10 +86,10 @@ func (l *lab) run(t testing.TB, text string) [][]string {
 	cmd.Dir = work
 	cmd.Env = []string{"PATH=" + l.bin, "HOME=" + work, "LC_ALL=C.UTF-8", "PROBE_LOG=" + log}
 	cmd.WaitDelay = time.Second
-	// The text runs in a process group of its own, which ends with it, whatever it started in the background.
+	// The text runs in its own process group, which is killed at the end with everything in the background.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	_ = cmd.Run() // what the text returns says nothing
+	_ = cmd.Run() // the exit status does not matter
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the group is usually gone
 	}
@@ -107,8 +107,8 @@ func (l *lab) run(t testing.TB, text string) [][]string {
 	return calls
 }
 
-// explains says that the analysis lists a call: a command with the same program, whose words agree as far as
-// they are known.
+// explains reports whether the analysis lists a call: a command with the same program, whose words agree as far as they
+// are known.
 func explains(s *Script, argv []string) bool {
 	for _, c := range s.Commands {
 		words := c.Argv
@@ -151,11 +151,12 @@ func (l *lab) check(t *testing.T, text string) int {
 	return len(calls)
 }
 
-// hazardous are texts that a test must not run, whatever the programs in the PATH: builtins reach processes and
+// hazardous matches texts that a test must not run, whatever programs are in the PATH: builtins reach processes, and
 // redirections reach files outside.
 var hazardous = regexp.MustCompile(`kill|/dev/[a-z]|/usr|/bin|/etc|/tmp|/proc|>\s*["$~/]|sudo|\bsu\b|exec\s*>|wait|history|while true|>\||ulimit|fc |trap|coproc|enable`)
 
-// TestDifferential runs the corpus with a real bash: what really ran is listed, or the text has a problem.
+// TestDifferential runs the corpus with a real bash. Everything that really ran must be listed, or the text must have a
+// problem.
 func TestDifferential(t *testing.T) {
 	l := newLab(t)
 	ran := 0
@@ -180,7 +181,7 @@ func TestDifferential(t *testing.T) {
 	t.Logf("%d programs ran", ran)
 }
 
-// fragments are texts with constructs that a random grammar rarely makes.
+// fragments lists texts with constructs that a random grammar rarely makes.
 var fragments = []string{
 	"a=(probe 'x y'); \"${a[@]}\"", "set -- probe x; \"$@\"", "read q <<< probe; $q r", "printf -v q %s probe; $q", "while read -r l; do probe $l; done <<< 'a b'",
 	"for ((i=0;i<2;i++)); do alpha $i; done", "function f2 { beta \"$1\"; }; f2 z", "trap 'probe t' EXIT", "(trap 'probe u' EXIT)", "source <(echo probe s)", "until probe; do break; done",
@@ -320,7 +321,7 @@ func (g grammar) text(depth int) string {
 	return g.simple(depth)
 }
 
-// mutate puts characters that mean something to a shell at random places.
+// mutate inserts characters with a meaning in shells at random places.
 func (g grammar) mutate(s string) string {
 	special := []string{"$", "`", "\\", "\"", "'", "\n", ";", "&", "|", "(", ")", "{", "}", "<", ">", "#", "!", "*", "[", "]", "~", "=", " ", "\t", "\\\n", "$(", "${", "$((", "$'", "$\"", "<<", "<<<", "<(", "((", "))", "[[", "]]", ";;", "&&", "||", ",", ":", "-", "+", "@", "%", "^", "?", "EOF\n", "!("}
 	for range 1 + g.r.IntN(3) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Values of variables that every CI file sets need no mention; what loads code by the same variable does.
+// TestCompilerFlags checks that common CI values of variables have no effect, and that values which load code have one.
 func TestCompilerFlags(t *testing.T) {
 	for text, want := range map[string]string{
 		`RUSTFLAGS="-D warnings" cargo check`:                         "allow",
@@ -40,8 +40,8 @@ func TestCompilerFlags(t *testing.T) {
 	}
 }
 
-// Variables that choose what a tool loads, starts or talks to are no part of what a rule for the tool names. Those that
-// choose what it shows are.
+// TestVariablesOfTools checks that a rule for a tool covers variables that choose what the tool shows, but not those
+// that choose what it loads, starts or talks to.
 func TestVariablesOfTools(t *testing.T) {
 	for text, want := range map[string]string{
 		`HISTCONTROL=ignorespace go vet ./...`:                  "ask",
@@ -95,7 +95,7 @@ func TestVariablesOfTools(t *testing.T) {
 	}
 }
 
-// A variable that names what is written is judged like a redirection.
+// TestVariablesThatNameFiles checks that a variable which names an output file is judged like a redirection.
 func TestVariablesThatNameFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		`COVERAGE_FILE=.coverage.unit pytest -q`:    "/w/.coverage.unit",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// patternTexts are texts with the patterns of what they read, "?" for what can be anything.
+// patternTexts are texts with the patterns of the files that they read; "?" means anything.
 var patternTexts = []struct{ text, want string }{
 	{`cat .e*`, `/w/.e*`},
 	{`cat ".e"*`, `/w/.e*`},
@@ -140,7 +140,7 @@ var patternTexts = []struct{ text, want string }{
 	{`find $d -exec cat {} +`, `?`},
 }
 
-// TestReadPatterns holds what a read that is no plain name can be.
+// TestReadPatterns checks the patterns of reads that are not plain names.
 func TestReadPatterns(t *testing.T) {
 	for _, c := range patternTexts {
 		s := Parse(c.text, Options{Dir: "/w", Home: "/home/u"})
@@ -168,7 +168,7 @@ func TestReadPatterns(t *testing.T) {
 	}
 }
 
-// TestWrittenPatterns holds that a redirection to a pattern is not called a plain name.
+// TestWrittenPatterns checks that a redirection to a pattern is not reported as a plain name.
 func TestWrittenPatterns(t *testing.T) {
 	for _, text := range []string{`echo a > .bash*`, `echo a >> .bash*`, `echo a &> .bash*`, `echo a >& .bash*`, `echo a >| ".bash"*`} {
 		s := Parse(text, Options{Dir: "/w"})

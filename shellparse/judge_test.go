@@ -90,8 +90,8 @@ func glob(p, s string) bool {
 	return i == len(p)
 }
 
-// matchAllow is matchGlob for allow rules: a star that is glued to a word which names the command ends at the
-// end of that word, so that "ls*" is not lsof and "npm run test*" is not "npm run test:evil".
+// matchAllow is matchGlob for allow rules: a star that continues a word which names the command ends at the end of that
+// word, so that "ls*" is not lsof and "npm run test*" is not "npm run test:evil".
 func matchAllow(pattern string, c *Command) bool {
 	text := c.Text()
 	if !matchGlob(pattern, text) {
@@ -107,7 +107,7 @@ func matchAllow(pattern string, c *Command) bool {
 	return text[len(head)] == ' '
 }
 
-// judge gives the verdict that a gate with these rules would give.
+// judge returns the verdict of a gate with these rules.
 func judge(s *Script, allow, deny, writes []string) string {
 	for i := range s.Commands {
 		for _, form := range s.Commands[i].Forms() {
@@ -133,7 +133,7 @@ func judge(s *Script, allow, deny, writes []string) string {
 			return "ask"
 		}
 		if len(c.Lists) > 0 {
-			return "ask" // the caller reads what they name
+			return "ask" // the caller reads the listed files
 		}
 		for _, w := range c.Writes {
 			ok := false
@@ -186,7 +186,7 @@ func describe(s *Script) string {
 	return b.String()
 }
 
-// external are cases that need more than the text: the file system, or the identity of a project.
+// external lists cases that need more than the text: the file system, or the identity of a project.
 var external = map[string]string{
 	"b392-path": "a symbolic link: the caller resolves what Reads name",
 }
@@ -274,7 +274,7 @@ func TestCorpus(t *testing.T) {
 	t.Run("always", func(t *testing.T) { testAlways(t, readCorpus(t, "testdata/always.jsonl")) })
 }
 
-// TestExternalCorpus holds cases of the same shape that are kept elsewhere.
+// TestExternalCorpus runs cases in the same format that are stored elsewhere.
 func TestExternalCorpus(t *testing.T) {
 	dir := os.Getenv("CALLGATE_SHELL_CORPUS")
 	if dir == "" {

@@ -2,8 +2,8 @@ package shellparse
 
 import "testing"
 
-// TestDenyBehindLaunchers holds that a deny sees the program that another one starts, and that no rule for the
-// outer one allows it.
+// TestDenyBehindLaunchers checks that a deny sees the program that another program starts, and that no rule for the
+// outer program allows it.
 func TestDenyBehindLaunchers(t *testing.T) {
 	for _, text := range []string{
 		"env - rm x", "env -i - rm x", "env - A=1 rm x", "env -S '- rm x'",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestListings holds which data says what a command writes, and where its names lead.
+// TestListings checks which data lists the files that a command writes, and where the names lead.
 func TestListings(t *testing.T) {
 	for text, want := range map[string]string{
 		"git apply p.patch":                    "patch /w/p.patch [/w] 1",

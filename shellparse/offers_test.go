@@ -2,7 +2,7 @@ package shellparse
 
 import "testing"
 
-// TestOffersForAddresses holds that an "always" for a request stays with its host, and with reading from it.
+// TestOffersForAddresses checks that an "always" for a request is limited to its host, and to reading from it.
 func TestOffersForAddresses(t *testing.T) {
 	for _, c := range []struct {
 		cmd, widest string

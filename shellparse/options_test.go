@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestExecutingOptions holds that options which run, load or send something are found, also where a word that
-// another option could take as its value is in fact an option.
+// TestExecutingOptions checks that options which run, load or send something are found, even if the word could be the
+// value of another option.
 func TestExecutingOptions(t *testing.T) {
 	for _, text := range []string{
 		"go test -json -toolexec=./evil .",
@@ -96,7 +96,7 @@ func TestExecutingOptions(t *testing.T) {
 	}
 }
 
-// TestHarmlessOptions holds that everyday options have no effect.
+// TestHarmlessOptions checks that everyday options have no effect.
 func TestHarmlessOptions(t *testing.T) {
 	for _, text := range []string{
 		"go test -json -run TestX -count=1 ./...",

@@ -12,7 +12,7 @@ import (
 	"callgate/shellparse/tables"
 )
 
-// texts renders commands for comparison: words joined, unknown ones in braces.
+// commandTexts renders commands for comparison: words joined, unknown words in braces.
 func commandTexts(s *Script) []string {
 	var out []string
 	for _, c := range s.Commands {
@@ -29,7 +29,7 @@ func commandTexts(s *Script) []string {
 	return out
 }
 
-// TestCommands holds which commands a text reaches and how their words decode.
+// TestCommands checks which commands a text reaches and how their words decode.
 func TestCommands(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -78,7 +78,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestContext holds what a command carries besides its words.
+// TestContext checks what a command carries besides its words.
 func TestContext(t *testing.T) {
 	s := Parse("A=1 timeout 60 sudo -u root env B=2 go -C tools test ./... >log 2>&1 <in", Options{Dir: "/w", Home: "/home/u"})
 	if len(s.Commands) != 1 || len(s.Problems) != 0 {
@@ -116,7 +116,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestFiles holds which files a text reads and writes, with the directory followed.
+// TestFiles checks which files a text reads and writes, also after a change of directory.
 func TestFiles(t *testing.T) {
 	for _, c := range []struct{ text, reads, writes string }{
 		{"cat .env", "/w/.env", ""},
@@ -250,7 +250,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestUnknownFiles holds that a path which depends on the run is not called known.
+// TestUnknownFiles checks that a path which depends on the run is not reported as known.
 func TestUnknownFiles(t *testing.T) {
 	for _, text := range []string{"echo a > $x", "echo a > \"$x/y\"", "cd $d; echo a > x", "rm $x", "rm *.o", "cd -; touch a", "popd; touch a", "for i in a b; do cd $i; touch x; done", "echo a > $(b)"} {
 		s := Parse(text, Options{Dir: "/w"})
@@ -266,7 +266,7 @@ func TestUnknownFiles(t *testing.T) {
 	}
 }
 
-// TestProblems holds the code that programs see for each kind of text that cannot be known.
+// TestProblems checks the problem code for each kind of text that cannot be known.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct {
 		text, code string
@@ -307,7 +307,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestHostileSizes holds that texts which kill or stall a parser are refused before it sees them: the test ends.
+// TestHostileSizes checks that texts which would kill or stall a parser are refused before parsing: the test ends.
 func TestHostileSizes(t *testing.T) {
 	for _, unit := range []string{"(", "{ ", "$(", "`", "\"$(", "((", "$((", "$[", "${a[", "<(", "${x:-", "if ", "while ", "! ", "time ", "a|", "a&&", "a;", "case x in x) ", "f() ", "coproc ", "{a,", "eval ", "env ", "'", "\"", "\\", "<<E\n", "&& true ", "nice ", "bash -c ", "{a,b}", "$x", "[[ ( ", "a=(", "#\n", "`\\`"} {
 		for _, size := range []int{parse.MaxText, 1 << 20} {
@@ -323,7 +323,7 @@ func TestHostileSizes(t *testing.T) {
 	}
 }
 
-// TestConcurrent holds that Parse may be called from several goroutines.
+// TestConcurrent checks that several goroutines may call Parse.
 func TestConcurrent(t *testing.T) {
 	want := Parse("cd web && A=1 timeout 5 npm test -- -t x > log", Options{Dir: "/w"})
 	done := make(chan *Script)
@@ -343,7 +343,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestRewrites holds that a spelling which means the same to the shell is never judged more mildly.
+// TestRewrites checks that a spelling with the same meaning to the shell is never judged more mildly.
 func TestRewrites(t *testing.T) {
 	rewrites := map[string]func(string) string{
 		"group":      func(s string) string { return "{ " + s + "\n}" },
@@ -374,7 +374,7 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-// TestFunctionsOfTheTable holds that the table names every function that looks at programs, and no other.
+// TestFunctionsOfTheTable checks that the table names every handler and inspector, and no other.
 func TestFunctionsOfTheTable(t *testing.T) {
 	used := map[string]bool{"": true}
 	for c := range programs.All {
@@ -398,7 +398,7 @@ func TestFunctionsOfTheTable(t *testing.T) {
 	}
 }
 
-// TestNoVariableTwice holds that no row of variables hides another.
+// TestNoVariableTwice checks that no row of variables hides another.
 func TestNoVariableTwice(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range tables.EnvRows {
@@ -411,7 +411,7 @@ func TestNoVariableTwice(t *testing.T) {
 	}
 }
 
-// TestTables holds that the built-in tables compile and that a user's rows win.
+// TestTables checks that the built-in tables compile and that a user's rows win.
 func TestTables(t *testing.T) {
 	tables, err := NewTables(
 		[]Program{{Name: "frob", Options: "-o,--out=w --run=x", Operands: "r"}},
@@ -462,10 +462,10 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// generated are texts of the grammar that is held against bash; none where there is no bash.
+// generated returns texts of the grammar for the differential test; none without bash.
 var generated = func() []string { return nil }
 
-// FuzzParse holds that no text panics or stalls the analysis, and that what it reports is consistent.
+// FuzzParse checks that no text panics or stalls the analysis, and that the result is consistent.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"bypass", "benign", "always"} {
 		for _, c := range readCorpus(f, "testdata/"+name+".jsonl") {
@@ -473,14 +473,14 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	for _, text := range growing() {
-		if len(text) < 4<<10 { // longer ones are minimized all day
+		if len(text) < 4<<10 { // minimizing longer ones takes too long
 			f.Add(text, false)
 		}
 	}
 	for _, c := range patternTexts {
 		f.Add(c.text, false)
 	}
-	f.Add("a {,b} | xargs c", false) // a word that is looked at twice
+	f.Add("a {,b} | xargs c", false) // a word that is read twice
 	for _, text := range generated() {
 		f.Add(text, false)
 	}
@@ -511,7 +511,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestHereDocuments looks at here-documents that every reader takes for the same text.
+// TestHereDocuments checks here-documents that all readers read alike.
 func TestHereDocuments(t *testing.T) {
 	for _, text := range []string{
 		"cat <<E\nhello $v\nE\nls", "cat <<-E\n\thello $v\n\n\t\tE\nls", "cat <<E\n$(a 'b c' \"d\ne\")\nE", "cat <<E\na\\\nb\nE\n", "cat <<E\nE",

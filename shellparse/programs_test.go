@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPrograms holds what is known of single programs against tables in testdata; programs.txt says how to read them.
+// TestPrograms compares what is known of single programs with tables in testdata. programs.txt explains their format.
 func TestPrograms(t *testing.T) {
 	for _, name := range []string{"programs", "languages"} {
 		t.Run(name, func(t *testing.T) { testPrograms(t, "testdata/"+name+".txt") })

@@ -38,7 +38,7 @@ type advice struct {
 	why    string
 }
 
-// advises holds what is said about commands against what is wanted, which is without an error.
+// advises checks the advice on each command. Errors are failures.
 func advises(t *testing.T, a gate.Advisor, commands map[string]advice) {
 	t.Helper()
 	for command, want := range commands {
@@ -70,7 +70,7 @@ forbid (principal, action, resource) when { context.risk == "DESTRUCTIVE" && con
 		"cat /x/other.txt":                    {permissions.Allow, ""},
 		"rm -rf build":                        {permissions.Deny, "p.cedar:8"},
 	})
-	// Another spelling can be forbidden, too: where a link leads, and the command within a wrapper.
+	// Other spellings can be forbidden too: the target of a link, and the command in a wrapper.
 	for name, s := range map[string]permissions.Subject{
 		"link": {Kind: "read_file", Decides: permissions.Form{"/src/app/link"}, Also: []permissions.Form{{"/x/secret.txt"}}},
 		"none": {},
@@ -105,7 +105,7 @@ forbid (principal, action, resource) when { context.risk == "DESTRUCTIVE" && con
 	}
 }
 
-// Policies in the form of Amazon's documentation for gateways mean the same here.
+// TestCedarOfAgentCore checks that policies as in Amazon's documentation of gateways mean the same here.
 func TestCedarOfAgentCore(t *testing.T) {
 	c, err := policy.NewCedar("refunds.cedar", []byte(`
 permit (
@@ -127,7 +127,7 @@ permit (principal, action in AgentCore::Action::"CallTool", resource is AgentCor
 			t.Errorf("%s: %v %q %v, want %v", arguments, action, why, err, want)
 		}
 	}
-	for _, arguments := range []string{`{"amount": "much"}`, `{}`, `{"amount": 1e400}`} { // where the policy cannot be evaluated
+	for _, arguments := range []string{`{"amount": "much"}`, `{}`, `{"amount": 1e400}`} { // the policy cannot be evaluated
 		if action, _, err := c.Advise(question(t, refund, arguments)); action != permissions.Deny || err == nil {
 			t.Errorf("%s: %v %v", arguments, action, err)
 		}
@@ -142,7 +142,7 @@ permit (principal, action in AgentCore::Action::"CallTool", resource is AgentCor
 	}
 }
 
-// Numbers are compared as they are, and not at all where Cedar has no such number.
+// TestCedarNumbers checks that numbers are compared exactly, and not at all if Cedar has no such number.
 func TestCedarNumbers(t *testing.T) {
 	c, err := policy.NewCedar("p.cedar", []byte(`permit (principal, action, resource);
 forbid (principal, action, resource) when { context.input has whole && context.input.whole > 100 };
@@ -168,7 +168,8 @@ forbid (principal, action, resource) when { context.input has same && context.in
 	}
 }
 
-// shared is a tool of whose name the server offers several: the policy knows it by the plain one.
+// shared returns a call of one of several tools that share a name on their server. A policy knows them by the plain
+// name.
 func shared(t *testing.T) gate.Question {
 	t.Helper()
 	tool := tools.Describe(tools.Server{Name: "s"}, "delete_all", "s_delete_all_1a2b3c4d", nil)
@@ -176,7 +177,8 @@ func shared(t *testing.T) gate.Question {
 	return question(t, tool, "{}")
 }
 
-// A server does not take a tool away from a policy by offering another one of its name, nor give a permit to it.
+// TestCedarKnowsPlainNames checks that a server cannot take a tool away from a policy, or give it a permit, by offering
+// another tool of the same name.
 func TestCedarKnowsPlainNames(t *testing.T) {
 	const every = `permit (principal, action, resource);`
 	for text, want := range map[string]permissions.Action{
@@ -199,7 +201,7 @@ func TestCedarKnowsPlainNames(t *testing.T) {
 	}
 }
 
-// Exported rules say the same in Cedar, where they translate.
+// TestExportedRulesInCedar checks that exported rules decide the same in Cedar, as far as they translate.
 func TestExportedRulesInCedar(t *testing.T) {
 	file, err := permissions.ParseFile("p", []byte(`{"*": "ask", "read_file": {"*": "allow", "*.env*": "deny", "*.env.example": "allow"},
 	  "shell_exec": {"git @(status|log) *": "allow", "git log -p": "confirm", "rm *": "deny", "rm -i *": "ask"}}`), "/home/u")
@@ -283,7 +285,7 @@ func TestAuthZEN(t *testing.T) {
 	if resource["id"] != "shell_exec" || context["risk"] != "NETWORK" || !strings.Contains(fmt.Sprint(context["subjects"]), "git push") {
 		t.Errorf("it was asked %v", asked)
 	}
-	var names []any // a tool is asked about under its plain name, too
+	var names []any // the engine is also asked under the tool's plain name
 	reply = func(w http.ResponseWriter) {
 		names = append(names, asked["resource"].(map[string]any)["id"])
 		_, _ = fmt.Fprintf(w, `{"decision": %t}`, names[len(names)-1] != "s_delete_all")
@@ -302,14 +304,14 @@ func TestAuthZEN(t *testing.T) {
 	}
 }
 
-// A long reason is cut between letters.
+// TestReasonIsCut checks that a long reason is cut between characters.
 func TestReasonIsCut(t *testing.T) {
 	if got := policy.Reason("x" + strings.Repeat("ß", 200)); got != "x"+strings.Repeat("ß", 149) {
 		t.Errorf("%q", got)
 	}
 }
 
-// A decision point that does not answer in time denies.
+// TestAuthZENHasADeadline checks that a decision point which does not answer in time denies.
 func TestAuthZENHasADeadline(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

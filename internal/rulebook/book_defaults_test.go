@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// Two changes in one second keep both of the old texts.
+// TestKeepBeside checks that two changes in one second keep both old texts.
 func TestKeepBeside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "permissions.jsonc")
 	synctest.Test(t, func(t *testing.T) { // time stands still

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write bypasses.jsonl anew")
 
-// bypassCommands are the commands of the shell's own bypass cases.
+// bypassCommands returns the commands of shellparse's bypass cases.
 func bypassCommands(t *testing.T) (commands []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../shellparse/testdata/bypass.jsonl")
@@ -37,7 +37,7 @@ func bypassCommands(t *testing.T) (commands []string) {
 	return commands
 }
 
-// The corpus that proposals are held against is that of the shell's tests.
+// TestBypassesAreThoseOfTheShell checks that proposals are tested against the bypass cases of shellparse's tests.
 func TestBypassesAreThoseOfTheShell(t *testing.T) {
 	text, err := os.ReadFile("bypasses.jsonl")
 	if err != nil {

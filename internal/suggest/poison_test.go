@@ -20,7 +20,7 @@ func reading(dir, path string) rulebook.Request {
 	return rulebook.Request{Tool: tools.KindReadFile, Arguments: append(append([]byte(`{"path":`), jsonx.Quote(path)...), '}'), Cwd: dir}
 }
 
-// suggested is the policy with all proposals, and what they are.
+// suggested returns the policy with all proposals, and the report.
 func (w *workplace) suggested() (*permissions.Policy, *suggest.Report) {
 	w.t.Helper()
 	r := w.suggest(suggest.Options{})
@@ -46,8 +46,8 @@ func (w *workplace) write(path string) string {
 	return path
 }
 
-// An agent that makes many calls has no say in what they become: who approved a call looked at it, and at what it
-// touched then.
+// TestTheTrailCannotBePoisoned checks that an agent cannot influence proposals by making many calls: a person who
+// approved a call looked at it, and at what it touched then.
 func TestTheTrailCannotBePoisoned(t *testing.T) {
 	t.Run("released with another call", func(t *testing.T) {
 		w := newWorkplace(t)
@@ -90,7 +90,7 @@ func TestTheTrailCannotBePoisoned(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := os.Symlink(private, path); err != nil {
-				t.Skip(err) // needs rights on Windows
+				t.Skip(err) // needs privileges on Windows
 			}
 		}
 		after, r := w.suggested()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// brute tries every set of at most limit candidates.
+// brute returns the best value of all sets of at most limit candidates.
 func (p *problem) brute(limit int) (best int) {
 	for set := range uint(1) << len(p.costs) {
 		if bits.OnesCount(set) > limit {
@@ -52,7 +52,7 @@ func randomItem(r *rand.Rand, candidates int) item {
 	return it
 }
 
-// The solver finds what trying every set finds, and the same set each time.
+// TestSolveIsExact checks that the solver finds the best set, and the same set each time.
 func TestSolveIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for round := range 400 {
@@ -77,7 +77,7 @@ func TestSolveIsExact(t *testing.T) {
 	}
 }
 
-// A search that ends early says how far off it may be.
+// TestGapBoundsTheBest checks that a search which ends early reports how far off it may be.
 func TestGapBoundsTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for round := range 200 {

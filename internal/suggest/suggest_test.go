@@ -38,8 +38,7 @@ func patterns(r *suggest.Report) string {
 	return strings.Join(list, ", ")
 }
 
-// Ten approvals of a call are no ground for a proposal where any of these holds.
-// The answer to a call that was handed over stands in two records.
+// TestHandedOverAnswersCountOnce checks that the answer to a handed-over call, which is in two records, counts once.
 func TestHandedOverAnswersCountOnce(t *testing.T) {
 	w := newWorkplace(t)
 	dir := w.project("app")
@@ -53,6 +52,7 @@ func TestHandedOverAnswersCountOnce(t *testing.T) {
 	}
 }
 
+// TestWhatCountsForNoProposal checks reasons for which even ten approvals of a call lead to no proposal.
 func TestWhatCountsForNoProposal(t *testing.T) {
 	for name, c := range map[string]struct {
 		command, rules string
@@ -104,7 +104,8 @@ func TestWhatCountsForNoProposal(t *testing.T) {
 	}
 }
 
-// A rejected call is never covered: the proposal gets narrower, or is not made.
+// TestRejectedCallsStandAgainstPatterns checks that no proposal covers a rejected call: it gets narrower, or is not
+// made.
 func TestRejectedCallsStandAgainstPatterns(t *testing.T) {
 	for name, change := range map[string]func(*audit.Record){
 		"whole":    nil,
@@ -141,7 +142,8 @@ func TestRejectedCallsStandAgainstPatterns(t *testing.T) {
 	}
 }
 
-// A proposal holds in its own project, up to what was approved, and each run says the same.
+// TestProposalsAreScopedCappedAndStable checks that a proposal holds in its own project, up to the approved risk, and
+// that each run gives the same proposals.
 func TestProposalsAreScopedCappedAndStable(t *testing.T) {
 	w := newWorkplace(t)
 	dir, other := w.project("app"), w.project("other")
@@ -190,7 +192,7 @@ func TestProposalsAreScopedCappedAndStable(t *testing.T) {
 	}
 }
 
-// Rejections count wherever a grant would hold, and whatever is selected.
+// TestEveryRejectionCounts checks that rejections count wherever a grant would hold, whatever is selected.
 func TestEveryRejectionCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		approvedIn, rejectedIn string
@@ -225,7 +227,7 @@ func TestEveryRejectionCounts(t *testing.T) {
 	}
 }
 
-// A tool that reaches other people is never let run with any arguments.
+// TestToolsThatReachOthers checks that no proposal lets a tool that reaches other people run with any arguments.
 func TestToolsThatReachOthers(t *testing.T) {
 	for effect, want := range map[string]string{tools.EffectOutside: "", tools.EffectMoney: "", tools.EffectAccess: "", tools.EffectOwn: "*"} {
 		w := newWorkplace(t)
@@ -250,7 +252,8 @@ func TestToolsThatReachOthers(t *testing.T) {
 	}
 }
 
-// A pattern that would let a command reach a place that nobody named is not proposed, however much it would save.
+// TestNoProposalReachesUnnamedPlaces checks that no pattern is proposed that would let a command reach a place which
+// nobody named, however much it would save.
 func TestNoProposalReachesUnnamedPlaces(t *testing.T) {
 	w := newWorkplace(t)
 	dir := w.project("app")
@@ -274,7 +277,8 @@ func (a asked) Advise(gate.Question) (permissions.Action, string, error) {
 	return permissions.Deny, "", nil
 }
 
-// Other policy engines are not asked about every call on record and every bypass.
+// TestSuggestAsksNoOtherEngine checks that other policy engines are not asked about every recorded call and every
+// bypass.
 func TestSuggestAsksNoOtherEngine(t *testing.T) {
 	w := newWorkplace(t)
 	dir := w.project("app")
@@ -291,7 +295,7 @@ func TestSuggestAsksNoOtherEngine(t *testing.T) {
 	}
 }
 
-// The second look reads the period alone: what was rejected before it is remembered.
+// TestOldRejectionsAreReadOnce checks that the second look reads only the period: earlier rejections are remembered.
 func TestOldRejectionsAreReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkplace(t)
@@ -325,7 +329,7 @@ func TestOldRejectionsAreReadOnce(t *testing.T) {
 				if err := os.Rename(old[0], away); err != nil {
 					t.Fatal(err)
 				}
-				defer func() { _ = os.Rename(away, old[0]) }() // who wrote it closes it
+				defer func() { _ = os.Rename(away, old[0]) }() // put the file back, so that its writer can close it
 			}
 		}
 	})

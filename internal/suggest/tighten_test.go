@@ -116,8 +116,8 @@ func TestTighten(t *testing.T) {
 	}
 }
 
-// A rule that was added in the period had no time to be used; shipped rules are not the user's; a deny is never
-// removed.
+// TestTightenLeavesWhatIsNew checks that tightening keeps a rule added in the period, which had no time to be used;
+// shipped rules, which are not the user's; and every deny.
 func TestTightenLeavesWhatIsNew(t *testing.T) {
 	w := newWorkplace(t)
 	w.append(ran("ls", gate.DecidedAutoApproved, "rule", "x"))
@@ -134,7 +134,8 @@ func TestTightenLeavesWhatIsNew(t *testing.T) {
 	}
 }
 
-// A level that ran nothing above a narrower level's reach is wider than it has to be.
+// TestTightenTellsOfALevel checks that a level is reported as too wide if a narrower level would have run the same
+// calls.
 func TestTightenTellsOfALevel(t *testing.T) {
 	for worst, want := range map[string]string{"READ_ONLY": "CAUTIOUS", "WRITE": "SUPERVISED", "DESTRUCTIVE": ""} {
 		w := newWorkplace(t)

@@ -26,7 +26,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// traces is testdata/traces.json: what a day holds in six kinds of projects, with weights and what a person answers.
+// traces is testdata/traces.json: the calls of a day in six kinds of projects, with weights and a person's answers.
 type traces struct {
 	Operands map[string][]string `json:"operands"`
 	Projects map[string][]*habit `json:"projects"`
@@ -61,7 +61,7 @@ type made struct{ command, answer string }
 
 var operand = regexp.MustCompile(`\{(\w+)\}`)
 
-// generate makes n calls of a project, the same ones each time.
+// generate returns n calls of a project, the same each time.
 func (all *traces) generate(t *testing.T, project string, n int) []made {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, uint64(len(project))+uint64(project[0])))
@@ -84,7 +84,7 @@ func (all *traces) generate(t *testing.T, project string, n int) []made {
 	return calls
 }
 
-// workplace is a checker in a fresh home, and a trail.
+// workplace is a checker in a fresh home, with an audit trail.
 type workplace struct {
 	*rulebook.Checker
 	t   *testing.T
@@ -93,7 +93,7 @@ type workplace struct {
 
 func newWorkplace(t *testing.T) *workplace {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir()) // what is reached by a link counts for no proposal
+	dir, err := filepath.EvalSymlinks(t.TempDir()) // a call that reaches something through a link counts for no proposal
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (w *workplace) judged(dir, command string, policy *permissions.Policy) gate
 	return v
 }
 
-// answered puts the call on record as the gate does, if it asks.
+// answered records the call and its answer as the gate does, if the call asks. It reports whether it asks.
 func (w *workplace) answered(dir string, m made, change func(*audit.Record)) bool {
 	w.t.Helper()
 	return w.recorded(request(dir, m.command), m.answer, change)
@@ -176,7 +176,8 @@ func (w *workplace) recorded(r rulebook.Request, answer string, change func(*aud
 	return true
 }
 
-// Rules from the first half of a thousand calls in each of six kinds of projects are judged on the second half.
+// TestProposalsFromTheFirstHalfAnswerTheSecond tests proposals from the first half of a thousand calls, in each of six
+// kinds of projects, on the second half.
 func TestProposalsFromTheFirstHalfAnswerTheSecond(t *testing.T) {
 	all := readTraces(t)
 	for _, name := range slices.Sorted(maps.Keys(all.Projects)) {
@@ -230,7 +231,7 @@ func TestProposalsFromTheFirstHalfAnswerTheSecond(t *testing.T) {
 	}
 }
 
-// noBypass judges all bypass cases of the shell's tests in the project.
+// noBypass checks that no bypass case of shellparse's tests newly runs in the project.
 func (w *workplace) noBypass(before, after *permissions.Policy, dir string) {
 	w.t.Helper()
 	for _, command := range bypassCommands(w.t) {
@@ -243,7 +244,7 @@ func (w *workplace) noBypass(before, after *permissions.Policy, dir string) {
 	}
 }
 
-// noIncident judges commands like those that did harm in people's projects: none of them newly runs.
+// noIncident checks that no command like those that did harm in people's projects newly runs.
 func (w *workplace) noIncident(before, after *permissions.Policy, dir string) {
 	w.t.Helper()
 	text, err := os.ReadFile("testdata/incidents.txt")

@@ -117,8 +117,8 @@ func (im *Import) WithdrawFor(lost []int, why string) {
 // behind matches a host's name for the tool of a server that "callgate connect" has moved behind callgate.
 var behind = lazyregexp.New(`^callgate(?:-[A-Za-z0-9-]+)?_(.+)$`)
 
-// add adds a rule. It skips a rule for all of callgate: connect writes that rule, so that the host leaves the question
-// to callgate.
+// add adds a rule. It only lists a rule for all servers behind callgate: connect writes such a rule, so that the host
+// leaves the question to callgate.
 func (im *Import) add(tool, pattern string, action permissions.Action, from string) {
 	if m := behind.FindStringSubmatch(tool); m != nil {
 		if tool = m[1]; tool == "*" {

@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// imported reads a file of another program and compiles what comes out.
+// imported imports a file of another program and compiles the rules.
 func imported(t *testing.T, from, text string) (*permissions.Policy, *Import) {
 	t.Helper()
 	im, err := Importers[from]([]byte(text))
@@ -151,13 +151,13 @@ priority = 1`)
 			t.Errorf("%s %q: %s, want %s", c.tool, c.value, got.Action, c.want)
 		}
 	}
-	if len(im.Left) != 3 { // the commands that the regular expression may take away, too
+	if len(im.Left) != 3 { // including the allow that the regular expression may restrict
 		t.Errorf("left are %+v", im.Left)
 	}
 }
 
-// TestImportsNeverWiden holds that what the other program asks about or denies is not allowed where the rule for that
-// is lost.
+// TestImportsNeverWiden checks that calls which the other program asks about or denies are not allowed if the rule for
+// them is lost.
 func TestImportsNeverWiden(t *testing.T) {
 	for _, c := range []struct{ from, text, tool, value, want string }{
 		{"claude", `{"permissions": {"allow": ["WebFetch"], "ask": ["WebFetch(https://x.org/*)"]}}`, "web_fetch", "https://x.org/a", "ask"},
@@ -274,7 +274,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportListsOnce holds that what does not translate is listed, and once.
+// TestExportListsOnce checks that a rule that does not translate is listed exactly once.
 func TestExportListsOnce(t *testing.T) {
 	file, err := permissions.ParseFile("p", []byte(`{
   "{read_file,glob,grep}": {"/usr/{lib,include}/**": "allow", "/opt/*": "allow"},
@@ -307,7 +307,7 @@ func TestExportListsOnce(t *testing.T) {
 	}
 }
 
-// What is exported and read again allows nothing that it did not allow before.
+// TestThereAndBack checks that rules which are exported and imported again allow nothing new.
 func TestThereAndBack(t *testing.T) {
 	file, err := permissions.ParseFile("p", []byte(exportedFile), "/home/u")
 	if err != nil {

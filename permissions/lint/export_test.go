@@ -1,6 +1,6 @@
 package lint
 
-// Probes are the commands that Rules tries, for a test that holds them against what callgate knows of commands.
+// Probes returns the commands that Rules tries, for a test that compares them with callgate's knowledge of commands.
 func Probes() (lossy, interpreting []string) {
 	return commands(lossyProbes), commands(interpretingProbes)
 }

@@ -13,8 +13,8 @@ var lintKinds = []string{
 	"process_input", "resource_read", "prompt_get", "sampling",
 }
 
-// lintCases are files and what Lint says of them: check, severity and line of each finding, and a text that
-// the finding holds.
+// lintCases are files and the findings of Rules: check, severity and line of each finding, and a text that the finding
+// contains.
 var lintCases = []struct {
 	name, file string
 	tools      []Tool
@@ -135,7 +135,7 @@ func TestTheDefaultsHaveNoProblems(t *testing.T) {
 	}
 }
 
-// Rules says something of any file that parses, and ends.
+// FuzzRules checks that Rules handles every file that parses, and ends.
 func FuzzRules(f *testing.F) {
 	for _, c := range lintCases {
 		f.Add(c.file)

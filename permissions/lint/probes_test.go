@@ -10,7 +10,7 @@ import (
 	"callgate/permissions/lint"
 )
 
-// What lint warns of is what the classifier fears.
+// TestProbesAreAsBadAsLintSays checks that the classifier rates lint's probes at least as bad as lint says.
 func TestProbesAreAsBadAsLintSays(t *testing.T) {
 	lossy, interpreting := lint.Probes()
 	for _, c := range []struct {

@@ -164,7 +164,8 @@ func TestRulesAreRemovedInPlace(t *testing.T) {
 	}
 }
 
-// Any rule that is added and removed again leaves the rules as they were, and what is added decides.
+// FuzzAddAndRemoveRule checks that adding and removing a rule leaves the rules unchanged, and that an added rule
+// decides.
 func FuzzAddAndRemoveRule(f *testing.F) {
 	for _, c := range addCases {
 		f.Add(c.before, c.tool, c.pattern, c.first)
@@ -235,7 +236,7 @@ func TestReplaceKeepsWhatOthersGranted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// While the copy is edited, one process grants and another revokes.
+	// While the copy is edited, one process adds a grant and another revokes one.
 	if err := Open(s.Path(), Options{}).AddGrants([]permissions.Grant{grantFor("new")}); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func TestABrokenFileCanBeReplaced(t *testing.T) {
 	}
 }
 
-// Rules and grants that many stores write at once are all there in the end.
+// TestConcurrentRulesAndGrantsLoseNothing checks that no rule or grant is lost when many stores write at once.
 func TestConcurrentRulesAndGrantsLoseNothing(t *testing.T) {
 	const each = 15
 	s := storeWith(t, "{\n  // mine\n  \"read_file\": \"ask\"\n}\n")

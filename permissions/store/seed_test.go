@@ -7,7 +7,8 @@ import (
 	"callgate/permissions"
 )
 
-// What the shipped rules say of single paths and names. What they say of calls stands in gate/testdata/day.jsonl.
+// TestDefaultsSayWhatTheDocumentationPromises checks the shipped rules on single paths and names.
+// gate/testdata/day.jsonl has their answers to calls.
 func TestDefaultsSayWhatTheDocumentationPromises(t *testing.T) {
 	f, err := permissions.ParseFile("defaults.jsonc", defaults, "/home/u")
 	if err != nil {
@@ -150,7 +151,7 @@ w/.git/config`, permissions.Confirm},
 	}
 }
 
-// A store whose user has no home still gets rules that can be read.
+// TestTheDefaultsWithoutAHome checks that a user without a home still gets rules that parse.
 func TestTheDefaultsWithoutAHome(t *testing.T) {
 	f, err := permissions.ParseFile("defaults.jsonc", Seed(""), "")
 	if err != nil || len(f.Rules) < 80 {

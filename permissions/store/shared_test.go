@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// Twelve machines that change one text at once, each over a slow network, all succeed; one that is behind for good
-// gives up.
+// TestWhileStale checks that twelve machines that change one text at once over a slow network all succeed, and that a
+// machine whose revision is always stale gives up.
 func TestWhileStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -53,13 +53,13 @@ func TestWhileStale(t *testing.T) {
 	})
 }
 
-// slow is a text of other machines, of which somebody else always changes it first.
+// slow is a shared text that somebody else always changes first.
 type slow struct{ tries int }
 
 func (s *slow) Text() ([]byte, uint64, error) { return []byte(`{"*": "ask"}`), 1, nil }
 func (s *slow) Replace(uint64, []byte) error  { s.tries++; return ErrStale }
 
-// Rules are read while a change waits for other machines.
+// TestRulesAreReadWhileTheyChange checks that rules can be read while a change waits for other machines.
 func TestRulesAreReadWhileTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &slow{}

@@ -24,8 +24,8 @@ import (
 	"callgate/permissions"
 )
 
-// With writerEnv set the test binary is a process that writes grants: "path prefix count", where count 0 means
-// until it is killed. It ends with its standard input, and so with the test.
+// writerEnv, if set, makes the test binary a process that writes grants: "path prefix count". Count 0 means until it is
+// killed. The process ends with its standard input, and so with the test.
 const writerEnv = "PERMISSIONS_TEST_WRITER"
 
 func TestMain(m *testing.M) {
@@ -116,7 +116,7 @@ func policy(t *testing.T, s *Store) *permissions.Policy {
 	return p
 }
 
-// age makes the file one that was last written an hour ago.
+// age makes the file look as if it was last written an hour ago.
 func age(t *testing.T, s *Store) {
 	t.Helper()
 	if err := os.Chtimes(s.Path(), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
@@ -179,7 +179,7 @@ func TestTheNextCallSeesAnEdit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same size and the same mtime, as two writes within one tick of a coarse clock have.
+	// The same size and mtime, as after two writes within one tick of a coarse clock.
 	write(t, s, `{"shell_exec": "deny" }`)
 	if err := os.Chtimes(s.Path(), time.Time{}, info.ModTime()); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestTheNextCallSeesAnEdit(t *testing.T) {
 		t.Errorf("after an edit an hour later: %v", got)
 	}
 
-	// Another file of the same size and mtime in its place.
+	// Another file of the same size and mtime replaces it.
 	age(t, s)
 	policy(t, s)
 	if info, err = os.Stat(s.Path()); err != nil {
@@ -224,7 +224,7 @@ func TestAnEditThatKeepsSizeAndTimeIsSeen(t *testing.T) {
 	age(t, s)
 	policy(t, s)
 	ls := permissions.Subject{Tool: "commands_run", Kind: "shell_exec", KindBound: true, Value: "ls", Decides: permissions.Form{"ls"}, Risk: permissions.Network}
-	waits.Until(t, "the deny holds", func() bool { // as soon as the clock of the file system goes on
+	waits.Until(t, "the deny holds", func() bool { // once the clock of the file system has advanced
 		info, err := os.Stat(s.Path())
 		if err != nil {
 			t.Fatal(err)
@@ -290,7 +290,8 @@ func TestABrokenFileDenies(t *testing.T) {
 	}
 }
 
-// A file that was refused from the start was there all the same: when it is gone, no defaults take its place.
+// TestARefusedFileThatVanishesIsNotReplaced checks that no defaults replace a file that disappears, even if it was
+// refused from the start.
 func TestARefusedFileThatVanishesIsNotReplaced(t *testing.T) {
 	s := newStore(t)
 	if err := os.MkdirAll(s.Path(), 0o700); err != nil {
@@ -320,7 +321,7 @@ func TestABrokenFileCostsOneStat(t *testing.T) {
 	}
 }
 
-// grantEdits are texts before and after a grant for "new" is added and, from there, one for "old" removed.
+// grantEdits are texts before and after a grant for "new" is added, and after one for "old" is then removed.
 var grantEdits = []struct{ name, before, added, removed string }{
 	{
 		"no $always", `{"a": "ask"}`,
@@ -504,7 +505,7 @@ func TestAnEditBetweenReadingAndWritingIsKept(t *testing.T) {
 
 func TestAFailedWriteLeavesTheFile(t *testing.T) {
 	const before = `{"a": "ask"}`
-	name := strings.Repeat("p", 245) // no file system takes the longer name of a file that is not whole yet
+	name := strings.Repeat("p", 245) // the temporary file's name is longer than any file system allows
 	s := Open(filepath.Join(t.TempDir(), name), Options{Home: "/home/u"})
 	write(t, s, before)
 	if err := s.AddGrants([]permissions.Grant{grantFor("x")}); err == nil {
@@ -561,7 +562,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// A process that is killed at any moment leaves the old file or the new one.
+// TestAKilledWriterLeavesAWholeFile checks that a process killed at any moment leaves either the old or the new file.
 func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 	s := storeWith(t, "{\n  // mine\n  \"a\": \"ask\"\n}\n")
 	before := 0
@@ -625,8 +626,8 @@ func BenchmarkStorePolicy(b *testing.B) {
 	}
 }
 
-// Calls run while a file is edited many times within one tick of the clock: what a call gets is never older than the
-// last edit that had ended before it asked.
+// TestEditsInARaceHoldFromTheNextCallOn edits a file many times within one tick of the clock while calls run: no call
+// may see rules older than the last edit that had ended before the call began.
 func TestEditsInARaceHoldFromTheNextCallOn(t *testing.T) {
 	s := storeWith(t, `{"shell_exec": {"n 0000": "allow"}}`)
 	policy(t, s)
@@ -665,7 +666,7 @@ func TestEditsInARaceHoldFromTheNextCallOn(t *testing.T) {
 	callers.Wait()
 }
 
-// A grant can be added to and taken out of whatever parses.
+// FuzzAddAndRemoveGrant checks that a grant can be added to, and removed from, every file that parses.
 func FuzzAddAndRemoveGrant(f *testing.F) {
 	f.Add(defaults)
 	for _, c := range grantEdits {

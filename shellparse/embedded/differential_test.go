@@ -15,13 +15,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is a real one that reads a language.
+// program is a real program that reads a language.
 type program struct {
 	language string
-	argv     []string // the text is put in the place of TEXT
+	argv     []string // the text replaces TEXT
 }
 
-// programs are the second opinion. One that is not installed is left out.
+// programs lists the programs that are asked for a second opinion. Programs that are not installed are skipped.
 var programs = []program{
 	{"awk", []string{"mawk", "TEXT", "input", "input"}},
 	{"awk", []string{"gawk", "TEXT", "input", "input"}},
@@ -37,7 +37,7 @@ var programs = []program{
 	{"sql", []string{"sqlite3", "x.db", "TEXT"}},
 }
 
-// sources are what texts are made of besides the tables: pieces that leave a trace, and what could hide them.
+// sources lists pieces of texts besides the tables: pieces that leave a trace, and pieces that could hide one.
 var sources = map[string][]string{
 	"awk": {`system("canary")`, `"canary" | getline x`, `print "x" > "out"`, `print "x" >> "out"`, `print "x" | "canary"`, `print "x" > $1`, `getline x < "secret"; print x`,
 		`while ((getline x < "secret") > 0) print x`, `print ENVIRON["SECRET"]`, `ARGV[2] = "secret"`, `printf "x" > "out"`, `@include "secret"`, `close("x")`,
@@ -51,7 +51,7 @@ var sources = map[string][]string{
 		`select `, ` from t`, ` from fsdir where path='secret'`, ` from fsdir('.')`, ` from zipfile('x')`, `(`, `)`, `,`, `'`, `"`, "`", `[`, `]`, `--`, `-- `, `/*`, `*/`, "\n", ` as x`, ` where `, `a`, `1`, `*`, ` union `, ` order by `, ` limit `, ` group by `, `case when `, ` then `, ` end`, `with x as (`, ` over (`, ` filter (where `, `cast(`, ` in `, ` between `, ` and `, `insert into t values (`, `update t set a=`, `delete from t`, `drop table t`, `create table u as `, `pragma `, `pragma journal_mode=off`, `pragma user_version=5`, `begin`, `explain `, ` glob `, ` match `, `.`, `x'00'`, ` collate `, ` || `, `count(`, `values (`, ` `, `replace into t values (`, ` returning `, ` into u`},
 }
 
-// invent makes a text of the tables and the pieces.
+// invent makes a text from the table and the pieces.
 func invent(r *rand.Rand, table, pieces []string) string {
 	text := ""
 	if r.IntN(4) > 0 {
@@ -72,7 +72,7 @@ func invent(r *rand.Rand, table, pieces []string) string {
 	return text
 }
 
-// tables are the texts of testdata, by language, and what is asked of them.
+// tables returns the texts of testdata by language, and the functions under test.
 func tables(t testing.TB) (texts map[string][]string, harmless map[string]func(string) bool) {
 	texts = map[string][]string{}
 	harmless = map[string]func(string) bool{"sql": func(s string) bool { return SQL(s) == 0 }}
@@ -98,7 +98,7 @@ func newLab(t testing.TB) *lab.Lab {
 	}, prepare...)
 }
 
-// second asks the real programs about a text that is harmless.
+// second runs the real programs on a harmless text. It returns the number of runs.
 func second(t testing.TB, l *lab.Lab, language, text string) (runs int) {
 	if strings.ContainsRune(text, 0) {
 		return 0
@@ -117,8 +117,8 @@ func second(t testing.TB, l *lab.Lab, language, text string) (runs int) {
 	return runs
 }
 
-// TestSecondOpinion runs what is harmless with the real programs: it leaves no trace. That the lab sees traces is shown
-// with texts that do leave some.
+// TestSecondOpinion checks that harmless texts leave no trace when real programs run them. Texts that do leave traces
+// show that the lab detects them.
 func TestSecondOpinion(t *testing.T) {
 	l := newLab(t)
 	for _, c := range []program{
@@ -148,7 +148,7 @@ func TestSecondOpinion(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(1, uint64(len(name))))
 			tried, found, want := 0, 0, 60
-			switch name { // they take long to start
+			switch name { // these take long to start
 			case "jq":
 				want = 30
 			case "yq":
@@ -167,7 +167,7 @@ func TestSecondOpinion(t *testing.T) {
 	}
 }
 
-// FuzzSecondOpinion is the same without end.
+// FuzzSecondOpinion is TestSecondOpinion as a fuzz target.
 func FuzzSecondOpinion(f *testing.F) {
 	texts, harmless := tables(f)
 	languages := []string{"awk", "sed", "jq", "yq", "sql"}
@@ -183,7 +183,7 @@ func FuzzSecondOpinion(f *testing.F) {
 		if name == "yq" {
 			pieces = sources["jq"]
 		}
-		if seed > 0 { // many texts that grow from this one
+		if seed > 0 { // make many texts from this one
 			r := rand.New(rand.NewPCG(seed, 0))
 			for range 100 {
 				if s := invent(r, append(texts[name], text), pieces); harmless[name](s) {

@@ -35,7 +35,7 @@ func samples(t testing.TB, name string) (list []sample) {
 	return list
 }
 
-// readers are the languages in which a program is harmless or not.
+// readers maps the languages in which a program is either harmless or not to their functions.
 var readers = map[string]func(string) bool{"awk": Awk, "sed": Sed, "jq": Jq, "yq": Yq}
 
 func TestHarmless(t *testing.T) {
@@ -50,8 +50,7 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// effects are the words for what statements do in testdata/sql.jsonl. Where something else is done too, the worst
-// counts.
+// effects lists the words for effects in testdata/sql.jsonl, the worst first. The worst effect of a text counts.
 var effects = []struct {
 	bit  SQLEffect
 	word string
@@ -112,11 +111,11 @@ func FuzzSQL(f *testing.F) {
 		f.Add(s.Text)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		// What is added after a statement never makes the whole harmless.
+		// A harmless-looking text with a drop after it is never harmless.
 		if e := SQL(s + "\n; drop table x"); e&(SQLUnknown|SQLDestroys) == 0 {
 			t.Errorf("%q before a drop: %b", s, e)
 		}
-		// Nor does a function that nobody knows, wherever an operand stood.
+		// Nor is a text with an unknown function beside it.
 		if SQL(s)&SQLUnknown == 0 && SQL("select ("+s+"), frobnicate(1)")&SQLUnknown == 0 {
 			t.Errorf("%q beside an unknown function is known", s)
 		}
@@ -131,7 +130,7 @@ func FuzzHarmless(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, harmless := range readers {
-			harmless(s) // comes back
+			harmless(s) // must return
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// coverCases say whether the first pattern covers the second, and what value both match ("" for none).
+// coverCases say whether the first pattern covers the second, and which value both match ("" for none).
 var coverCases = []struct {
 	g, h   string
 	covers bool
@@ -60,7 +60,7 @@ func TestGlobsCoverAndMeet(t *testing.T) {
 	}
 }
 
-// drawText draws patterns of few letters, so that values meet them.
+// drawText draws patterns of few letters, so that values match them.
 func drawText(t *rapid.T, label string) string {
 	return rapid.StringMatching(`[ab*/ ]{1,5}`).Draw(t, label)
 }

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// globCases says what each pattern matches and what it does not. They seed the fuzz target too.
+// globCases lists values that each pattern matches, and values that it does not. They also seed the fuzz target.
 var globCases = []struct {
 	pattern string
 	yes, no []string
@@ -29,7 +29,7 @@ var globCases = []struct {
 	{"*ab*ab*", []string{"abab", "xabxabx"}, []string{"ab", "xabx"}},
 	{"*aa*aa*", []string{"aaaa"}, []string{"aaa"}},
 
-	// A trailing ` *` covers the bare command, a star without the space does not need it.
+	// A trailing ` *` covers the bare command. A star without the space matches nothing, too.
 	{"git push *", []string{"git push", "git push ", "git push origin main", "git push --force"}, []string{"git pushd", "git", "agit push"}},
 	{"npm run test*", []string{"npm run test", "npm run test:unit"}, []string{"npm run tes"}},
 	{`ls \*`, []string{"ls *"}, []string{"ls", "ls a", `ls \*`}},
@@ -97,7 +97,7 @@ var globCases = []struct {
 	{"a|b", []string{"a|b"}, []string{"a"}},
 	{"a+@!b", []string{"a+@!b"}, []string{"aab"}},
 
-	// Negation: everything that the pattern allows, without what it would match with the group as it is.
+	// Negation: everything that the pattern allows, except what it would match with the group's alternatives.
 	{"!(a)", []string{"", "b", "ab", "x/y"}, []string{"a"}},
 	{"!(*.md)", []string{"a", "a.mdx"}, []string{"a.md", "x/a.md"}},
 	{"src/!(a|b)", []string{"src/c", "src/ab", "src/"}, []string{"src/a", "src/b", "a"}},
@@ -110,7 +110,7 @@ var globCases = []struct {
 	{"!git *", []string{"ls"}, []string{"git", "git x"}},
 	{`\!a`, []string{"!a"}, []string{"b"}},
 
-	// Escapes and characters that are special elsewhere only.
+	// Escapes, and characters that are special only elsewhere.
 	{`\*`, []string{"*"}, []string{"a", `\*`}},
 	{`a\?\[\{\(\"\\`, []string{`a?[{("\`}, nil},
 	{"a.b^c$", []string{"a.b^c$"}, []string{"axb^c$"}},
@@ -146,7 +146,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// refusedGlobs says for each pattern that is refused what its error must contain: the cure.
+// refusedGlobs lists, for each refused pattern, what its error must contain: what to write instead.
 var refusedGlobs = []struct{ pattern, want string }{
 	{"", `write "*"`},
 	{"(a|b)", "write @(a|b)"},
@@ -188,7 +188,8 @@ func TestGlobRefusals(t *testing.T) {
 	}
 }
 
-// What Glob and picomatch read differently, see the comment on Glob. picomatch's answer is the other one.
+// TestGlobDepartures checks what Glob and picomatch read differently, see the comment on Glob. picomatch gives the
+// opposite answer.
 func TestGlobDepartures(t *testing.T) {
 	cases := []struct {
 		pattern, value string
@@ -247,7 +248,8 @@ func TestGlobAgreesWithPicomatch(t *testing.T) {
 	}
 }
 
-// The table is what picomatch says: with PICOMATCH_DIR set to an installed picomatch 4 it is made again.
+// TestPicomatchTable checks that the table holds picomatch's answers. It runs if PICOMATCH_DIR names an installed
+// picomatch 4.
 func TestPicomatchTable(t *testing.T) {
 	if os.Getenv("PICOMATCH_DIR") == "" {
 		t.Skip("PICOMATCH_DIR is not set")

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A pattern that an index leaves out does not match, and the others come in their order, the last one first.
+// TestAnIndexLeavesOutOnlyWhatDoesNotMatch checks that a pattern which an index leaves out does not match, and that the
+// others come in order, the last first.
 func TestAnIndexLeavesOutOnlyWhatDoesNotMatch(t *testing.T) {
 	words := []string{"git", "push", "origin", "status", "rm", "src/", "app", ".env", "-f", "main", "é", "7", "w12", "w1", "true"}
 	shapes := []string{"%s %s *", "*%s*", "%s*%s", "text=%s*", "text=*%s", "a.b=%s", "list=%s", "*.%s", "text={%s,%s}", "!(%s)", "list=!(%s)*", "%s", "%s\\?%s"}
@@ -47,7 +48,7 @@ func TestAnIndexLeavesOutOnlyWhatDoesNotMatch(t *testing.T) {
 			switch random.IntN(4) {
 			case 0: // no arguments
 			case 1:
-				raw = []byte(`{"text":`) // that cannot be read
+				raw = []byte(`{"text":`) // unreadable
 			default:
 				raw = fmt.Appendf(nil, `{"text":%s,"a":%s,"list":%s}`, one(values), one(values), one(values))
 			}

@@ -3,7 +3,7 @@ package pattern
 import "testing"
 
 func TestPath(t *testing.T) {
-	for text, want := range map[string][2]string{ // of a rule that loosens, and of one that tightens
+	for text, want := range map[string][2]string{ // for a rule that loosens, and for one that tightens
 		"private":           {"private", "private/**"},
 		"./private/**":      {"private/**", "private/**"},
 		"././a":             {"a", "a/**"},

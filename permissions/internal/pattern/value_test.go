@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Braces that are written out say what the pattern says as a whole.
+// TestAlternativesMatchWhatThePatternMatches checks that expanded braces together match what the whole pattern matches.
 func TestAlternativesMatchWhatThePatternMatches(t *testing.T) {
 	word := rapid.SampledFrom([]string{"", "a", "b", "ab", "a*", "*", "**", "a/b", "**/a", ".", "!a", " *", "/*"})
 	rapid.Check(t, func(t *rapid.T) {

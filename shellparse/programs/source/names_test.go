@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// What programs are is said by the YAML files and nowhere else. Code may compare a word with the name of a program
-// where this says so: the inspectors of a program, the words of languages, and texts for people.
+// TestNamesOfPrograms checks that only the YAML files know programs. Code may compare a word with the name of a program
+// only as listed here: in a program's inspector, for the words of a language, and in texts for people.
 func TestNamesOfPrograms(t *testing.T) {
 	table, err := Load(os.DirFS(".."))
 	if err != nil {
@@ -83,29 +83,29 @@ func TestNamesOfPrograms(t *testing.T) {
 	}
 }
 
-// inspecting are the folders whose code is about one program or language at a time, by the name that its entry has as
-// inspector or handler.
+// inspecting lists the folders whose code is about one program or language at a time, under the name of its inspector
+// or handler.
 var inspecting = []string{"inspect", "embedded", "programs"}
 
-// homonyms are names of programs that are words of something else in code, too.
+// homonyms lists names of programs that are also ordinary words in code.
 const homonyms = `. : [ [[ as at auto base64 cmd code column command date dir env erase exec false fd file format groups hash
 	head host hostname http https id install interpreter join last link local next nix patch port powershell pwd
 	rd read readonly rename repo rollup script service set skill source st stack tail task time timeout true truncate
 	type view w wipe zip`
 
-// allowed are the names of programs by the files that may know them.
+// allowed lists the names of programs that a file may know, by file.
 var allowed = map[string]string{
 	// The allow-list of terminals is a policy.
 	"gate/terminal.go": "ls cat wc find grep which whoami echo printenv uname stat du df tree npm npx yarn pnpm pip pip3 python python3 node cargo go dotnet make cmake mvn gradle where",
 
-	// Rules are tried on these; nothing is concluded from the names.
+	// These are sample commands for rules; nothing is concluded from the names.
 	"permissions/lint/shell.go":   "rm dropdb dd sudo doas su pkexec run0 chroot nsenter",
 	"permissions/agent.go":        "grep",
 	"permissions/rule.go":         "grep",
 	"gate/internal/facts/call.go": "grep",
 	"gate/tools/kinds/kinds.go":   "grep",
 
-	// The readers of the words of searchers are code.
+	// Code reads the words of search programs.
 	"gate/tools/internal/searches/search.go": "rg ag grep",
 	"shellparse/internal/word/searched.go":   "grep egrep fgrep rg fdfind",
 
@@ -119,7 +119,7 @@ var allowed = map[string]string{
 	"gate/tools/analyze_shell.go":            "bash ksh mksh sh dash ash zsh mkdir touch",
 	"gate/tools/internal/commands/words.go":  "shopt setopt",
 
-	// What is about the names of files, types and devices, or too small for a field.
+	// Names of files, types and devices, and facts too small for a field.
 	"gate/internal/floor/data.go":              "mkfs",
 	"gate/internal/floor/floor.go":             "pgrep pidof launchctl jq",
 	"gate/tools/guess.go":                      "bash python",

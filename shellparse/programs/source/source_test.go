@@ -9,7 +9,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// TestTableIsCurrent holds that the compiled table says what the files say.
+// TestTableIsCurrent checks that the compiled table matches the files.
 func TestTableIsCurrent(t *testing.T) {
 	table, err := Load(os.DirFS(".."))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestTableIsCurrent(t *testing.T) {
 	}
 }
 
-// TestMistakes holds that the loader refuses what cannot be meant, and says where it stands.
+// TestMistakes checks that the loader refuses mistakes and says where they are.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"- names: a\n  options: -x -y,-x": "a.yaml:2: option \"-x\" stands there twice",
