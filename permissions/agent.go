@@ -64,8 +64,7 @@ func builtinRules(name string, pairs ...any) (rules []Rule) {
 	return rules
 }
 
-// ParseAgent reads a profile from a Markdown file. Its front matter has a name and permissions, in the form of a
-// permissions file:
+// ParseAgent reads a profile from a Markdown file. Its front matter has a name and rules as in a permissions file:
 //
 //	---
 //	name: reviewer

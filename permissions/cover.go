@@ -39,8 +39,7 @@ func (r *Rule) coversValue(q *Rule) bool {
 	return r.pattern.Covers(q.pattern, r.Action <= Confirm, q.Action <= Confirm)
 }
 
-// Meets reports whether it finds a value that both rules match for the same tool. Both MUST come from ParseFile or a
-// Policy.
+// Meets reports whether it finds a value that both rules match for one tool. Both MUST come from ParseFile or a Policy.
 func (r *Rule) Meets(q *Rule) bool {
 	_, ok := r.tool.Meets(q.tool)
 	if !ok {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestDestinationIsTheLastThatMatches checks that Destination finds the last of many matching rules, as testing each
-// rule would.
+// TestDestinationIsTheLastThatMatches checks that Destination finds the last of many matching rules.
 func TestDestinationIsTheLastThatMatches(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	keys := append([]string{"*", "out*"}, EffectKeys...)

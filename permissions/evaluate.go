@@ -77,8 +77,7 @@ func (f *Finding) pattern() *pattern.Value {
 }
 
 // strictest judges each reading of the subject by the first n rules. The deciding reading may give any action. Another
-// reading, such as the file that a symbolic link leads to, counts only if it is denied or needs a confirmation. The
-// strictest wins.
+// reading, such as a symbolic link's target, counts only if it is denied or needs a confirmation. The strictest wins.
 func (v *view) strictest(n int, c *Context, s *Subject, args *pattern.Arguments) ruling {
 	worst := v.lastMatch(n, c, s.Decides, s, true, args)
 	for _, form := range s.Also {
@@ -130,8 +129,8 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}.after(none)
 }
 
-// reaches reports whether the pattern of an allow names everything that it would release. It records the first allow
-// that does not in none.
+// reaches reports whether an allow's pattern names everything that it would release. none gets the first allow that
+// fails.
 func (r *viewRule) reaches(form Form, s *Subject, none *ruling) bool {
 	if r.pattern.Overreaches(form, s.Head) {
 		return false
@@ -155,7 +154,7 @@ func (r *viewRule) matches(form Form, s *Subject, args *pattern.Arguments) bool 
 // exceeded reports whether a risk is above the rule's ceiling.
 func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk) }
 
-// release stores in f the last grant that covers the subject.
+// release stores in f the first grant that covers the subject.
 func (v *view) release(c Context, s *Subject, args *pattern.Arguments, f *Finding) {
 	var room [64]int32
 	left := v.granted.Backward(room[:0], len(v.grants), s.Decides, args)
@@ -167,8 +166,8 @@ func (v *view) release(c Context, s *Subject, args *pattern.Arguments, f *Findin
 	}
 }
 
-// FolderGrant returns the grant that lets the subject read folder and the denied files below it, or nil. denied is the
-// digest of these files.
+// FolderGrant returns the grant to read folder with the denied files below it, or nil. denied is the digest of these
+// files.
 func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant {
 	if p == nil || p.views == nil || folder == "" || denied == "" {
 		return nil

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkEvaluate measures a thousand rules for one tool, which is the worst case: with many tools, a view has few of
-// them.
+// BenchmarkEvaluate measures a thousand rules for one tool, the worst case: with many tools, a view has few of them.
 func BenchmarkEvaluate(b *testing.B) {
 	shapes := map[string]func(i int) string{
 		"prefix": func(i int) string { return fmt.Sprintf("tool%03d run *", i) },

@@ -30,8 +30,7 @@ const (
 	maxFileBrackets = 1 << 16
 )
 
-// FileError says what is wrong with a permissions file, where, and how to fix it. Line and Column count from 1. Column
-// counts bytes.
+// FileError says what is wrong with a permissions file, where, and how to fix it. Line and Column (bytes) count from 1.
 type FileError struct {
 	Path         string
 	Line, Column int
@@ -42,9 +41,9 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Message)
 }
 
-// ParseFile parses the text of a permissions.jsonc. path names it in errors and sources. home replaces `~` and `$HOME`
-// in patterns; if it is "", their use is an error. The error is a *FileError, and then File is nil: ParseFile never
-// returns a half-read file.
+// ParseFile parses the text of a permissions.jsonc. path names it in errors and sources. home replaces a leading `~` or
+// `$HOME`; if it is "", their use is an error. The error is a *FileError, and then File is nil: ParseFile never returns
+// a half-read file.
 func ParseFile(path string, data []byte, home string) (*File, error) {
 	p := &fileParser{path: path, data: data, home: home}
 	root, err := p.parse()
@@ -97,9 +96,8 @@ func cutHome(s string) (rest string, ok bool) {
 	return strings.CutPrefix(s, "$HOME/")
 }
 
-// WorkspaceVariable at the start of a pattern, before a "/", means the workspace of the call. Code that makes the
-// subject of a path in the workspace MUST give Decides a spelling that begins with it, and MUST NOT do so for any other
-// path.
+// WorkspaceVariable at the start of a pattern, before a "/", means the workspace of the call. A subject for a path in
+// the workspace MUST have a spelling in Decides that begins with it; a subject for any other path MUST NOT.
 const WorkspaceVariable = "$WORKSPACE"
 
 // checkWorkspace refuses patterns in which $WORKSPACE would not stand for the workspace.
@@ -264,8 +262,8 @@ func (p *fileParser) grants(value *hujson.Value) ([]Grant, error) {
 	return grants, nil
 }
 
-// grant parses one grant. An unknown field might have been meant to narrow the grant, so it is an error, as is a
-// missing ceiling.
+// grant parses one grant. An unknown field, which might be meant to narrow the grant, is an error, as is a missing
+// ceiling.
 func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 	if _, ok := value.Value.(*hujson.Object); !ok {
 		return Grant{}, p.errorf(value, `a grant is an object: {"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"}`)

@@ -9,8 +9,7 @@ type Glob = pattern.Glob
 // CompileGlob compiles a pattern. The error says what is not supported and what to write instead.
 func CompileGlob(text string) (*Glob, error) { return pattern.Compile(text) }
 
-// QuoteGlob returns a pattern that matches exactly s, wherever patterns are read: as a value, in permissions.jsonc, in
-// a grant.
+// QuoteGlob returns a pattern that matches exactly s as a value, in permissions.jsonc and in a grant.
 func QuoteGlob(s string) string { return pattern.Quote(s) }
 
 // QuoteArguments returns a pattern that matches exactly these arguments of a call, in any order and spelling. ok is

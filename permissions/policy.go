@@ -68,8 +68,8 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 	return p, nil
 }
 
-// With returns the policy of a session: the rules and grants of p, below the rules of the session's agent profile, and
-// with the session's own grants. Callers SHOULD keep the result while p and the session's layers stay the same.
+// With returns the policy of a session: the rules and grants of p, under the rules of the session's agent profile, with
+// the session's own grants. Callers SHOULD keep the result while p and the session's layers stay the same.
 func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 	return NewPolicy(agent, p.File, slices.Concat(p.Grants, session))
 }
@@ -105,8 +105,8 @@ func (p *Policy) Destination(effect, to string) (agent, file *Rule) {
 	return last(0, v.agent), last(v.agent, len(v.rules))
 }
 
-// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. The caller has to check
-// whether they hold.
+// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. The caller checks if they
+// hold.
 func (p *Policy) GrantsOf(tool, text string) iter.Seq[*Grant] {
 	return func(yield func(*Grant) bool) {
 		if p == nil || p.views == nil || len(p.Grants) == 0 {
@@ -258,8 +258,8 @@ type view struct {
 
 type viewRule struct {
 	*Rule
-	// weak means that the rule matches only a guessed kind, or only the common name of several tools. It can tighten,
-	// not loosen.
+	// weak means that the rule matches only a guessed kind, or the common name of several tools. It can tighten, not
+	// loosen.
 	weak bool
 	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names appears once for each, so that the
 	// index of patterns can exclude each name.

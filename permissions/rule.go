@@ -25,8 +25,7 @@ type Rule struct {
 	Capped  bool // an allow with the ceiling Risk: it does not match riskier subjects
 	Risk    Risk // the worst class that a capped allow covers
 	When    When // the condition under which the rule matches; the zero value always holds
-	// Approvers is how many persons have to approve, each with their own credential. It is for Confirm only. 0 means
-	// one, whoever it is.
+	// Approvers is how many persons have to approve, each with their own credential; for Confirm only. 0 means anyone.
 	Approvers int
 	Layer     Layer
 	Source    string // "path:line", for people
@@ -99,8 +98,8 @@ type Finding struct {
 	Veto    bool   // an agent profile's deny
 	// Unbound means that Rule names the subject's kind, which is only a guess: an allow counts as ask.
 	Unbound bool
-	// Short is the last allow that matches a subject which asks, but does not cover all of it. Beyond is the part that
-	// it does not cover.
+	// Short is the last allow that matches a subject which asks, but does not cover all of it. Beyond is the uncovered
+	// part.
 	Short  *Rule
 	Beyond string
 	// Weak is the last allow that matches a subject which asks, but does not count: it names a kind that is only a

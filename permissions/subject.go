@@ -6,8 +6,7 @@ import (
 )
 
 // Form is one reading of a subject's value, in all spellings with exactly that meaning: a path as given, cleaned,
-// absolute and relative to the workspace; a command's decoded words. A rule matches a form if it matches any of its
-// spellings.
+// absolute and relative to the workspace; a command's decoded words. A rule matches a form if it matches one of them.
 type Form []string
 
 // Effect is something that a subject does beyond what its text shows.
@@ -65,12 +64,11 @@ type Subject struct {
 	// Harmless means that a pattern which spells out less than the operation may cover the command: it looks, builds,
 	// tests, writes files that are judged separately, or talks to another machine without sending it anything.
 	Harmless bool
-	// Concludes means that if the call succeeded, the subject ran and succeeded. Conditions on earlier calls count only
-	// such subjects.
+	// Concludes means that if the call succeeded, the subject did too. Conditions on earlier calls count only such
+	// subjects.
 	Concludes bool
 	// Effects lists what the subject does beyond what its text shows: an environment variable that makes programs run
-	// code, an option that runs a command, a package that is fetched. An allow or a grant covers the effects that it
-	// names.
+	// code, an option that runs a command, a fetched package. An allow or a grant covers the effects that it names.
 	Effects []Effect
 	// By is the command that reads this file, if the file lies outside the workspace. Then an ask of the rules for
 	// reading counts, unless the rule or grant that lets the command run spells out its first ByNamed bytes, which
@@ -85,7 +83,8 @@ type Subject struct {
 	// Carries are the labels of results whose text the call contains. From are the labels of results that alone named
 	// its destination. Callers of Evaluate MUST set both if Policy.AsksFlow is true.
 	Carries, From []string
-	Risk          Risk
+	// Risk is the subject's risk class.
+	Risk Risk
 }
 
 // within reports whether dir is root or lies below it, judged by the text of the paths. Root MUST be clean and

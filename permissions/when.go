@@ -29,8 +29,7 @@ type When struct {
 // Past names calls of the session: of tools that match Tool, with a value that matches Pattern ("" for any).
 type Past struct{ Tool, Pattern string }
 
-// The values of When.Person: whether a person has answered a question, or done anything else at the gate, within
-// PresentFor.
+// The values of When.Person: whether a person has done anything at the gate, such as answering, within PresentFor.
 const (
 	Present = "present"
 	Away    = "away"
@@ -42,8 +41,7 @@ const (
 const maxWithin = 24 * time.Hour
 
 // Circumstances is what conditions look at besides the subject. An unknown member has its zero value: then no allow
-// holds by it, and every deny and confirm does. An ask then lifts no deny, and lets nothing run that it would ask
-// about.
+// holds by it, and every deny and confirm does. An ask then lifts no deny, and still keeps calls from running.
 type Circumstances struct {
 	Host, Agent, Branch string
 	Answered            time.Time // when a person last did something; if Known, the zero time means never
@@ -198,8 +196,7 @@ func (r *Rule) unmet(c *Context, s *Subject) (why string, known bool) {
 	return doubt, doubt == ""
 }
 
-// applies reports whether the condition lets the rule match. If in doubt, a rule that tightens matches and one that
-// loosens does not.
+// applies reports whether the condition lets the rule match. If in doubt, only a rule that tightens matches.
 func (r *Rule) applies(c *Context, s *Subject) bool {
 	if r.condition == nil && !r.When.flow() {
 		return true

@@ -120,8 +120,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestAsksInDoubt checks that an ask with an unknown condition still counts: the allow before it does not run, and the
-// deny before it stays.
+// TestAsksInDoubt checks that an ask with an unknown condition counts: an allow before it does not run, a deny stays.
 func TestAsksInDoubt(t *testing.T) {
 	for _, c := range []struct {
 		before string
@@ -148,8 +147,7 @@ func TestAsksInDoubt(t *testing.T) {
 	}
 }
 
-// TestMostApprovers checks that the rule with the most approvers wins, whichever reading or name of the call it
-// matches.
+// TestMostApprovers checks that the rule with the most approvers wins, whichever reading or name it matches.
 func TestMostApprovers(t *testing.T) {
 	for _, c := range []struct {
 		rules string

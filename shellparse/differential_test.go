@@ -107,8 +107,7 @@ func (l *lab) run(t testing.TB, text string) [][]string {
 	return calls
 }
 
-// explains reports whether the analysis lists a call: a command with the same program, whose words agree as far as they
-// are known.
+// explains reports whether the analysis lists a call: the same program, with words that agree as far as they are known.
 func explains(s *Script, argv []string) bool {
 	for _, c := range s.Commands {
 		words := c.Argv
@@ -155,7 +154,7 @@ func (l *lab) check(t *testing.T, text string) int {
 // redirections reach files outside.
 var hazardous = regexp.MustCompile(`kill|/dev/[a-z]|/usr|/bin|/etc|/tmp|/proc|>\s*["$~/]|sudo|\bsu\b|exec\s*>|wait|history|while true|>\||ulimit|fc |trap|coproc|enable`)
 
-// TestDifferential runs the corpus with a real bash. Everything that really ran must be listed, or the text must have a
+// TestDifferential runs the corpus with a real bash. All that really ran must be listed, or the text must have a
 // problem.
 func TestDifferential(t *testing.T) {
 	l := newLab(t)

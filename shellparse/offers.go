@@ -131,8 +131,7 @@ func opensNothing(c *Command, n int) bool {
 // volatile matches names that are used only once: temporary files, hashes, ids.
 var volatile = lazyregexp.New(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
 
-// Volatile reports whether a word holds a temporary name, a hash or an id, so that a rule for it would never match
-// again.
+// Volatile reports whether a word holds a temporary name, a hash or an id: a rule for it would never match again.
 func Volatile(word string) bool {
 	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("/=:@~^,", r) }) {
 		if !volatile.MatchString(part) {

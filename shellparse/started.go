@@ -182,8 +182,8 @@ var stringLiteral = lazyregexp.New("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([
 // runsStrings matches the words by which code runs a string as a command.
 var runsStrings = lazyregexp.New(`(?i)(?:\b|_)(?:exec\w*|system|spawn\w*|popen\w*|open|subprocess|passthru|shell|getline|qx)\b|\|`)
 
-// joinedStrings returns the commands that code spells by joining strings: "r" "m x", 'r' + 'm x', and a="r"; b="m x";
-// system(a b).
+// joinedStrings returns the commands that code spells by joining strings: "r" "m x", 'r' + 'm x', a="r"; b="m x"; f(a
+// b).
 func joinedStrings(t *Tables, code string) (commands []string) {
 	if !runsStrings.MatchString(code) {
 		return nil

@@ -25,7 +25,7 @@ import (
 type Cedar struct {
 	name    string
 	set     *cedar.PolicySet
-	gateway string // the gateway in AgentCore's policies; "" if the file does not use AgentCore
+	gateway string // the gateway in AgentCore's policies, "callgate" if they name none; "" without AgentCore
 }
 
 // gateways matches the gateways that policies name.
@@ -211,6 +211,5 @@ func cedarNumber(lexeme string) (any, error) {
 	return text(lexeme), nil
 }
 
-// maxNumber limits the characters, and the powers of ten, of numbers that are converted: zeros add to those that Cedar
-// can hold.
+// maxNumber limits the characters and the power of ten of a converted number: zeros add to those that Cedar can hold.
 const maxNumber = 40

@@ -84,8 +84,7 @@ var (
 )
 
 // valuesOf returns what policies see of a subject, without repeats: first the spelling that an allow would have to
-// match, then the others, such as the file that a link leads to, or a command with its wrapper, which a policy may
-// forbid.
+// match, then the others, such as a link's target or a command with its wrapper, which a policy may forbid.
 func valuesOf(s *permissions.Subject) []string {
 	values := slices.Clone(s.Decides)
 	for _, form := range s.Also {
@@ -104,8 +103,7 @@ func valuesOf(s *permissions.Subject) []string {
 }
 
 // OpenRego opens a file of Rego policies. The duration limits the evaluation of one call. This one always fails: OPA is
-// a third of the size of callgate, so only the program in cmd/callgate-opa includes it, and replaces OpenRego when it
-// starts.
+// a third of the size of callgate, so only the program in cmd/callgate-opa has it and replaces OpenRego.
 var OpenRego = func(string, time.Duration) (gate.Advisor, error) {
 	return nil, errors.New("this callgate was built without OPA; build one with it: make build OPA=1, or go build -C cmd/callgate-opa -o callgate")
 }

@@ -168,8 +168,7 @@ forbid (principal, action, resource) when { context.input has same && context.in
 	}
 }
 
-// shared returns a call of one of several tools that share a name on their server. A policy knows them by the plain
-// name.
+// shared returns a call of one of several tools that share a name on their server, which is their plain name.
 func shared(t *testing.T) gate.Question {
 	t.Helper()
 	tool := tools.Describe(tools.Server{Name: "s"}, "delete_all", "s_delete_all_1a2b3c4d", nil)

@@ -47,6 +47,6 @@ func Object(text string) (arguments jsontext.Value, is bool, err error) {
 	return value, true, nil
 }
 
-// member matches the beginning of a JSON object, whole or cut off, but not a group of commands: "{ ls; }", "{ \"my
-// program\" x; }".
+// member matches the beginning of a JSON object, whole or cut off, but no group of commands: "{ ls; }", "{ \"a b\" x;
+// }".
 var member = lazyregexp.New(`^\s*\{\s*("[^"]*("\s*(:|$)|$)|\}|$)`)

@@ -72,7 +72,7 @@ func (b *Book) Install(base, text []byte, summary string) error {
 	})
 }
 
-// keepBeside writes a copy of a file under an unused name and returns the name. Two changes in one second keep both
+// keepBeside writes a copy of a file under an unused name, which it returns. Two changes in one second keep both
 // copies.
 func keepBeside(path string, text []byte) (string, error) {
 	name := path + "." + time.Now().UTC().Format("20060102T150405Z")

@@ -133,8 +133,7 @@ func needsTerminal(program string) bool {
 	return false
 }
 
-// EditorCommand parses $VISUAL or $EDITOR, which is a program or a command line. If it is "", it returns the system's
-// editor.
+// EditorCommand parses $VISUAL or $EDITOR, a program or a command line. For "" it returns the system's editor.
 func EditorCommand(text string) ([]string, error) {
 	if text == "" {
 		if runtime.GOOS == "windows" {

@@ -28,7 +28,7 @@ import (
 )
 
 // Checker judges calls without a session. It runs the code of the live gate on the current rules. Its exported fields
-// come from the configuration. Only one goroutine may use it at a time.
+// come from the configuration. It is not safe for concurrent use.
 type Checker struct {
 	Judge    gate.Judge // how calls are judged; the rules and the time are set for each call
 	Store    *store.Store

@@ -12,8 +12,8 @@ import (
 	"callgate/permissions"
 )
 
-// Given holds the circumstances for the conditions of rules. A missing member is unknown, except Ran: then there were
-// no earlier calls.
+// Given holds what conditions of rules look at. A missing member is unknown, except Ran: then there were no earlier
+// calls.
 type Given struct {
 	Host   string `json:"host,omitzero"`
 	Agent  string `json:"agent,omitzero"`

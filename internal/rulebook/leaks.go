@@ -9,8 +9,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// Leaks is what rules and servers together leave open: untrusted text comes in, private data is readable, and data can
-// leave.
+// Leaks is what rules and servers leave open together: untrusted text comes in, and readable private data can leave.
 type Leaks struct {
 	Untrusted []string `json:"untrusted"` // tools whose results others write
 	Private   []string `json:"private"`   // tools whose results are private or secret

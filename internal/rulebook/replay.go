@@ -61,8 +61,7 @@ const (
 	SkipUnreadable = "its recorded risk is unknown"
 )
 
-// subjects judges the recorded subjects by the rules alone. If the server is unknown, tool is nil and place has no
-// folder.
+// subjects judges the recorded subjects by the rules alone. For an unknown server, tool is nil and place has no folder.
 func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place) replay {
 	switch {
 	case len(r.Subjects) == 0:

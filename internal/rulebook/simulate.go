@@ -75,7 +75,8 @@ func Simulate(ch *Checker, before, after *permissions.Policy) (*Simulation, erro
 	return sim, nil
 }
 
-// Run replays the newest decisions of the worker, at most limit. The error names records that could not be read.
+// Run replays the newest decisions of the worker, at most limit (0 means all). The error names records that could not
+// be read.
 func (sim *Simulation) Run(filter audit.Filter, limit int) error {
 	var damaged []error
 	for r, err := range audit.Read(audit.Dir(sim.checker.DataDir), filter) {
@@ -97,8 +98,7 @@ func (sim *Simulation) Run(filter audit.Filter, limit int) error {
 	return errors.Join(damaged...)
 }
 
-// rank sorts differences: calls that would now run come first, then those that would be denied, then those that would
-// ask.
+// rank sorts differences: calls that would now run first, then those that would be denied, then those that would ask.
 func rank(d *Difference) int {
 	return slices.Index([]string{"ask", "deny", "allow"}, d.After)
 }

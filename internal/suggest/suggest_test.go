@@ -104,8 +104,7 @@ func TestWhatCountsForNoProposal(t *testing.T) {
 	}
 }
 
-// TestRejectedCallsStandAgainstPatterns checks that no proposal covers a rejected call: it gets narrower, or is not
-// made.
+// TestRejectedCallsStandAgainstPatterns checks that no proposal covers a rejected call.
 func TestRejectedCallsStandAgainstPatterns(t *testing.T) {
 	for name, change := range map[string]func(*audit.Record){
 		"whole":    nil,
@@ -277,8 +276,7 @@ func (a asked) Advise(gate.Question) (permissions.Action, string, error) {
 	return permissions.Deny, "", nil
 }
 
-// TestSuggestAsksNoOtherEngine checks that other policy engines are not asked about every recorded call and every
-// bypass.
+// TestSuggestAsksNoOtherEngine checks that no other policy engine is asked about all recorded calls and bypasses.
 func TestSuggestAsksNoOtherEngine(t *testing.T) {
 	w := newWorkplace(t)
 	dir := w.project("app")

@@ -134,8 +134,7 @@ func TestTightenLeavesWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestTightenTellsOfALevel checks that a level is reported as too wide if a narrower level would have run the same
-// calls.
+// TestTightenTellsOfALevel checks that a level counts as too wide if a narrower level would have run the same calls.
 func TestTightenTellsOfALevel(t *testing.T) {
 	for worst, want := range map[string]string{"READ_ONLY": "CAUTIOUS", "WRITE": "SUPERVISED", "DESTRUCTIVE": ""} {
 		w := newWorkplace(t)

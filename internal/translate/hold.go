@@ -8,9 +8,8 @@ import (
 	"callgate/permissions"
 )
 
-// Unheld lists the rules of an import that ask or deny but do not hold in a file to which they were added. The rules of
-// file MUST be compiled. A rule does not hold if a milder rule comes after it, unless the import has that one after it
-// too.
+// Unheld lists the rules of an import that ask or deny but do not hold in the file they were added to, whose rules MUST
+// be compiled. A rule does not hold if a milder rule comes after it, unless the import has that order too.
 func (im *Import) Unheld(file []permissions.Rule, home string) (list []Left, err error) {
 	ordered := im.Ordered()
 	for i := range ordered {

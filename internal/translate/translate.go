@@ -302,8 +302,7 @@ func texts(r *permissions.Rule) ([]string, bool) {
 	}))
 }
 
-// texts expands a rule's pattern for a program that has no wildcard but `*`. It lists a rule that needs others, and
-// returns nil.
+// texts expands a rule's pattern for a program without wildcards other than `*`. If that fails, it lists the rule.
 func (e *Export) texts(r *permissions.Rule) []string {
 	list, ok := texts(r)
 	if !ok {
@@ -312,8 +311,8 @@ func (e *Export) texts(r *permissions.Rule) []string {
 	return list
 }
 
-// commands calls emit with the first words of each command that the rule is for. It is for programs whose rules consist
-// of these words.
+// commands calls emit with the first words of each command that the rule is for, for programs that have only such
+// rules.
 func (e *Export) commands(r *permissions.Rule, emit func(list []string)) {
 	for _, value := range e.texts(r) {
 		list, open, ok := words(value)
@@ -328,8 +327,7 @@ func (e *Export) commands(r *permissions.Rule, emit func(list []string)) {
 	}
 }
 
-// covers returns the kinds that the rule's tool matches. own reports whether it matches none, and so names tools of
-// servers.
+// covers returns the kinds that the rule's tool matches. own means that it matches none, and so names tools of servers.
 func covers(r *permissions.Rule) (kind []string, own bool) {
 	glob, err := permissions.CompileGlob(r.Tool)
 	if err != nil {

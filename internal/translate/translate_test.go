@@ -156,8 +156,7 @@ priority = 1`)
 	}
 }
 
-// TestImportsNeverWiden checks that calls which the other program asks about or denies are not allowed if the rule for
-// them is lost.
+// TestImportsNeverWiden checks that what the other program asks about or denies is not allowed if its rule is lost.
 func TestImportsNeverWiden(t *testing.T) {
 	for _, c := range []struct{ from, text, tool, value, want string }{
 		{"claude", `{"permissions": {"allow": ["WebFetch"], "ask": ["WebFetch(https://x.org/*)"]}}`, "web_fetch", "https://x.org/a", "ask"},

@@ -138,8 +138,7 @@ func (l *linter) tool() bool {
 	return true
 }
 
-// namesIn returns the names that a rule's tool stands for, including {read,write}_file. It returns nil if the tool has
-// other wildcards.
+// namesIn returns the names in a rule's tool, including those of {read,write}_file; nil if it has other wildcards.
 func namesIn(tool string) (names []string) {
 	if strings.ContainsAny(tool, `*?[(\$`) {
 		return nil
@@ -265,8 +264,7 @@ func (l *linter) sharedTool(r, q *rule) (string, Severity) {
 	if name, ok := r.tool.Meets(q.tool); ok {
 		return name, Warning
 	}
-	// One rule is about a kind, the other about names of tools. Whether such a tool is of that kind depends on the
-	// servers.
+	// One rule is about a kind, the other about names. Whether a named tool is of that kind depends on the servers.
 	for _, kind := range l.options.Kinds {
 		if r.tool.Match(kind) && isOpen(q.tool) {
 			return fmt.Sprintf("a tool %s that is of the kind %s", q.Tool, kind), Note

@@ -13,8 +13,7 @@ var lintKinds = []string{
 	"process_input", "resource_read", "prompt_get", "sampling",
 }
 
-// lintCases are files and the findings of Rules: check, severity and line of each finding, and a text that the finding
-// contains.
+// lintCases are files and the findings of Rules: check, severity, line, and a text that the finding contains.
 var lintCases = []struct {
 	name, file string
 	tools      []Tool

@@ -89,8 +89,8 @@ func (l *linter) stopsShort() {
 	}
 }
 
-// reachOf returns what a rule for the only command of a text has to spell out: the bytes that name its operation, and
-// its effects.
+// reachOf returns what a rule for the only command of a text has to spell out: bytes that name its operation, and
+// effects.
 func reachOf(command string) (operation int, effects []permissions.Effect) {
 	script := shellparse.Parse(command, shellparse.Options{})
 	if len(script.Commands) == 0 {

@@ -67,8 +67,8 @@ func (d *document) remove(drop func(permissions.Grant) bool) (int, error) {
 	return removed, nil
 }
 
-// text returns the changed text. It parses the text first, and returns an error unless that gives exactly the wanted
-// rules and grants.
+// text returns the changed text. It parses it first, and returns an error unless that gives exactly the wanted rules
+// and grants.
 func (d *document) text() ([]byte, error) {
 	data := d.root.Pack()
 	got, err := permissions.ParseFile(d.path, data, d.home)
@@ -102,8 +102,7 @@ func (d *document) always() *hujson.Array {
 	return member.Value.Value.(*hujson.Array)
 }
 
-// appendElement appends an element to the array on its own line. Comments before the closing bracket stay before the
-// element.
+// appendElement appends an element to the array on its own line, after comments that precede the closing bracket.
 func appendElement(array *hujson.Array, element hujson.Value) {
 	element.BeforeExtra = breakLine(array.AfterExtra, "    ")
 	if n := len(array.Elements); n > 0 {

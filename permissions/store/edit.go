@@ -198,8 +198,8 @@ func (d *document) removeRules(tool, pattern string) ([]permissions.Rule, error)
 	return removed, nil
 }
 
-// member returns the index of the root's member for a tool, and the index of its first rule. If there is none, both are
-// one past the last.
+// member returns the index of the root's member for a tool, and of its first rule; both are one past the last if there
+// is none.
 func (d *document) member(tool string) (m, index int) {
 	members := d.root.Value.(*hujson.Object).Members
 	for m = range members {

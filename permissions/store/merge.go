@@ -102,8 +102,8 @@ func ownRules(name string, m hujson.ObjectMember, shipped map[shippedRule]bool) 
 	return m, len(left.Members) > 0
 }
 
-// mergeMember puts a file's own rules for a tool after the shipped rules for it, or a member for a new tool after all
-// others.
+// mergeMember puts a file's own rules for a tool after the shipped rules for it, or the member of a new tool at the
+// end.
 func mergeMember(root *hujson.Object, own hujson.ObjectMember) {
 	name := jsonc.Name(&own)
 	at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return jsonc.Name(&m) == name })

@@ -106,8 +106,8 @@ func (s *Store) forget(err error) error {
 	return fmt.Errorf("permissions file: %w", err)
 }
 
-// read reads and compiles the file. It remembers a text that does not parse, so that this costs only one stat, too. The
-// caller holds mu.
+// read reads and compiles the file. A text that does not parse is remembered, so it costs one stat too. The caller
+// holds mu.
 func (s *Store) read() (*permissions.Policy, error) {
 	data, info, err := readFile(s.path, s.room)
 	if err != nil {
@@ -129,8 +129,7 @@ func (s *Store) read() (*permissions.Policy, error) {
 	return s.policy, s.err
 }
 
-// Version returns a name for the text that Policy uses now: the same text has the same name. If it returns an error,
-// there is no policy.
+// Version returns a name for the text that Policy uses now, equal for equal texts. With an error, there is no policy.
 func (s *Store) Version() (string, error) {
 	_, err := s.Policy()
 	s.mu.Lock()
@@ -228,8 +227,8 @@ func (s *Store) RemoveGrants(drop func(permissions.Grant) bool) (int, error) {
 // errEdited means that somebody saved the file between reading and writing.
 var errEdited = errors.New("the permissions file keeps changing while it is written")
 
-// edit changes the document under the lock. change returns how many entries it added or removed; the file is written if
-// that is not 0.
+// edit changes the document under the lock. change returns how many entries it added or removed; 0 leaves the file
+// alone.
 func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
 	err = s.update(func(data []byte) ([]byte, error) {
 		doc, err := parseDocument(s.path, data, s.home)

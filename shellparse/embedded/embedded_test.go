@@ -111,7 +111,7 @@ func FuzzSQL(f *testing.F) {
 		f.Add(s.Text)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		// A harmless-looking text with a drop after it is never harmless.
+		// A text with a drop after it is never harmless.
 		if e := SQL(s + "\n; drop table x"); e&(SQLUnknown|SQLDestroys) == 0 {
 			t.Errorf("%q before a drop: %b", s, e)
 		}

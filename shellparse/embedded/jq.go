@@ -137,8 +137,7 @@ func (r *jqReader) definition() bool {
 	return true
 }
 
-// terms reads up to the closing character, or to the end of the text if closing is 0. It reads nested brackets on the
-// way.
+// terms reads up to the closing character (0 means the end of the text). It reads nested brackets on the way.
 func (r *jqReader) terms(closing byte) bool {
 	if r.depth++; r.depth > 50 {
 		return false

@@ -3,8 +3,8 @@ package embedded
 import "strings"
 
 // Sed reports whether a script only selects, edits and prints its input, with GNU sed and BSD sed alike. It accepts
-// addresses, blocks, the commands p d q Q = n N g G h H x D P y, a i c with one line of text, and s with the flags g,
-// p, i, I and numbers.
+// addresses, blocks, the commands p d q Q = n N g G h H x D P y, a i c with one line of text, and s with g, p, i, I and
+// numbers.
 func Sed(script string) bool {
 	if !readable(script) {
 		return false
@@ -149,8 +149,7 @@ func (r *sedReader) command() bool {
 	return false
 }
 
-// sedDelimiter reports whether a character may delimit the parts of a command and means nothing in a regular
-// expression.
+// sedDelimiter reports whether a character may delimit the parts of a command and is literal in a regular expression.
 func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#:@!%~;=_", c) >= 0 }
 
 // line reads the text of a, i and c: the rest of the line, without continuation lines. Every sed that accepts this form

@@ -18,8 +18,7 @@ const (
 	SQLUnknown                        // not all of it was recognized, or databases disagree on its meaning
 )
 
-// listsTables reports whether a text is a command with which sqlite3 shows only names of tables and the statements that
-// created them.
+// listsTables reports whether a text is a command of sqlite3 that shows only names of tables and how they were created.
 func listsTables(text string) bool {
 	name, pattern, _ := strings.Cut(text, " ")
 	word := func(r rune) bool {
@@ -28,9 +27,8 @@ func listsTables(text string) bool {
 	return slices.Contains([]string{".tables", ".schema", ".indexes", ".indices"}, name) && strings.TrimFunc(pattern, word) == ""
 }
 
-// SQL returns what the statements of a text do, for PostgreSQL, MySQL, SQLite and similar databases. This package is
-// the only reader of SQL. Unknown statements, unknown functions and client commands are SQLUnknown, except for commands
-// that list tables.
+// SQL returns what the statements of a text do, for PostgreSQL, MySQL, SQLite and similar databases. All SQL is read
+// here. Unknown statements and functions, and client commands other than those that list tables, are SQLUnknown.
 func SQL(text string) SQLEffect {
 	if listsTables(text) {
 		return 0
@@ -63,8 +61,8 @@ func SQL(text string) SQLEffect {
 	return r.q.effect
 }
 
-// SQLOpensAccounts reports whether a text names what a server keeps about its users and other servers: passwords and
-// their hashes.
+// SQLOpensAccounts reports whether a text names a server's data on users and other servers, such as passwords and
+// hashes.
 func SQLOpensAccounts(text string) bool { return accounts.MatchString(text) }
 
 var accounts = lazyregexp.New(`(?is)\bmysql\b|pg_shadow|pg_authid|pg_user_mapping|pg_subscription|pg_foreign_server|pg_settings|` +

@@ -157,8 +157,7 @@ func (r *sqlReader) definitions() bool {
 	return true
 }
 
-// sqlWordsOfTables lists words that may stand before a parenthesis in a table definition, and are neither type nor
-// function.
+// sqlWordsOfTables lists words before a parenthesis in a table definition that are neither type nor function.
 var sqlWordsOfTables = map[string]bool{"key": true, "unique": true, "enum": true, "set": true}
 
 // definition reads the next piece of a table definition.

@@ -65,8 +65,7 @@ func sqlFirst(s string) (token sqlToken, n int) {
 }
 
 // sqlBlank returns the length of the blank or comment at the beginning of a text. It returns 0 if there is none, or if
-// not all clients treat it as a comment: MySQL needs a blank after two dashes, and some clients run comments or nest
-// them.
+// not all clients skip it: MySQL needs a blank after two dashes, and some clients run comments or nest them.
 func sqlBlank(s string) int {
 	switch {
 	case s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || strings.HasPrefix(s, "\r\n"):

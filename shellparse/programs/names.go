@@ -65,8 +65,7 @@ func RunsTool(manager, tool string) bool {
 	return m.Has(RunsInstalled) && m.Has(PackageManager) && Find(m.Name, tool).Name == "" && Find(tool).Has(ProjectTool)
 }
 
-// Versioned reports whether a name is that of a program that reads option files, with a version or a target: gcc-12,
-// aarch64-linux-gnu-gcc.
+// Versioned reports whether a name is that of a program that reads option files, with a version or a target: gcc-12.
 func Versioned(name string) bool {
 	head, tail := strings.LastIndexByte(name, '-'), strings.IndexByte(name, '-')
 	if head < 0 {
@@ -112,8 +111,8 @@ func LanguageOf(name string) *Language {
 }
 
 // LauncherOf returns the name of a program that runs another program named somewhere in its words: after options that
-// differ between versions, after a file or an address, or in a shell text. None of that is certain. It returns "" for
-// other programs.
+// differ between versions, after a file or an address, or in a shell text. None of that is certain. It is "" for
+// others.
 func LauncherOf(program string) string {
 	base := path.Base(program)
 	switch {

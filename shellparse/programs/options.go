@@ -41,8 +41,7 @@ func (o *Option) Dangerous() bool {
 	return o.Does != 0 && strings.IndexByte("x!wmteuUksl", o.Does) >= 0
 }
 
-// Find returns the option of that name, or nil. Many programs accept --globalSetup for --global-setup, and the other
-// way round.
+// Find returns the option of that name, or nil. It also finds --globalSetup by --global-setup, and the other way round.
 func (o *Options) Find(name string) *Option {
 	p := o.find(name)
 	if p == nil && strings.HasPrefix(name, "--") {

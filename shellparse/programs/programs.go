@@ -35,7 +35,7 @@ type Command struct {
 
 	Recursive []string // the options with which it reads whole folders; Any if it always does
 	Dumps     []string // it prints all variables if it gets no words but these; nil if it never does
-	Like      string   // the command whose risk it has
+	Like      string   // the command that it is judged like
 	Shows     string   // what it shows of a repository, see README.md
 	Wipes     string   // how it makes folders useless, see README.md
 	Archive   *Archive
@@ -137,7 +137,7 @@ const (
 	RunsTasks                        // with RunsTargets: one word can be a task of a part of the project, with arguments
 	TakesSQL                         // it sends statements to a database
 	LocalDatabase                    // its database is a file of this machine
-	ReadsCode                        // it runs its input, and takes no SQL
+	ReadsCode                        // it runs its input, which is not SQL
 	SendsQueries                     // it sends a text that can be a query in GraphQL
 	YesIsHarmless                    // --yes and --force say how to install something, or are passed on
 	PackageRunner                    // it takes the name of a package, or of a program in a package
@@ -166,7 +166,7 @@ const (
 	VersionControl                   // it manages versions, and has its own names for remote places
 	FindExpression                   // its words are folders and a find expression
 	OnlyPaths                        // it shows nothing but what the paths among its words name
-	Folders                          // it prints the contents of folders by name
+	Folders                          // it lists the contents of folders
 	OnlyNames                        // it opens none of the files that its operands name
 	KeepsStatus                      // its exit status is that of the program that it runs
 	MayDiscard                       // its only word is a branch, or files whose changes it discards
@@ -260,8 +260,7 @@ func All(yield func(*Command) bool) {
 	}
 }
 
-// Canonical returns the name under which the table knows a program: that of the program that reads its words the same
-// way.
+// Canonical returns the table's name of a program: that of the program that reads its words the same way.
 func Canonical(program string) string {
 	if of, ok := canonical()[program]; ok {
 		return of

@@ -42,8 +42,8 @@ type Problem struct {
 type Command struct {
 	Argv []Word // decoded words without wrappers, assignments, redirections and Globals; Argv[0] is the program
 	// Globals are the options between the program and its subcommand, with their values: -C web in git -C web status.
-	// Argv leaves them out, so that a rule for "git status *" matches as intended. Options that can execute something
-	// are in Effects.
+	// Argv leaves them out, so that "git status *" matches as intended. Options that can execute something are in
+	// Effects.
 	Globals []Word
 	Raw     string   // source text of the outermost simple command it came from, wrappers and redirections included
 	Via     []string // wrappers it came through, outermost first, with their options: "timeout 60", "sudo -u root"
@@ -104,6 +104,7 @@ type Effect struct {
 // Whole says that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
 const Whole = -1
 
+// String returns the text of the effect.
 func (e Effect) String() string { return e.Text }
 
 // Word is one decoded word. If Known, Value is the text that the program receives. Otherwise it is the source text, and
@@ -138,8 +139,7 @@ type File struct {
 	Tracked bool
 }
 
-// Text returns the command as rules match it: its words joined by single spaces. An unknown word appears as its source
-// text.
+// Text returns the command as rules match it: words joined by single spaces, unknown words as their source text.
 func (c *Command) Text() string {
 	n := 0
 	for _, w := range c.Argv {

@@ -43,8 +43,8 @@ func TableName(program string) string {
 	return programs.Canonical(program[strings.LastIndexByte(program, '/')+1:])
 }
 
-// Wanted returns the arity that the tables ask for, even if argv is shorter. A user's row (own) wins over a built-in
-// one.
+// Wanted returns the arity that the tables ask for, even if argv is shorter. A user's row (own) wins over built-in
+// ones.
 func Wanted(argv []script.Word, own map[string]int) int {
 	want := 1
 	for n := 1; n <= min(len(argv), 3) && argv[n-1].Known; n++ {

@@ -1,15 +1,13 @@
 package tables
 
-// localAddresses lists prefixes of an address that names a file below the working directory, if the rest is a relative
-// path.
+// localAddresses lists prefixes of addresses that name a file below the working directory, if a relative path follows.
 var localAddresses = []string{"sqlite:///", "sqlite+aiosqlite:///"}
 
-// otherHosts lists the parameters by which a database address names a host, or code, outside the usual place for the
-// host.
+// otherHosts lists parameters by which a database address names a host, or code, outside the usual place.
 var otherHosts = []string{"host=", "hostaddr=", "service=", "servicefile=", "factory="}
 
-// EnvRows lists the variables that make an allowed program execute, load or contact something else, and similar names
-// that are harmless.
+// EnvRows lists variables that make an allowed program execute, load or contact something else, and harmless
+// lookalikes.
 var EnvRows = []Env{
 	// The shell and the dynamic linker.
 	{

@@ -11,8 +11,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// Program is a row of the program table: what the options and operands of one program do. programs/README.md describes
-// the syntax of Options.
+// Program is a row of the program table: what options and operands of a program do. programs/README.md describes
+// Options.
 type Program struct {
 	Name    string // "sort", or with its subcommand "git log"
 	Options string
@@ -26,7 +26,7 @@ type Program struct {
 	// -long options, ended by the first operand; "long": -long options anywhere.
 	Style string
 	// Subcommands, if not "", means that the Options stand before a subcommand, which has its own row. "*" accepts any
-	// word. If it is a list, any other word is an operand of the program itself.
+	// word. With a list, any other word counts as an effect: it may name a plugin.
 	Subcommands string
 	// Effect is an effect that the command always has.
 	Effect string
@@ -66,8 +66,7 @@ type Env struct {
 	Loads string
 }
 
-// Tables holds what is known of programs and variables: the built-in table and added rows. Use New; the zero value does
-// not work.
+// Tables holds what is known of programs and variables: built-in and added rows. Use New; the zero value does not work.
 type Tables struct {
 	rows     map[string]*programs.Row // of added programs
 	wrappers map[string]*programs.Wrapper
@@ -222,8 +221,7 @@ func (t *Tables) EnvLoadsOwn(name, source string) bool {
 	return true
 }
 
-// EnvEffect returns the effect of setting a variable, such as what it can make a program execute, or "" if there is
-// none.
+// EnvEffect returns the effect of setting a variable, such as making a program execute something, or "".
 func (t *Tables) EnvEffect(name string, v script.Word) string {
 	if row := t.env[name]; row != nil {
 		return row.effect(name, v)
@@ -259,8 +257,7 @@ func (t *Tables) EnvLeads(name string, v script.Word) string {
 // hostNames lists the words that end, after the last "_", the names of variables that hold a host by convention.
 var hostNames = map[string]bool{"HOST": true, "HOSTNAME": true, "PGHOST": true, "ADDR": true, "ADDRESS": true, "SERVER": true, "SERVERS": true}
 
-// elsewhere reports whether a comma-separated list contains a host name with a dot, which may belong to another
-// network.
+// elsewhere reports whether a comma-separated list has a host name with a dot, which may belong to another network.
 func elsewhere(value string) bool {
 	return slices.ContainsFunc(strings.Split(value, ","), func(host string) bool {
 		return !loopback(host) && strings.IndexByte(host, '.') > 0 && !strings.ContainsAny(host, "/\\ ")
@@ -335,8 +332,7 @@ func remote(value string) bool {
 	}
 }
 
-// loopback reports whether a host is this machine, or a name that only the local network resolves and nobody else can
-// own.
+// loopback reports whether a host is this machine, or a name of its own network, which nobody else can have.
 func loopback(host string) bool {
 	if end := strings.IndexByte(host, ']'); strings.HasPrefix(host, "[") && end > 0 {
 		return host[:end+1] == "[::1]"

@@ -56,8 +56,7 @@ func encoded(root map[string]any, ok bool) (string, bool) {
 	return strings.TrimSuffix(text.String(), "\n"), true
 }
 
-// signature returns the signature of everything that patterns can see of the arguments. Unreadable arguments may hold
-// anything.
+// signature returns the signature of everything that patterns can see. Unreadable arguments may hold anything.
 func (a *Arguments) signature() (s signature) {
 	if !a.present() {
 		return s

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Covers reports whether p matches everything that q matches. tightens and qTightens mean that the rule of p or q
-// denies or confirms.
+// Covers reports whether p matches everything that q matches. tightens and qTightens say that their rules deny or
+// confirm.
 func (p *Value) Covers(q *Value, tightens, qTightens bool) bool {
 	switch {
 	case p.All:

@@ -101,8 +101,7 @@ func compileGlob(pattern string) (*Glob, error) {
 	return &Glob{text: pattern, expr: expr, needs: tokensSignature(tokens)}, nil
 }
 
-// Match reports whether the pattern matches the whole of s. It does not allocate if the pattern contains only text and
-// `*`.
+// Match reports whether the pattern matches the whole of s. For a pattern of text and `*` it does not allocate.
 func (g *Glob) Match(s string) bool {
 	switch {
 	case g.not != nil:
@@ -129,8 +128,7 @@ func (g *Glob) All() bool {
 // IsLiteral reports whether the pattern matches only one value.
 func (g *Glob) IsLiteral() bool { return len(g.simple) == 1 && len(g.simple[0].parts) == 1 }
 
-// Filled returns the alternatives of a pattern of text and `*`, with fill for each star. It returns nil for other
-// patterns.
+// Filled returns the alternatives of a pattern of text and `*`, with fill for each star; nil for other patterns.
 func (g *Glob) Filled(fill string) (texts []string) {
 	for _, p := range g.simple {
 		texts = append(texts, strings.Join(p.parts, fill))
@@ -181,8 +179,7 @@ func (e *expression) match(s string) bool {
 // into an argument pattern.
 const globMeta = `\*?[]{}()!+@|"=`
 
-// Quote returns a pattern that matches exactly s, wherever patterns are read: as a value, in permissions.jsonc, in a
-// grant.
+// Quote returns a pattern that matches exactly s as a value, in permissions.jsonc and in a grant.
 func Quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 8)

@@ -29,7 +29,7 @@ var globCases = []struct {
 	{"*ab*ab*", []string{"abab", "xabxabx"}, []string{"ab", "xabx"}},
 	{"*aa*aa*", []string{"aaaa"}, []string{"aaa"}},
 
-	// A trailing ` *` covers the bare command. A star without the space matches nothing, too.
+	// A trailing ` *` covers the bare command. A star without a space also matches the empty text.
 	{"git push *", []string{"git push", "git push ", "git push origin main", "git push --force"}, []string{"git pushd", "git", "agit push"}},
 	{"npm run test*", []string{"npm run test", "npm run test:unit"}, []string{"npm run tes"}},
 	{`ls \*`, []string{"ls *"}, []string{"ls", "ls a", `ls \*`}},
@@ -188,8 +188,7 @@ func TestGlobRefusals(t *testing.T) {
 	}
 }
 
-// TestGlobDepartures checks what Glob and picomatch read differently, see the comment on Glob. picomatch gives the
-// opposite answer.
+// TestGlobDepartures checks where picomatch gives the opposite answer, see the comment on Glob.
 func TestGlobDepartures(t *testing.T) {
 	cases := []struct {
 		pattern, value string
@@ -248,8 +247,7 @@ func TestGlobAgreesWithPicomatch(t *testing.T) {
 	}
 }
 
-// TestPicomatchTable checks that the table holds picomatch's answers. It runs if PICOMATCH_DIR names an installed
-// picomatch 4.
+// TestPicomatchTable checks the table against picomatch 4, if PICOMATCH_DIR names an installed one.
 func TestPicomatchTable(t *testing.T) {
 	if os.Getenv("PICOMATCH_DIR") == "" {
 		t.Skip("PICOMATCH_DIR is not set")

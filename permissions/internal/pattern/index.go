@@ -10,8 +10,7 @@ import (
 // of them cannot match. It avoids nearly all comparisons of a long rule list.
 type signature [4]uint64
 
-// edge stands for the beginning and the end of a text. A NUL byte in a value makes more patterns candidates, never
-// fewer.
+// edge stands for the beginning and the end of a text. A NUL byte in a value can only add candidates.
 const edge = 0
 
 func (s *signature) addPair(a, b byte) {
@@ -130,8 +129,8 @@ type Index struct {
 // Add adds a pattern.
 func (m *Index) Add(p *Value) { m.add(entry{p, false}, p.needs) }
 
-// AddBare adds a pattern that is the bare name of a command and has no argument. It is a candidate for every text that
-// begins with it.
+// AddBare adds a pattern that is the bare name of a command: a candidate for every text that begins with it. It MUST
+// NOT be about an argument.
 func (m *Index) AddBare(p *Value) { m.add(entry{p, true}, p.bareHead) }
 
 func (m *Index) add(e entry, needs signature) {
@@ -162,8 +161,8 @@ func (e entry) readings() [][]string {
 // longList is the length from which a list has grams.
 const longList = 256
 
-// File builds the grams. It files each pattern under the gram with the fewest patterns, among the longest grams that
-// all its readings need.
+// File builds the grams. It files each pattern under one of the longest grams that all its readings need, with the
+// fewest patterns.
 func (m *Index) File() {
 	added := m.added
 	if m.added = nil; len(added) < longList {

@@ -15,8 +15,8 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// globToken is one piece of a pattern. Simple patterns consist of tokens, and the text for mvdan.cc/sh/v3/pattern is
-// written from them.
+// globToken is one piece of a pattern. A simple pattern, or the text for mvdan.cc/sh/v3/pattern, is made from the
+// tokens.
 type globToken struct {
 	kind globKind
 	text string

@@ -37,7 +37,7 @@ func (a *Findings) Problem(code, text string) {
 	a.Script.Problems = append(a.Script.Problems, script.Problem{Code: code, Text: text})
 }
 
-// Reparse takes n bytes from the budget for parsing strings. If too little is left, it reports a problem and returns
+// Reparse takes n bytes from the budget for parsing strings. If that exceeds it, it reports a problem and returns
 // false.
 func (a *Findings) Reparse(n int) bool {
 	if a.reparse -= n; a.reparse < 0 {
@@ -71,8 +71,7 @@ func (a *Findings) Spend(n int) bool {
 // Poison records an effect on every command of the text. Spread applies it.
 func (a *Findings) Poison(text string) { AddEffect(&a.poisons, script.Effect{Text: text}) }
 
-// Spread adds the poisons to all commands: with loops and functions it is not certain which commands come after an
-// assignment.
+// Spread adds the poisons to all commands: loops and functions make it uncertain which commands follow an assignment.
 func (a *Findings) Spread() {
 	if len(a.poisons) > maxPoisons {
 		a.Problem("too-long", "The text changes what its commands do in too many ways.")

@@ -62,8 +62,8 @@ func property(a *walk.Walker, h word.Hit, c *walk.Call) {
 	mayWrite(a, c, name, h.Value)
 }
 
-// hiding maps what an option does to a check whether its value has an effect that a rule has to name with the words up
-// to it.
+// hiding maps what an option does to a check whether its value has an effect that a rule must name by the words up to
+// it.
 var hiding = map[byte]func(a *walk.Walker, h word.Hit, c *walk.Call) bool{
 	'f': func(_ *walk.Walker, h word.Hit, _ *walk.Call) bool {
 		return h.Has && (!h.Value.Known || strings.ContainsAny(h.Value.Text, "./\\"))

@@ -12,8 +12,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// inspectCompiler records options that come from a file, agents that are loaded, and words passed to the programs that
-// a compiler starts.
+// inspectCompiler records options from a file, loaded agents, and words passed to the programs that a compiler starts.
 func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	var preprocessor, linker []word.Word
 	for i, w := range c.Argv[1:] {
@@ -139,9 +138,8 @@ var (
 	switches = lazyregexp.New(`^(?:[0-9]+|yes|no|true|false|on|off)$`)
 )
 
-// chooses reports whether a variable may choose which folder a target removes, and that folder is not one that builds
-// fill. For most variables nobody knows what a makefile does with them; an empty one can turn build/x into the folder
-// /x.
+// chooses reports whether a variable may choose which folder a target removes, other than one that builds fill. For
+// most variables nobody knows what a makefile does with them; an empty one can turn build/x into /x.
 func chooses(a *walk.Walker, c *walk.Call, name, value string) bool {
 	switch {
 	case switches.MatchString(value), plain.MatchString(value) && (manners.MatchString(name) || a.Words.Tables.EnvHarmless(name)):
@@ -213,8 +211,7 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 // expands reports whether a recipe may run a variable's value, or what make expands it to.
 func expands(value string) bool { return strings.ContainsAny(value, "$`;|&<>\n") }
 
-// makeVariable records a variable passed to make, unless it is harmless. cleans means that a target removes build
-// results.
+// makeVariable records a variable passed to make, unless it is harmless. cleans: a target removes build results.
 func makeVariable(a *walk.Walker, c *walk.Call, w word.Word, name, val string, cleans bool) {
 	switch {
 	case starts(a, c, name, val),
@@ -313,8 +310,7 @@ func packs(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// handsOn returns the index of the word after which all words go to the program behind a script, or a negative value if
-// there is none.
+// handsOn returns the index of the word after which words go to the program behind a script; negative if there is none.
 func handsOn(c *walk.Call) int {
 	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
 	switch {

@@ -22,8 +22,7 @@ func evaluates(a *walk.Walker, c *walk.Call, w word.Word) {
 }
 
 // inspectTest handles test and [. -v and -R evaluate subscripts, and in ksh and zsh so do -eq and similar operators;
-// bash accepts only numbers there. An unknown word may be such an operator, and if the shell splits it, also the
-// operand.
+// bash accepts only numbers there. An unknown word may be such an operator, or if split, also the operand.
 func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	end := len(c.Argv)
 	if c.Name == "[" {

@@ -11,8 +11,7 @@ import (
 	"callgate/shellparse/script"
 )
 
-// inspectKubectl records secrets that are printed, addresses that are fetched, and the file that holds an output
-// format.
+// inspectKubectl records secrets that are printed, addresses that are fetched, and the file of an output format.
 func inspectKubectl(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		format, file, ok := strings.Cut(w.Text, "file=")

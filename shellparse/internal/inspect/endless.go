@@ -20,8 +20,7 @@ var takesFew = map[string][]string{"head": {"-c", "--bytes", "-n", "--lines"}, "
 // much is a number of bytes, lines or numbers that fills a disk.
 const much = 1 << 30
 
-// few reports whether an option limits a program to less input than fills a disk. Without an option, head takes ten
-// lines.
+// few reports whether an option limits a program to less input than fills a disk. By default head takes ten lines.
 func few(c *walk.Call) bool {
 	for _, option := range takesFew[c.Name] {
 		if v, ok := c.Words.Find(option); ok {

@@ -185,8 +185,7 @@ func execEnd(argv []word.Word, begin int) int {
 	return end
 }
 
-// runsFound returns the command that find runs on the files that pass the tests. within means that it runs in each
-// file's folder.
+// runsFound returns the command that find runs on files that pass the tests; with within, in the folder of each file.
 func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, tests []word.Word, within bool) *walk.Call {
 	item := word.Word{Globs: word.Found(tests, false)}
 	if within {
@@ -214,8 +213,7 @@ func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, test
 	return in
 }
 
-// fdExec reads a word of fd that may be the option before a command. It returns the option's name and the attached
-// value.
+// fdExec reads a word of fd that may be the option before a command. It returns the option and its attached value.
 func fdExec(text string) (name, val string, has, ok bool) {
 	name, val, has = strings.Cut(text, "=")
 	if name == "-x" || name == "-X" || strings.HasPrefix("--exec-batch", name) && len(name) > 3 {

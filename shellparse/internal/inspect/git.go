@@ -17,7 +17,7 @@ var harmlessSettings = []string{"user.name", "user.email", "author.", "committer
 	"push.autosetupremote", "merge.conflictstyle", "merge.ff", "diff.algorithm", "diff.renames", "diff.context", "diff.mnemonicprefix", "diff.noprefix", "diff.colormoved",
 	"fetch.prune", "fetch.parallel", "rebase.autostash", "rebase.autosquash", "status.", "commit.gpgsign", "tag.gpgsign", "commit.verbose", "gc.auto", "index.", "pack.", "feature.", "http.lowspeedlimit", "http.lowspeedtime", "http.postbuffer", "rerere.enabled", "blame.date", "blame.coloring", "blame.showemail", "blame.showroot", "blame.blankboundary", "format.pretty", "safe.bareRepository", "branch.sort", "tag.sort", "versionsort.", "i18n."}
 
-// gitSetting handles one name=value of git -c. It ignores harmless settings and runs a shell alias as a script.
+// gitSetting records one name=value of git -c, unless it is harmless, and parses what it runs, such as a shell alias.
 func gitSetting(a *walk.Walker, w word.Word, c *walk.Call) {
 	text := w.Text
 	if !w.Known {
@@ -347,8 +347,7 @@ func gitConfig(a *walk.Walker, c *walk.Call, args []word.Word) {
 	gitSettings(c, args, sub, n, reads)
 }
 
-// gitSettings records what git config does with n words that are not options. reads means that an option makes it show
-// settings.
+// gitSettings records what git config does with n words that are no options. reads: an option makes it show settings.
 func gitSettings(c *walk.Call, args []word.Word, sub string, n int, reads bool) {
 	if reads || sub == "list" || sub == "get" {
 		n = 1

@@ -1,5 +1,5 @@
-// Package inspect determines what programs do with their words. A table row describes most of it, and names a function
-// for the rest.
+// Package inspect determines what programs do with their words. Table rows say most of it, and name functions for the
+// rest.
 package inspect
 
 import (
@@ -15,8 +15,8 @@ import (
 	"callgate/shellparse/script"
 )
 
-// Inspect records what the words of a program do: the options before its subcommand, the options that execute or write,
-// and its operands.
+// Inspect records what a program's words do: options before its subcommand, options that execute or write, and
+// operands.
 func Inspect(a *walk.Walker, c *walk.Call) {
 	if c.Name == "" {
 		c.Name = programs.Canonical(c.Argv[0].Text)

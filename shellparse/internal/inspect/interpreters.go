@@ -104,8 +104,7 @@ var required = lazyregexp.New(`(?:require\(|readFileSync\()['"]([^'"]*\.json)['"
 // opened matches the files that Python code opens by name.
 var opened = lazyregexp.New(`open\(['"]([^'"]+)['"]`)
 
-// areFiles reports whether the words are names of files that cannot be options which matter to a program that only
-// checks files.
+// areFiles reports whether the words are names of files that cannot be options with an effect on a mere check.
 func areFiles(words []word.Word) bool {
 	return len(words) > 0 && !slices.ContainsFunc(words, func(w word.Word) bool {
 		return w.Known || !w.Files || !w.Safe() && word.DoubtOf(&w) != word.Named

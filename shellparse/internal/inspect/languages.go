@@ -114,8 +114,8 @@ var yqCommands = word.Set("e eval ea eval-all")
 // dataFile matches the name of a file that, read as an expression, only looks up fields.
 var dataFile = lazyregexp.New(`^[A-Za-z0-9_./-]*[A-Za-z0-9_]\.(?:json|ya?ml|xml|toml|csv)$`)
 
-// inspectYq checks the expression of yq. There are two programs called yq; a word that names a file is the file to one
-// of them.
+// inspectYq checks the expression of yq. There are two programs called yq; to one of them, a word can be the file
+// instead.
 func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})

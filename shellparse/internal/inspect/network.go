@@ -130,8 +130,7 @@ var besideBody = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
 // colon, so :.a.example is another machine.
 var portAlone = lazyregexp.New(`^:[0-9]*(?:/|$)`)
 
-// fetches checks one address. It returns its host and whether that is another machine. The host is "" if nothing of the
-// address is known.
+// fetches checks one address. It returns its host, "" if nothing of it is known, and whether that is another machine.
 func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool) {
 	text := w.Text
 	if !w.Known {

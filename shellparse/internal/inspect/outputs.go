@@ -15,8 +15,8 @@ import (
 var outputFolder = lazyregexp.New(`(?i)^[._]?(?:build|dist|outp?u?t?s?|target|te?mp|coverage|cov|htmlcov|reports?|results?|artifacts?|cache|` +
 	`site|nyc_output|(?:(?:build|dist|out|coverage|tmp)[-_.][\w.-]+)|(?:[\w.-]+[-_.](?:reports?|results?|outputs?|coverage|artifacts?|cache)))$`)
 
-// generated reports whether a path is, or lies in, a folder of the project that builds and tests fill, so that nobody
-// misses its contents.
+// generated reports whether a path is, or lies in, a project folder that builds and tests fill: nobody misses its
+// contents.
 func generated(a *walk.Walker, c *walk.Call, folder string) bool {
 	if folder == "" || strings.ContainsAny(folder, " \t\n") || a.Outside(word.JoinDirs(c.Sc.Dirs, folder)) {
 		return false
@@ -27,8 +27,7 @@ func generated(a *walk.Walker, c *walk.Call, folder string) bool {
 // namesInput lists parts of the names of options whose value is not written.
 var namesInput = strings.Fields("config ignore exclude include skip filter rule dict allow baseline input source env root path-mode")
 
-// builds reports whether a program builds, tests or checks a project. Unknown options of such a program may name its
-// results.
+// builds reports whether a program builds, tests or checks a project. Its unknown options may name results.
 func builds(c *walk.Call) bool {
 	return c.Facts().Risk == programs.BuildTest || c.Is(programs.Collector|programs.Configured|programs.ProjectTool|programs.RunsProject)
 }
@@ -92,8 +91,7 @@ func hidden(p string) bool {
 	return len(first) > 2 && first[0] == '.' && first[1] != '.' && first != ".venv"
 }
 
-// obeyed matches files that tools, agents and servers obey although their names begin with no dot, and folders of
-// third-party code.
+// obeyed matches files without a leading dot that tools, agents and servers obey, and folders of third-party code.
 var obeyed = lazyregexp.New(`(?:^|/)(?:(?:CLAUDE|AGENTS|GEMINI)\.md|Jenkinsfile(?:\..*)?|(?:vendor|node_modules|site-packages|venv|gradle/wrapper)(?:/.*)?|` +
 	`[^/]*\.code-workspace|opencode\.json|rust-toolchain(?:\.toml)?|mise\.toml|bunfig\.toml|(?:lefthook|simple-git-hooks|lint-staged|captain)[^/]*|prek\.toml|hk\.pkl|` +
 	`(?:azure-pipelines|cloudbuild|appveyor|buildspec|bitbucket-pipelines|codemagic|bitrise|wercker|shippable|codeship|screwdriver|codefresh|buildkite)[^/]*\.(?:ya?ml|json))$`)

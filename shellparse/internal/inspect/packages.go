@@ -36,8 +36,7 @@ func inspectPackages(c *walk.Call) {
 	}
 }
 
-// loadingProperties lists prefixes, or longer parts, of the properties by which a Java build loads code or starts
-// programs.
+// loadingProperties lists prefixes, or longer parts, of properties by which a Java build loads code or starts programs.
 var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org.gradle. java. surefire. failsafe. maven.multimodule maven.repo " +
 	"maven.home altdeployment altrelease plugin javac gradle.user init script user.home maven.compiler " +
 	"debugforked sbt. proxyhost proxyport httpproxy javax.net.ssl ssl.insecure ssl.allowall showpasswords builddir")
@@ -45,8 +44,7 @@ var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org
 // publishes lists the last parts of properties by which a Java build sends its results to a registry or a cluster.
 var publishes = word.Set("push publish deploy upload")
 
-// harmlessProperty reports whether a property of a Java build, NAME=VALUE, only selects or shows something, and loads
-// and sends nothing.
+// harmlessProperty reports whether a property of a Java build, NAME=VALUE, only selects or shows something.
 func harmlessProperty(property string) bool {
 	name, value, _ := strings.Cut(strings.ToLower(property), "=")
 	for _, p := range loadingProperties {

@@ -51,8 +51,7 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 }
 
 // shellWords reads the options of a shell. at is the index of the first word after them, code means that this word is a
-// script, and stdin that the script comes from the standard input. If that depends on the run, ok is false and the
-// command is recorded.
+// script, and stdin that the script is the input. If that depends on the run, ok is false and the command is recorded.
 func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	argv := c.Argv
 	for at = 1; at < len(argv); at++ {
@@ -113,8 +112,7 @@ func shellOption(c *walk.Call, name string) {
 	}
 }
 
-// shellLetters records what the letters of a shell's option at an index do, and returns the index of the last word that
-// they take.
+// shellLetters records what the letters of a shell's option do, and returns the index of the last word that they take.
 func shellLetters(c *walk.Call, t string, at int) int {
 	for k := 1; k < len(t); k++ {
 		switch t[k] {

@@ -20,8 +20,8 @@ func inspectKill(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if c.Name != "kill" {
 		return
 	}
-	// The first -1 is a signal unless it is the only word. A later -1, 0 and 1 mean every process, the shell's process
-	// group, and init.
+	// The first -1 is a signal unless it stands alone. A later -1, 0 and 1 are every process, the process group, and
+	// init.
 	after := false
 	for i, w := range c.Argv[1:] {
 		if w.Known && (w.Text == "-1" && (i > 0 || len(c.Argv) == 2) || w.Text == "0" && (after || i > 0) || w.Text == "1" && i > 0) {
@@ -40,8 +40,7 @@ func inspectLess(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// inspectTree records an option -o in a bundle: tree takes the values of all options in it from the words after the
-// bundle.
+// inspectTree records an option -o in a bundle: tree takes the values of bundled options from the words after it.
 func inspectTree(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
 		if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' && strings.Contains(w.Text, "o") {
@@ -87,8 +86,8 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("prints the environment")
 }
 
-// inspectLink records links that lead out of the directory. A link's target can be written through the link's name, so
-// it counts as written.
+// inspectLink records links that lead out of the directory. A target can be written through the link, so it counts as
+// written.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	targets := s.Operands
 	if _, into := s.Find("-t"); !into && len(targets) > 1 {
@@ -186,8 +185,7 @@ func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 }
 
-// calculates reports whether a text for dc or bc consists of numbers, operators and print commands; for bc also of
-// names.
+// calculates reports whether a text for dc or bc has only numbers, operators and print commands; for bc also names.
 func calculates(name, text string) bool {
 	set := "0123456789 .+-*/%^~|_\n"
 	if name == "dc" {
@@ -198,8 +196,7 @@ func calculates(name, text string) bool {
 	return strings.TrimLeft(text, set) == ""
 }
 
-// inspectCalc records calculators that get code they can execute: dc and bc run shell commands after an exclamation
-// mark.
+// inspectCalc records code that calculators can execute: dc and bc run shell commands after an exclamation mark.
 func inspectCalc(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Codes() {
 		code(c, w, func(text string) bool { return calculates(c.Name, text) })
@@ -255,8 +252,7 @@ func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// ghServer records the server that a word of gh names: in an address, or in [HOST/]OWNER/REPO if the word is a
-// repository.
+// ghServer records the server in a word of gh: in an address, or in [HOST/]OWNER/REPO if the word is a repository.
 func ghServer(c *walk.Call, w word.Word, repository bool) {
 	_, rest, address := strings.Cut(w.Text, "://")
 	if !address {

@@ -36,8 +36,7 @@ func fillsFolder(a *walk.Walker, c *walk.Call, s *word.Scanned) bool {
 	})
 }
 
-// evaluatesProject reports whether the expression of help:evaluate is a fact of the project, and not a setting or
-// variable.
+// evaluatesProject reports whether the expression of help:evaluate is a fact of the project, not a setting or variable.
 func evaluatesProject(s *word.Scanned) bool {
 	found := false
 	for _, h := range s.Hits {
@@ -54,8 +53,8 @@ func evaluatesProject(s *word.Scanned) bool {
 // projectFact matches one fact of a project, or a version.
 var projectFact = lazyregexp.New(`^(?:[$][{])?(?:project\.[A-Za-z0-9_.\[\]-]+|(?:java|maven|os)\.version|[A-Za-z0-9_-]*version)[}]?$`)
 
-// inspectGradle records that the task properties shows Gradle's settings, which include credentials, unless it asks for
-// one harmless property.
+// inspectGradle records that the task properties shows settings, with credentials, unless it asks for one harmless
+// property.
 func inspectGradle(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for i, w := range s.Operands {
 		if w.Text != "properties" && !strings.HasSuffix(w.Text, ":properties") {
@@ -76,8 +75,7 @@ func inspectGradle(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// publishing matches names of environments with which tox and nox publish by convention, and those that select all
-// environments.
+// publishing matches names of environments that publish by convention in tox and nox, or that select all environments.
 var publishing = lazyregexp.New(`(?i)publish|releas|deploy|upload|pypi|push|twine|gh[-_]?pages|(?:^|[^a-z])(?:rel|ships?|bump|tag|all|not)(?:[^a-z]|$)`)
 
 // inspectEnvironments records environments of tox and sessions of nox that publish, or that are unknown.

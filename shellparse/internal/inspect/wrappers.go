@@ -161,8 +161,8 @@ func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
 	return instead(a, w, c, inner)
 }
 
-// keepsShell returns the scope of the shell whose directory a cd after this wrapper changes. Builtins keep it; for
-// programs it is nil.
+// keepsShell returns the scope whose directory a cd after this wrapper changes: the shell's for builtins, nil for
+// programs.
 func keepsShell(c *walk.Call) *word.Scope {
 	if c.Name == "builtin" || c.Name == "command" || c.Name == "noglob" || c.Name == "nocorrect" {
 		return c.Outer

@@ -7,8 +7,7 @@ import (
 	"callgate/shellparse/internal/findings"
 )
 
-// cmdlet matches a PowerShell command name: an approved verb, a dash, a noun. hasCapital checks that the noun is
-// capitalized.
+// cmdlet matches a PowerShell command name: an approved verb, a dash, a noun. hasCapital checks the noun's capital.
 var cmdlet = lazyregexp.New(`(?i)(^\s*|[|;&({=\n]\s*)(get|set|new|remove|invoke|start|stop|write|read|out|import|export|test|select|where|foreach|add|clear|copy|move|rename|convertto|convertfrom|join|split|resolve|measure|sort|format|update|install|uninstall|register|unregister|enable|disable|restart|wait|push|pop|expand|compress)-[A-Z][A-Za-z]+\b`)
 
 // batch matches text that only cmd.exe understands.
@@ -38,8 +37,7 @@ func foreign(s string) string {
 	return ""
 }
 
-// ForeignProgram explains why a command name is one of PowerShell, wherever it stands and however it is quoted, or
-// returns "".
+// ForeignProgram explains why a command name is one of PowerShell, however it is quoted, or returns "".
 func ForeignProgram(name string) string {
 	if cmdletHint(name) && cmdlet.MatchString(name) && hasCapital(name) {
 		return "The text is for PowerShell: " + findings.Quote(name) + "."
@@ -96,8 +94,7 @@ func containsAnyFold(s string, words ...string) bool {
 	return false
 }
 
-// hasCapital reports whether a capital follows the first dash, which tells a cmdlet from a program with a dash in its
-// name.
+// hasCapital reports whether a capital follows the first dash. That tells a cmdlet from other programs with a dash.
 func hasCapital(s string) bool {
 	_, noun, _ := strings.Cut(s, "-")
 	return noun != "" && noun[0] >= 'A' && noun[0] <= 'Z'

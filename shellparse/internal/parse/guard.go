@@ -46,8 +46,8 @@ func Guard(s string) *script.Problem {
 	return nil
 }
 
-// guardBytes rejects control characters, text that is not UTF-8, and invisible characters that some readers take for a
-// line end or a blank.
+// guardBytes rejects control characters, invalid UTF-8, and invisible characters that some read as a line end or a
+// blank.
 func guardBytes(s string) *script.Problem {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

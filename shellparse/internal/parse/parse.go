@@ -178,8 +178,7 @@ func needsSecondLook(s string) bool {
 	return false
 }
 
-// literals returns the sorted spans in which a backslash is an ordinary character. It adds the offsets of comments to
-// comments.
+// literals returns the sorted spans in which a backslash is an ordinary character. It appends the offsets of comments.
 func literals(f *syntax.File, comments *[]int) []span {
 	var spans []span
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -201,8 +200,8 @@ func literals(f *syntax.File, comments *[]int) []span {
 	return spans
 }
 
-// holdsLine reports whether a text contains the line, as written or after lines are joined. With tabs, leading tabs of
-// a line do not count.
+// holdsLine reports whether a text contains the line, as written or after lines are joined; with tabs, ignoring leading
+// tabs.
 func holdsLine(text, line string, tabs bool) bool {
 	for _, s := range [...]string{text, strings.ReplaceAll(text, "\\\n", "")} {
 		for l := range strings.SplitSeq(s, "\n") {

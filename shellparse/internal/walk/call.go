@@ -154,8 +154,7 @@ func (c *Call) Operates(text string) {
 	findings.AddEffect(&c.Effects, script.Effect{Text: text, Named: findings.OfOperation})
 }
 
-// RunsInput records that the command runs its input. Only a rule that names the command without further words covers
-// that.
+// RunsInput records that the command runs its input. Only a rule that names the command without more words covers that.
 func (c *Call) RunsInput() {
 	findings.AddEffect(&c.Effects, script.Effect{Text: "runs its standard input", Named: script.Whole})
 }

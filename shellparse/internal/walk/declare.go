@@ -17,8 +17,8 @@ type declaration struct {
 	flags string // the options so far
 }
 
-// walk analyses a declaration, which the parser treats as syntax. It records a command only if a rule has to cover what
-// the declaration does.
+// walk analyses a declaration, which is syntax to the parser. It records a command only if a rule has to cover the
+// effect.
 func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	argv := []word.Word{word.Lit(cmd.Variant.Value)}
 	c := &Call{Sc: sc, raw: sc.Raw}

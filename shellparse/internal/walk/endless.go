@@ -11,8 +11,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// bounds reports whether a command stops the commands before it in the pipe: head, unless it takes more than a disk
-// holds.
+// bounds reports whether a command stops those before it in the pipe: head, unless it takes more than a disk holds.
 func bounds(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {

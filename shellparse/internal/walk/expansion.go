@@ -163,7 +163,7 @@ func (x expansion) substitution(p *syntax.CmdSubst) {
 		expansion{x.a, &child}.deeper(p.Stmts)
 		return
 	}
-	// In backquotes a shell removes one level of backslashes and reads the rest as a new text. The syntax tree does
+	// A shell removes one level of backslashes in backquotes and reads the rest as a new text; the syntax tree does
 	// not.
 	body := x.sc.Text(p)
 	if len(body) < 2 || strings.IndexByte(body, '\\') < 0 {

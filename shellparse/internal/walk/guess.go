@@ -45,8 +45,7 @@ func pieces(text string) []string {
 	})
 }
 
-// UnquotedRune returns -1 for quotes that a shell could remove and for invisible characters, and a space for other
-// white space.
+// UnquotedRune returns -1 for quoting and invisible characters, and a space for other white space.
 func UnquotedRune(r rune) rune {
 	switch {
 	case r == ' ' || r == '\t':

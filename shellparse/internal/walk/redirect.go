@@ -141,8 +141,7 @@ func (r *redirs) out(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 	r.writes = a.Words.File(r.writes, w, "redirect", sc)
 }
 
-// connection records the connection that bash itself opens for a path below /dev/tcp or /dev/udp. It reports whether w
-// is such a path.
+// connection records the connection that bash opens for a path below /dev/tcp or /dev/udp. It reports whether w is one.
 func (r *redirs) connection(w word.Word) bool {
 	text := w.Text
 	if !w.Known {

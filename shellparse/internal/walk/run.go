@@ -43,8 +43,8 @@ func (a *Walker) Run(c *Call) {
 	}
 }
 
-// findProgram sets the name of the command's program. It returns false if no rule could name the program; then it has
-// recorded the command.
+// findProgram sets the name of the command's program. If no rule could name it, it records the command and returns
+// false.
 func (a *Walker) findProgram(c *Call) bool {
 	w := c.Argv[0]
 	if !w.Known && strings.HasPrefix(w.Text, "~") && !word.IsGlob(w.Text) && w.Head == "~" && !strings.ContainsAny(w.Text, "$`'\"\\") {
@@ -150,8 +150,7 @@ func evaluates(words []word.Word) bool {
 	return slices.ContainsFunc(words, func(w word.Word) bool { return !w.Known || strings.Contains(w.Text, "[") })
 }
 
-// steers reports whether a call only steers the script: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`. Such a call needs no
-// rule.
+// steers reports whether a call only steers the script, and needs no rule: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`.
 func (c *Call) steers() bool {
 	return c.Is(programs.Control) && len(c.Reads)+len(c.Writes)+len(c.connects)+len(c.Effects)+len(c.Sc.Effects)+len(c.Sc.Via) == 0
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// ansiC decodes the inside of $'…' as bash does. It returns false if bash versions differ or the value ends early: a
-// NUL, \x{…}, \c.
+// ansiC decodes the inside of $'…' as bash does. It fails if bash versions differ or the value ends early: NUL, \x{…},
+// \c.
 func ansiC(s string) (string, bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, true

@@ -10,8 +10,8 @@ import (
 	"callgate/shellparse/internal/findings"
 )
 
-// collector finds everything that a text assigns and defines, so that a variable counts as known only if nothing else
-// can have changed it.
+// collector finds all that a text assigns and defines: a variable counts as known only if nothing else can have changed
+// it.
 type collector struct {
 	a          *Reader
 	notNumbers map[string]bool

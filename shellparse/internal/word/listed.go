@@ -11,16 +11,15 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// findOperands maps the tests of find that only narrow the result, and its harmless actions, to the number of words
-// they take.
+// findOperands maps the tests of find that only narrow the result, and harmless actions, to the number of words they
+// take.
 var findOperands = map[string]int{"-type": 1, "-maxdepth": 1, "-mindepth": 1, "-mtime": 1, "-mmin": 1, "-size": 1, "-newer": 1,
 	"-path": 1, "-wholename": 1, "-ipath": 1, "-regex": 1, "-iregex": 1, "-regextype": 1, "-perm": 1, "-user": 1, "-empty": 0,
 	"-print": 0, "-print0": 0, "-prune": 0, "-a": 0, "-and": 0, "-xdev": 0, "-mount": 0, "-depth": 0, "-readable": 0,
 	"-executable": 0, "-writable": 0, "-true": 0}
 
 // Found returns the patterns of the files that find passes to an action: everything below its starting points, narrowed
-// by names. words are the words before the action. printed means that the action is the output. Found returns nil if
-// the files can be any.
+// by names; nil if they can be any. words stand before the action. printed means that the action is the output.
 func Found(words []Word, printed bool) []string {
 	starts, tests := startsOf(words)
 	names, ok := foundNames(tests, printed)
@@ -44,8 +43,7 @@ func Found(words []Word, printed bool) []string {
 	return list
 }
 
-// startsOf returns the patterns of find's starting points and its expression. The patterns are nil if find can start
-// anywhere.
+// startsOf returns the patterns of find's starting points, or nil if it can start anywhere, and its expression.
 func startsOf(words []Word) (starts []string, tests []Word) {
 	i := 0
 options: // options stand before the starting points
@@ -256,8 +254,7 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 	return w
 }
 
-// ending returns the patterns of a list after grep has filtered it, as far as grep looks at how names end: grep -E
-// '\.(c|h)$'.
+// ending returns the patterns of a list after grep has filtered it by how names end: grep -E '\.(c|h)$'.
 func ending(list Word, argv []Word) []string {
 	if argv[0].Text != "grep" || !list.split {
 		return list.Globs
@@ -284,12 +281,10 @@ func ending(list Word, argv []Word) []string {
 	return globs
 }
 
-// suffixes matches a regular expression for the end of names: one suffix, one whose last character is optional (?), or
-// several.
+// suffixes matches a regular expression for the end of names: one suffix, one with an optional last letter, or several.
 var suffixes = lazyregexp.New(`^\\\.(?:(\w+)(\??)|\((\w+(?:\|\w+)*)\))\$$`)
 
-// ListedIn returns the file names in a word that is the input of a command: <(git ls-files), or "$(git ls-files)" as
-// text.
+// ListedIn returns the file names in a word that is a command's input: <(git ls-files), or "$(git ls-files)" as text.
 func (a *Reader) ListedIn(w *syntax.Word, sc *Scope) Word {
 	if len(w.Parts) != 1 {
 		return Word{}
@@ -348,8 +343,7 @@ func (a *Reader) reads(st *syntax.Stmt) *syntax.CallExpr {
 // readOptions lists the options with which read takes a whole line, or a name ended by a zero byte.
 var readOptions = MustOptions("-r -d=")
 
-// splitsByNothing reports whether read runs with these assignments and IFS is otherwise untouched: the default, or set
-// to empty.
+// splitsByNothing reports whether IFS is the default for a read with these assignments, or set to empty by them.
 func (a *Reader) splitsByNothing(assigns []*syntax.Assign) bool {
 	if len(assigns) == 0 {
 		return !a.Shell.Assigned["IFS"]

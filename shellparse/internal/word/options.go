@@ -315,8 +315,8 @@ func (set *Options) short(s *Scanned, words []Word, i int, st programs.Style) in
 }
 
 // taken returns how many words the value of an option takes. It returns 0 if the word has to be read as an option as
-// well. If the first operand ends the options, that would make another word the first operand, so there the word counts
-// as an unlisted option.
+// well. If the first operand ends the options, that would make another word the first operand, so there it counts as
+// unlisted.
 func (set *Options) taken(s *Scanned, o *programs.Option, w Word, st programs.Style) int {
 	text := w.Text
 	if !w.Known {

@@ -93,8 +93,8 @@ func (sc *Scope) EnterAny(globs []string) {
 	}
 }
 
-// Union adds the directories of y to x. Each cd that may have failed doubles them, so above a limit the directory
-// counts as unknown.
+// Union adds the directories of y to x. Each cd that may have failed doubles them; above a limit the directory is
+// unknown.
 func (sc *Scope) Union(x, y []string) []string {
 	for _, d := range y {
 		if slices.Contains(x, d) {

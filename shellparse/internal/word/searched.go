@@ -7,8 +7,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Options with which search programs print only file names and follow no links. A search with another option may print
-// anything.
+// Options with which search programs print only file names and follow no links. With others they may print anything.
 var (
 	grepLists = MustOptions("-l,--files-with-matches --files-without-match -r,--recursive -i,--ignore-case,-y -w,--word-regexp " +
 		"-x,--line-regexp -v,--invert-match -E,--extended-regexp -F,--fixed-strings -G,--basic-regexp -P,--perl-regexp -s,--no-messages -I -a,--text " +

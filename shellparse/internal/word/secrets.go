@@ -7,8 +7,7 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Words in the names of variables and settings that hold credentials, and words that mean that a name holds something
-// about a credential.
+// Words in the names of variables and settings that hold credentials, or only something about one.
 var (
 	secretWords = Set("TOKEN SECRET PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CRED AUTH OAUTH PAT JWT BEARER EXTRAHEADER HELPER COOKIE MNEMONIC " +
 		"PW PWD SK OTP TOTP HOTP SEED SALT PEPPER PIN PEM HMAC CSRF XSRF DEK KEK SAS UNSEAL PHPSESSID JSESSIONID")
@@ -35,8 +34,7 @@ var alone = Set("PWD SEED PIN SK PW SAS PEM")
 // unlike lists words that end like the name of a credential but name none.
 var unlike = Set("BYPASS COMPASS SURPASS TRESPASS ENCOMPASS OVERPASS UNDERPASS")
 
-// credentialName matches the names of variables whose value gives access: an address with a login, a code, a phrase, a
-// private key.
+// credentialName matches names of variables whose value gives access: an address with a login, a code, a private key.
 var credentialName = lazyregexp.New(`(?i)(?:^|_)(?:(?:database|db|postgres(?:ql)?|pg|mysql|mariadb|mongo(?:db)?|redis|amqp|rabbitmq|cloudamqp|broker|clickhouse|elasticsearch|webhook)_?ur[li]|` +
 	`webhook|dsn|conn(?:ection)?_?str(?:ing)?|mysql_pwd|(?:seed|recovery|backup|wallet)_?(?:phrase|words|codes?)|(?:mfa|2fa|sms|verification|login)_?codes?|` +
 	`kube_?config_?(?:data|content|base64|b64)|(?:service_?account|gcp_?sa)_?(?:json|data|content|base64|b64)|priv(?:ate)?)$`)
@@ -71,8 +69,7 @@ func namesSecret(part string, parts []string) bool {
 	return false
 }
 
-// expanded matches a variable that a text expands. In braces, group 1 is the prefix of the name and group 3 what
-// follows it.
+// expanded matches an expanded variable. In braces, group 1 is the prefix of the name and group 3 what follows it.
 var expanded = lazyregexp.New(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
 
 // SecretIn returns the first variable in the source of a word that holds a credential, or that is expanded indirectly

@@ -126,8 +126,7 @@ var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "
 	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
 	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
 
-// LoopVar records what is known of a loop variable: that it holds file names, or values that are not options. choice is
-// true for select.
+// LoopVar records what is known of a loop variable: that it holds file names, or no options. choice is true for select.
 func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return

@@ -182,8 +182,7 @@ func Clean(p string) string {
 	return path.Clean(p)
 }
 
-// ReplaceToken replaces each known word that contains token by an unknown word, into which the program puts the value
-// of item.
+// ReplaceToken makes each known word that contains token unknown: the program puts the value of item there.
 func ReplaceToken(argv []Word, token string, item Word) {
 	for i := range argv {
 		w := &argv[i]

@@ -83,8 +83,8 @@ func TestNamesOfPrograms(t *testing.T) {
 	}
 }
 
-// inspecting lists the folders whose code is about one program or language at a time, under the name of its inspector
-// or handler.
+// inspecting lists the folders whose code is about one program or language at a time, named by its inspector or
+// handler.
 var inspecting = []string{"inspect", "embedded", "programs"}
 
 // homonyms lists names of programs that are also ordinary words in code.

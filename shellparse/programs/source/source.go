@@ -280,7 +280,6 @@ func expand(text string, shared map[string]string) (words []string, err error) {
 	return words, err
 }
 
-// row returns the row of an entry.
 func (e *Entry) row(options *programs.Options, style programs.Style) *programs.Row {
 	row := &programs.Row{Options: options, Operands: e.Operands, Default: e.Default, Style: style, Subcommands: strings.Fields(e.Subcommands), Effect: e.Effect}
 	slices.Sort(row.Subcommands)
@@ -290,7 +289,6 @@ func (e *Entry) row(options *programs.Options, style programs.Style) *programs.R
 	return row
 }
 
-// risk compiles the risk of an entry.
 func (e *Entry) risk(c *programs.Command, shared map[string]string) error {
 	var ok bool
 	if c.Risk, ok = programs.Risks[e.Risk]; !ok {

@@ -1,9 +1,9 @@
-// Prints what picomatch says of seeded pseudo-random patterns and values, one JSON object on a line.
+// Prints picomatch's answers for seeded pseudo-random patterns and values, one JSON object per line.
 //
 //   PICOMATCH_DIR=…/node_modules/picomatch node testdata/picomatch.mjs > testdata/picomatch.jsonl
 //
-// The grammar leaves out what Glob reads differently on purpose; the comment on Glob lists that, and
-// TestGlobDepartures holds it.
+// The grammar leaves out what Glob intentionally reads differently. The comment on Glob lists that, and
+// TestGlobDepartures tests it.
 
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
@@ -25,8 +25,8 @@ const several = (min, max, make) => Array.from({ length: min + random(max - min 
 const words = ["a", "b", "ab", "env", ".env", "src", "git", "x.y", "1", "2", "é", "-f", "A"];
 const word = () => pick(words);
 
-// The alternatives of a group are plain texts of which none begins another: picomatch reads other repeated
-// groups as literal text when they could be slow.
+// The alternatives of a group are plain texts, none a prefix of another: picomatch reads other repeated groups
+// as literal text if they could be slow.
 const plain = () => several(1, 2, word).join("");
 function list(separator) {
   const parts = several(2, 3, plain);
@@ -64,7 +64,7 @@ const shapes = [
   () => "!" + plain() + pick(["", "*", "/*"]),
 ];
 
-// A value that the pattern is likely to match, then bent a little.
+// A value that the pattern is likely to match, then changed a little.
 function valueFor(pattern) {
   let value = "";
   for (let i = 0; i < pattern.length; i++) {
@@ -93,7 +93,7 @@ function valueFor(pattern) {
   }
 }
 
-// What Glob refuses, or reads differently on purpose.
+// What Glob refuses, or intentionally reads differently.
 const ownSyntax = (p) => /^\.\/|\)\?|^\*\.\*$|\\$|\\[a-zA-Z0-9]/.test(p);
 const ownValue = (p, v) =>
   v === "" || v === p || /(^|\/)\.{1,2}(\/|$)/.test(v) || v.endsWith("/") || / \*$/.test(p);
