@@ -48,7 +48,7 @@ func Started(c *Command, known bool) (commands []string) {
 	return commands
 }
 
-// mayRunInput reports whether a command may run its input. known says that callgate knows the program.
+// mayRunInput reports whether a command may run its input. known means that callgate knows the program.
 func mayRunInput(c *Command, known bool) bool {
 	return c.Input.Known && len(c.Input.Value) <= parse.MaxText && (!known || runsInput(c))
 }
@@ -150,7 +150,7 @@ func spellings(text string, code bool) (commands []string) {
 	return commands
 }
 
-// maxWordSpelled bounds the length of one spelling, in bytes.
+// maxWordSpelled limits the length of one spelling, in bytes.
 const maxWordSpelled = 500
 
 // spellsBefore reports whether a command may begin at i: after a separator, or after the e command of sed.

@@ -6,7 +6,7 @@ import (
 	"callgate/permissions"
 )
 
-// overlap reports whether both rules may match one call. If it is unclear, it says yes.
+// overlap reports whether both rules may match one call. If it is unclear, it returns true.
 func overlap(r, q *permissions.Rule) bool {
 	return toolsOverlap(r, q) && valuesOverlap(r, q)
 }

@@ -101,7 +101,7 @@ type Effect struct {
 	Split bool
 }
 
-// Whole says that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
+// Whole means that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
 const Whole = -1
 
 // String returns the text of the effect.
