@@ -1,12 +1,12 @@
 // Package channels asks people in chats, on phones, and through webhooks.
 //
-// Place is the contract of one such place. This package has what all places share: who may answer what, when a place is
-// asked, and which answers count. It does not decide, and has no more rights than any client of the companion.
+// A Place is one such chat, phone or webhook. This package holds what all places share: who may answer, when to ask,
+// and which answers count. It does not decide, and has no more rights than any other client of the companion.
 //
-// A message passes through other people's machines, and its buttons stay in the chat. So a key counts for one answer,
-// to the arguments that it was shown with. No answer holds for longer than one call or ends a freeze. A linked person
-// can approve a call of low or medium risk if the message shows all of it. For other calls they can only deny, or
-// follow the link to the page.
+// A message passes through other people's machines, and its buttons stay in the chat. So a key is good for one answer,
+// and only to the arguments shown with it. No answer holds for more than one call or ends a freeze. A linked person can
+// approve a call of low or medium risk if the message shows all of it. Any other call they can only deny, or open on
+// the page.
 package channels
 
 import (
@@ -30,35 +30,35 @@ import (
 	"callgate/permissions"
 )
 
-// Client is what an approver needs of the companion.
+// Client is the part of a companion client that Run uses.
 type Client interface {
 	Events() <-chan wire.Event
 	Answer(wire.ToolApprove) error
 }
 
-// Place is where messages can be shown, and may be answered. Show and Listen may be called at the same time.
+// Place shows messages and may take answers. Show and Listen may be called at the same time.
 type Place interface {
-	// Show posts the message, or changes the one that is at where, and says where it is now. A place that cannot change
-	// messages posts what is worth a message of its own.
+	// Show posts the message, or changes the one at where ("" for a new message), and returns where it is now. A place
+	// that cannot change messages posts a new one when the change is worth it.
 	Show(ctx context.Context, where string, m Message) (string, error)
-	// Listen tells of answers until ctx ends or the connection is lost. take returns what happened to an answer; the
-	// place may show that. It MUST NOT report answers that it cannot attribute.
+	// Listen passes answers to take until ctx ends or the connection is lost. take returns what happened to the answer;
+	// the place may show that text. Listen MUST NOT pass on answers that it cannot attribute.
 	Listen(ctx context.Context, take func(Press) (said string)) error
 }
 
 // Message is a question as a place shows it.
 type Message struct {
-	Key     string   `json:"key"` // of the answers to it
+	Key     string   `json:"key"` // an answer must carry it
 	Title   string   `json:"title"`
 	Lines   []string `json:"lines"`
 	Risk    string   `json:"risk"`              // low, medium, high or critical
 	Actions []string `json:"actions"`           // approve and deny, or fewer
-	Link    string   `json:"link,omitempty"`    // of the page
+	Link    string   `json:"link,omitempty"`    // to the page
 	Over    string   `json:"over,omitempty"`    // how it ended; "" while it waits
 	Expires string   `json:"expires,omitempty"` // RFC 3339
 }
 
-// Text is the message without its title.
+// Text returns the message without its title.
 func (m Message) Text() string {
 	lines := slices.Clone(m.Lines)
 	if m.Over != "" {
@@ -67,39 +67,39 @@ func (m Message) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Press is an answer, or a freeze, which needs no key where the place knows who wants it.
+// Press is an answer or a freeze. A freeze needs no key where the place knows the user.
 type Press struct {
 	Key    string `json:"key"`
 	Action string `json:"action"`
-	User   string `json:"user"`             // as the place names them
+	User   string `json:"user"`             // the user's name in the place
 	Reason string `json:"reason,omitempty"` // of a denial or freeze, for the model
 }
 
-// Actions.
+// Actions of a Press.
 const (
 	Approve = "approve"
 	Deny    = "deny"
-	Freeze  = "freeze" // from now on nothing but reading goes through; its end is not for chats
+	Freeze  = "freeze" // allow only reads from now on; a chat cannot end a freeze
 )
 
-// Channel is a place with what is allowed there.
+// Channel is a place and what is allowed there.
 type Channel struct {
 	Name   string
 	Place  Place
-	People map[string]string // persons by their names in the place; nobody else is heard
-	After  time.Duration     // how long a question waits before it is asked here
-	Quiet  permissions.Hours // when nothing new is posted; the zero value is never
-	Page   string            // address of the page for links; "" for none
-	Told   bool              // the place only tells: nobody answers there
-	OnCall *oncall.Calendar  // who of People is asked and heard now; nil for all of them
+	People map[string]string // maps names in the place to persons; everybody else is ignored
+	After  time.Duration     // how long a question waits before it is posted here
+	Quiet  permissions.Hours // when nothing new is posted; never, if zero
+	Page   string            // address of the page, for links; "" for no links
+	Told   bool              // the place only informs; nobody answers there
+	OnCall *oncall.Calendar  // picks which of People are on call; nil means all of them
 }
 
-// Options of Run.
+// Options holds the options of Run.
 type Options struct {
 	Client   Client
 	Channels []Channel
 	Logger   *slog.Logger
-	// Freeze lets nothing but reading through from now on. nil takes no freezes.
+	// Freeze blocks everything but reads from now on. If nil, channels refuse to freeze.
 	Freeze func(ctx context.Context, reason, person string) error
 }
 
@@ -107,35 +107,35 @@ const (
 	lookAgain = time.Second
 	callTime  = 15 * time.Second
 	farewell  = 5 * time.Second
-	again     = 5 * time.Second // before a lost connection is tried again
+	again     = 5 * time.Second // pause before reconnecting
 )
 
-// approver is a running Run.
+// approver is the state of one Run.
 type approver struct {
 	Options
 	mu        sync.Mutex
-	questions map[string]*question // by call
-	poked     []chan struct{}      // one a channel
-	calendars []string             // what is wrong with that of each channel
+	questions map[string]*question // by call id
+	poked     []chan struct{}      // one for each channel
+	calendars []string             // what is wrong with each channel's calendar, or ""
 }
 
 type question struct {
 	request  *wire.ToolApproveRequest
 	since    time.Time
 	key      string
-	answered bool // by a press, whose end is not told yet
+	answered bool // a press answered it, but the result is not known yet
 	over     string
-	posted   []posted // one a channel
+	posted   []posted // one for each channel
 }
 
 type posted struct {
 	where string
-	shown string // what it shows, with its key; "" when nothing does
+	shown string // state of the message that the place shows; "" for none
 	key   string
-	tried time.Time // when it was last tried in vain
+	tried time.Time // when posting last failed
 }
 
-// Run asks and answers until ctx or the connection to callgate ends for good.
+// Run posts questions and takes answers until ctx ends or the connection to callgate ends for good.
 func Run(ctx context.Context, o Options) error {
 	a := &approver{Options: o, questions: map[string]*question{}}
 	ctx, cancel := context.WithCancel(ctx)
@@ -154,7 +154,7 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// follow takes what callgate says.
+// follow handles the events from callgate.
 func (a *approver) follow(ctx context.Context) error {
 	for {
 		select {
@@ -193,7 +193,7 @@ func (a *approver) ask(f *wire.ToolApproveRequest) {
 	case q == nil:
 		q = &question{since: time.Now(), posted: make([]posted, len(a.Channels))}
 		a.questions[f.ToolCallID] = q
-	case q.over == "" && q.request.ArgsDigest == f.ArgsDigest: // told again after a break of the connection
+	case q.over == "" && q.request.ArgsDigest == f.ArgsDigest: // repeated after a reconnect
 		return
 	}
 	q.request, q.key, q.over, q.answered = f, rand.Text(), "", false
@@ -209,7 +209,7 @@ func (a *approver) end(call, how string) {
 	}
 }
 
-// failed gives the question another key, so that somebody can try again after a failed answer.
+// failed gives the question a new key after a failed answer, so that somebody can try again.
 func (a *approver) failed(f *wire.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -220,7 +220,7 @@ func (a *approver) failed(f *wire.Error) {
 	}
 }
 
-// poke wakes all posters up; the caller holds mu.
+// poke wakes all posters. The caller holds mu.
 func (a *approver) poke() {
 	for _, c := range a.poked {
 		select {
@@ -230,7 +230,7 @@ func (a *approver) poke() {
 	}
 }
 
-// post brings one channel in line with the questions.
+// post keeps the messages of one channel up to date until ctx ends.
 func (a *approver) post(ctx context.Context, i int) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -250,9 +250,9 @@ func (a *approver) post(ctx context.Context, i int) {
 	}
 }
 
-// due lists the calls whose message in the channel is not what it should be, and forgets those that are over
-// everywhere. The oldest come first, and before those that the place did not take, so that none stands in the way of
-// the others.
+// due returns the calls whose message in the channel is out of date, and forgets the questions whose end every channel
+// shows. Calls that the place has not refused come first, then the oldest, so that a refused message does not block the
+// others.
 func (a *approver) due(i int, now time.Time) (calls []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -278,8 +278,8 @@ func (a *approver) due(i int, now time.Time) (calls []string) {
 	return calls
 }
 
-// onCall returns the people of the channel that are asked and heard now; the caller holds mu. A calendar that cannot be
-// read leaves nobody.
+// onCall returns the people of the channel who are asked and heard now. It returns nobody if the calendar cannot be
+// read. The caller holds mu.
 func (a *approver) onCall(i int, now time.Time) map[string]string {
 	c := &a.Channels[i]
 	if c.OnCall == nil {
@@ -305,7 +305,7 @@ func (a *approver) onCall(i int, now time.Time) map[string]string {
 	return there
 }
 
-// unshown reports whether a channel does not show yet how the question ended.
+// unshown reports whether some channel does not yet show how the question ended.
 func (q *question) unshown(a *approver) bool {
 	for i, p := range q.posted {
 		if p.where != "" && p.shown != a.message(q, i).state() {
@@ -317,7 +317,7 @@ func (q *question) unshown(a *approver) bool {
 
 func (m Message) state() string { return m.Key + m.Over }
 
-// show posts or changes one message. It is false when the channel does not take messages now.
+// show posts or changes one message. It returns false if the channel takes no messages now.
 func (a *approver) show(ctx context.Context, i int, call string) bool {
 	a.mu.Lock()
 	q := a.questions[call]
@@ -330,7 +330,7 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 	defer cancel()
 	place := a.Channels[i].Place
-	if p.where != "" && p.key != m.Key { // another question: its answers must not be those to the old message
+	if p.where != "" && p.key != m.Key { // another question, so answers to the old message must not count for it
 		old := m
 		old.Key, old.Actions, old.Over = p.key, nil, "The question changed: see the new message."
 		if _, err := place.Show(ctx, p.where, old); err != nil {
@@ -339,7 +339,7 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 		}
 		p.where = ""
 	}
-	if p.where == "" { // somebody may answer before the place has said where the message is
+	if p.where == "" { // somebody may answer before the place has returned the message's location
 		a.mu.Lock()
 		if q := a.questions[call]; q != nil {
 			q.posted[i] = posted{key: m.Key, tried: p.tried}
@@ -368,7 +368,7 @@ func (a *approver) failedToPost(i int, call, what string, err error) {
 	}
 }
 
-// leave takes the buttons of what still waits away.
+// leave removes the buttons of the messages that still wait.
 func (a *approver) leave(i int) {
 	a.mu.Lock()
 	type left struct {
@@ -393,7 +393,7 @@ func (a *approver) leave(i int) {
 	}
 }
 
-// listen takes the answers of one channel.
+// listen takes the answers of one channel until ctx ends, and reconnects when the connection is lost.
 func (a *approver) listen(ctx context.Context, i int) {
 	for {
 		err := a.Channels[i].Place.Listen(ctx, func(p Press) string { return a.take(ctx, i, p) })
@@ -409,8 +409,8 @@ func (a *approver) listen(ctx context.Context, i int) {
 
 const tooLate = "This no longer counts: the question changed or is over."
 
-// take answers if the press is good: its key is one that was shown there, it is the first, its person is known, and the
-// message offered the action.
+// take answers the question if the channel has shown its key, the message offered the action, the person is linked, and
+// nobody has answered yet. It returns the text for the person.
 func (a *approver) take(ctx context.Context, i int, p Press) string {
 	person, refusal := a.person(i, p.User)
 	switch {
@@ -437,7 +437,7 @@ func (a *approver) take(ctx context.Context, i int, p Press) string {
 	return "Your answer is being sent."
 }
 
-// asked returns the waiting question that the channel shows with a key, or nil; the caller holds mu.
+// asked returns the waiting question that the channel shows with the key, or nil. The caller holds mu.
 func (a *approver) asked(i int, key string) *question {
 	for _, q := range a.questions {
 		if key != "" && q.key == key && q.posted[i].key == key && q.over == "" {
@@ -447,7 +447,7 @@ func (a *approver) asked(i int, key string) *question {
 	return nil
 }
 
-// person returns who a user of the channel is, or why their answers do not count.
+// person returns the person behind a user of the channel, or why their answer does not count.
 func (a *approver) person(i int, user string) (person, refusal string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -464,14 +464,14 @@ func (a *approver) person(i int, user string) (person, refusal string) {
 	return person, ""
 }
 
-// waits reports whether the key belongs to a waiting question as the channel shows it.
+// waits reports whether the channel shows a waiting question with the key.
 func (a *approver) waits(i int, key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.asked(i, key) != nil
 }
 
-// freeze freezes all sessions.
+// freeze freezes all sessions and returns the text for the person.
 func (a *approver) freeze(ctx context.Context, reason, person string) string {
 	if a.Freeze == nil {
 		return "Freeze on the page or in a terminal."
@@ -485,18 +485,18 @@ func (a *approver) freeze(ctx context.Context, reason, person string) string {
 	return "Frozen: only reading is allowed, in all sessions. End it on the page, or with callgate unfreeze."
 }
 
-// room is what a message can show whole in every place, in bytes.
+// room is how many bytes every place can show in one message.
 const room = 1600
 
-// fence ends preformatted text in some places, which show it as quotes: a shell takes the two for different things.
+// fence ends preformatted text in some places. They show it as quotes, which mean something else to a shell.
 const fence = "```"
 
-// fits reports whether every place shows the whole text unchanged, although some escape it.
+// fits reports whether every place shows the whole text unchanged, even after HTML escaping.
 func fits(text string) bool {
 	return len(html.EscapeString(text)) <= room && !strings.Contains(text, fence)
 }
 
-// message is what a question looks like now; the caller holds mu.
+// message returns the question as the channel shows it now. The caller holds mu.
 func (a *approver) message(q *question, i int) Message {
 	f := q.request
 	arguments := strings.Join(wire.Readable(f.Args), "\n")
@@ -544,11 +544,11 @@ func (a *approver) message(q *question, i int) Message {
 	return m
 }
 
-// ending says how an approval ended.
+// ending describes how an approval ended.
 func ending(f *wire.ToolApproveResolved) string {
 	words := map[string]string{"approve": "Approved by ", "always": "Approved, always, by ", "reject": "Denied by ", "timeout": "Nobody answered in time: ", "withdrawn": "Withdrawn by "}
 	return visible.Text(cmp.Or(words[f.Decision], "Over: "+f.Decision+" by ") + f.By)
 }
 
-// errStatus is the answer of a server that refused a request.
+// errStatus returns the error for a request that a server refused.
 func errStatus(what, status string) error { return errors.New(what + ": " + status) }

@@ -13,12 +13,12 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Discord is a channel of a server, read over the gateway.
+// Discord posts to a channel of a Discord server and reads answers over the gateway.
 type Discord struct {
 	api, channel, token string
 }
 
-// NewDiscord takes the bot's token. api is "" for Discord's own.
+// NewDiscord returns a Discord that uses the bot's token. An empty api means Discord's own.
 func NewDiscord(api, channel, token string) (*Discord, error) {
 	api = cmp.Or(api, "https://discord.com/api/v10")
 	if err := checkAddress("url", api); err != nil {
@@ -27,7 +27,7 @@ func NewDiscord(api, channel, token string) (*Discord, error) {
 	return &Discord{strings.TrimSuffix(api, "/"), channel, token}, nil
 }
 
-// Show posts the message with its buttons, or changes it. Nobody is mentioned, and no address is unfolded.
+// Show posts the message with its buttons, or changes it. It mentions nobody and shows no link previews.
 func (d *Discord) Show(ctx context.Context, where string, m Message) (string, error) {
 	text := clip(strings.ReplaceAll(m.Text(), fence, "'''"), 1700)
 	var buttons []any
@@ -42,7 +42,7 @@ func (d *Discord) Show(ctx context.Context, where string, m Message) (string, er
 	if buttons != nil {
 		components = append(components, map[string]any{"type": 1, "components": buttons})
 	}
-	title := strings.NewReplacer("*", "", "_", "\\_", "`", "", "~", "", "|", "", "@", "@\u200b", "\\", "", "[", "\\[", "<", "\\<").Replace(m.Title) // no links, mentions and the like
+	title := strings.NewReplacer("*", "", "_", "\\_", "`", "", "~", "", "|", "", "@", "@\u200b", "\\", "", "[", "\\[", "<", "\\<").Replace(m.Title) // no links, mentions or markup
 	body := map[string]any{"content": "**" + title + "**\n" + fence + "\n" + text + "\n" + fence, "components": components, "allowed_mentions": map[string]any{"parse": []string{}}, "flags": 4}
 	method, address := http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages"
 	if where != "" {
@@ -75,7 +75,8 @@ type discordFrame struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// discordMentions is the intent to hear messages of servers. Their text comes only where they mention the bot.
+// discordMentions is the intent to receive messages. Discord leaves out the text of messages that do not mention the
+// bot.
 const discordMentions = 1 << 9
 
 type discordUser struct {
@@ -91,7 +92,7 @@ type discordMessage struct {
 	Content string      `json:"content"`
 }
 
-// discordPress is a button that was pressed.
+// discordPress is a press of a button.
 type discordPress struct {
 	ID      string `json:"id"`
 	Token   string `json:"token"`
@@ -105,7 +106,7 @@ type discordPress struct {
 	} `json:"member"`
 }
 
-// Listen follows the gateway until it wants a new connection.
+// Listen reads the gateway until ctx ends or Discord wants a new connection.
 func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 	var gateway struct {
 		URL string `json:"url"`
@@ -128,7 +129,7 @@ func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 	frames, failed := make(chan discordFrame), make(chan error, 1)
 	ended := make(chan struct{})
 	defer close(ended)
-	go func() { // ends with the socket
+	go func() { // ends when the socket closes
 		for {
 			var f discordFrame
 			if err := socket.ReadJSON(&f); err != nil {
@@ -164,13 +165,13 @@ type discordGateway struct {
 	discord *Discord
 	socket  *websocket.Conn
 	take    func(Press) string
-	beat    *time.Ticker // as often as the gateway says
-	waits   bool         // for its first frame, or for what it answers to a beat
-	seq     *int64       // of the last frame that has one
+	beat    *time.Ticker // ticks at the interval that the gateway asks for
+	waits   bool         // for its first frame, or for the answer to a heartbeat
+	seq     *int64       // the last sequence number; nil before the first
 	self    string       // the bot's own id
 }
 
-// heartbeat says that the bot is there. An error ends a connection that the gateway does not answer on.
+// heartbeat sends a heartbeat. It returns an error, which ends the connection, if the last one was not answered.
 func (g *discordGateway) heartbeat() error {
 	if g.waits {
 		return errors.New("the gateway went silent")
@@ -186,7 +187,7 @@ func (g *discordGateway) write(op int, data any) error {
 	return g.socket.WriteJSON(map[string]any{"op": op, "d": data})
 }
 
-// frame does what a frame asks for. An error ends the connection.
+// frame handles one frame. An error ends the connection.
 func (g *discordGateway) frame(ctx context.Context, f discordFrame) error {
 	if f.Seq != nil {
 		g.seq = f.Seq
@@ -213,7 +214,7 @@ func (g *discordGateway) frame(ctx context.Context, f discordFrame) error {
 	return nil
 }
 
-// hello says who the bot is, and begins to beat.
+// hello identifies the bot and starts the heartbeats.
 func (g *discordGateway) hello(data []byte) error {
 	var hello struct {
 		Interval int `json:"heartbeat_interval"`
@@ -237,11 +238,11 @@ func (d *Discord) pressed(ctx context.Context, data []byte, take func(Press) str
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	const reply, ephemeral = 4, 64
-	// The message itself shows how it ends.
+	// The message itself shows how the question ends.
 	_ = send(ctx, http.MethodPost, d.api+"/interactions/"+url.PathEscape(p.ID)+"/"+url.PathEscape(p.Token)+"/callback", "", map[string]any{"type": reply, "data": map[string]any{"content": said, "flags": ephemeral}}, nil)
 }
 
-// discordSelf is the bot's own id.
+// discordSelf returns the bot's own id from the READY event, or "".
 func discordSelf(data []byte) string {
 	var ready struct {
 		User discordUser `json:"user"`
@@ -252,7 +253,7 @@ func discordSelf(data []byte) string {
 	return ready.User.ID
 }
 
-// wrote takes "@bot freeze REASON" in the channel. Everything else is talk.
+// wrote handles "@bot freeze REASON" in the channel and ignores everything else.
 func (d *Discord) wrote(ctx context.Context, self string, data []byte, take func(Press) string) {
 	var m discordMessage
 	if json.Unmarshal(data, &m) != nil || self == "" || m.Channel != d.channel || m.Author.Bot || m.Webhook != "" {
@@ -267,5 +268,5 @@ func (d *Discord) wrote(ctx context.Context, self string, data []byte, take func
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	reply := map[string]any{"content": said, "message_reference": map[string]any{"message_id": m.ID, "fail_if_not_exists": false}, "allowed_mentions": map[string]any{"parse": []string{}}}
-	_ = send(ctx, http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages", "Bot "+d.token, reply, nil) // frozen is frozen
+	_ = send(ctx, http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages", "Bot "+d.token, reply, nil) // a lost reply does not undo the freeze
 }

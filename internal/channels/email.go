@@ -21,25 +21,26 @@ import (
 	"callgate/internal/visible"
 )
 
-// Email sends what was asked as a digest. Nobody answers there: each question leads to the page.
+// Email sends questions as a digest. Nobody answers by mail: each question links to the page.
 type Email struct {
 	server   *url.URL
 	password string
 	from     string
-	to       func() []string // who gets it now
+	to       func() []string // returns the recipients
 	every    time.Duration
-	roots    *x509.CertPool // of the server; nil for those of the system
+	roots    *x509.CertPool // to verify the server; nil for the system's
 
 	mu    sync.Mutex
-	order []string // questions that the next digest tells of, by where
+	order []string // questions for the next digest, by where
 	told  map[string]Message
 	last  time.Time
 }
 
-// maxDigest bounds the questions of a digest, which may wait until somebody is on call or the server is back.
+// maxDigest bounds the questions in a digest. They pile up while nobody is on call or the server is down.
 const maxDigest = 500
 
-// NewEmail sends through smtps://user@host, or smtp://user@host with STARTTLS; to this machine also without.
+// NewEmail sends through smtps://user@host, or through smtp://user@host with STARTTLS. On this machine STARTTLS is
+// optional.
 func NewEmail(server, password, from string, to func() []string, every time.Duration) (*Email, error) {
 	u, err := url.Parse(server)
 	switch {
@@ -60,7 +61,7 @@ func (e *Email) Show(_ context.Context, where string, m Message) (string, error)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if where == "" {
-		if len(e.order) == maxDigest { // what is over goes first
+		if len(e.order) == maxDigest { // drop a finished question first
 			i := max(0, slices.IndexFunc(e.order, func(where string) bool { return e.told[where].Over != "" }))
 			delete(e.told, e.order[i])
 			e.order = slices.Delete(e.order, i, i+1)
@@ -68,13 +69,13 @@ func (e *Email) Show(_ context.Context, where string, m Message) (string, error)
 		where = rand.Text()
 		e.order = append(e.order, where)
 	}
-	if slices.Contains(e.order, where) { // what was told stays as it was told
+	if slices.Contains(e.order, where) { // a question that was sent stays as it was
 		e.told[where] = m
 	}
 	return where, nil
 }
 
-// Listen sends the digests, and hears nothing.
+// Listen sends the digests until ctx ends. It takes no answers.
 func (e *Email) Listen(ctx context.Context, _ func(Press) string) error {
 	for on := true; on; on = periodic.Sleep(ctx, min(e.every, time.Minute)) {
 		if err := e.flush(ctx, time.Now()); err != nil {
@@ -84,11 +85,11 @@ func (e *Email) Listen(ctx context.Context, _ func(Press) string) error {
 	return nil
 }
 
-// flush sends a digest when there is something to tell and it is time to. What could not be sent is told next time.
+// flush sends a digest if one is due. Questions that could not be sent stay for the next one.
 func (e *Email) flush(ctx context.Context, now time.Time) error {
 	e.mu.Lock()
 	if e.last.IsZero() {
-		e.last = now // the first one is not of the first question alone
+		e.last = now // wait for more questions before the first digest
 	}
 	if len(e.order) == 0 || now.Sub(e.last) < e.every {
 		e.mu.Unlock()
@@ -145,7 +146,7 @@ func (e *Email) send(ctx context.Context, to []string, list []Message) error {
 	return nil
 }
 
-// client is one connection to the server. Only on this machine it may go without TLS.
+// client returns a client for the server. It goes without TLS only on this machine.
 func (e *Email) client() (*mail.Client, error) {
 	host := e.server.Hostname()
 	options := []mail.Option{
@@ -172,7 +173,7 @@ func (e *Email) client() (*mail.Client, error) {
 	return mail.NewClient(host, options...)
 }
 
-// digest is the text of a mail: what waits comes first.
+// digest returns the text of a mail: waiting questions first.
 func digest(list []Message) string {
 	var b strings.Builder
 	for _, over := range []bool{false, true} {

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Matrix is a room without encryption. People answer with reactions to the message.
+// Matrix posts to an unencrypted room. People answer with reactions to the message.
 type Matrix struct {
 	base, room, token string
 
 	mu   sync.Mutex
 	next int
-	keys map[string]string // by event
+	keys map[string]string // by event id
 }
 
-// Reactions that answer.
+// reactions maps emoji to answers.
 var reactions = map[string]string{"✅": Approve, "👍": Approve, "❌": Deny, "👎": Deny}
 
-// NewMatrix writes into a room that the token's user is in.
+// NewMatrix returns a Matrix that writes into the room. The token's user MUST be in it.
 func NewMatrix(base, room, token string) (*Matrix, error) {
 	if err := checkAddress("url", base); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func NewMatrix(base, room, token string) (*Matrix, error) {
 	return &Matrix{base: strings.TrimSuffix(base, "/") + "/_matrix/client/v3", room: room, token: "Bearer " + token, keys: map[string]string{}}, nil
 }
 
-// Show sends a message, or replaces one.
+// Show sends the message, or replaces the one at where.
 func (x *Matrix) Show(ctx context.Context, where string, m Message) (string, error) {
 	text := m.Title + "\n" + m.Text()
 	formatted := "<b>" + html.EscapeString(m.Title) + "</b><pre><code>" + html.EscapeString(m.Text()) + "</code></pre>"
@@ -72,7 +72,7 @@ func (x *Matrix) Show(ctx context.Context, where string, m Message) (string, err
 	return where, nil
 }
 
-// Listen follows the room. What happened before it listens is not heard.
+// Listen follows the room until ctx ends. It ignores earlier events.
 func (x *Matrix) Listen(ctx context.Context, take func(Press) string) error {
 	since := ""
 	for {

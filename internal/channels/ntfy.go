@@ -14,16 +14,16 @@ import (
 	"callgate/internal/outbound"
 )
 
-// Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer
-// it, and freeze. Anybody may write into the other topic, so nothing there counts without a key.
+// Ntfy posts to a topic of an ntfy server. Only its people may be able to read the topic: whoever reads a question can
+// answer it, and freeze. Anybody may write to the answers topic, so nothing there counts without a key.
 type Ntfy struct {
 	base, topic, token string
 }
 
-// Holder is the name of whoever answers through a topic, which knows no persons.
+// Holder is the user of every answer through a topic, because a topic does not know persons.
 const Holder = "holder"
 
-// NewNtfy uses a topic, and {topic}-answers for the answers.
+// NewNtfy returns an Ntfy that posts to topic and reads answers from {topic}-answers.
 func NewNtfy(base, topic, token string) (*Ntfy, error) {
 	if err := checkAddress("url", base); err != nil {
 		return nil, err
@@ -31,10 +31,10 @@ func NewNtfy(base, topic, token string) (*Ntfy, error) {
 	return &Ntfy{strings.TrimSuffix(base, "/"), topic, "Bearer " + token}, nil
 }
 
-// priorities are ntfy's, by risk.
+// priorities maps risks to ntfy's priorities.
 var priorities = map[string]int{"low": 3, "medium": 4, "high": 5, "critical": 5}
 
-// Show publishes the question, and another message when it is over.
+// Show publishes the question, and a second message when it is over.
 func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error) {
 	body := map[string]any{"topic": n.topic, "title": m.Title, "message": m.Text(), "priority": priorities[m.Risk], "tags": []string{"lock"}}
 	if m.Over != "" {
@@ -65,7 +65,7 @@ func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error
 	return cmp.Or(where, sent.ID), nil
 }
 
-// silence is after how long without a line the connection counts as lost: ntfy sends one every 45 seconds.
+// silence is how long the connection may be silent before it counts as lost. ntfy sends a line every 45 seconds.
 const silence = 2 * time.Minute
 
 // Listen subscribes to the answers.

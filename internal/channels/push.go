@@ -11,26 +11,26 @@ import (
 	"callgate/internal/push"
 )
 
-// Push tells the browsers that subscribed on the page. Nobody answers there: a message leads to the question on the
-// page.
+// Push notifies the browsers that people subscribed on the page. Nobody answers there: a notification opens the
+// question on the page.
 type Push struct {
 	store  *push.Store
 	wanted func(person string) bool
 }
 
-// NewPush sends to the devices of the persons that wanted says yes to.
+// NewPush returns a Push that sends to the devices of the persons for whom wanted returns true.
 func NewPush(store *push.Store, wanted func(person string) bool) *Push { return &Push{store, wanted} }
 
-// pushed is what the page's service worker reads.
+// pushed is the message that the page's service worker reads.
 type pushed struct {
-	Tag   string `json:"tag"` // messages with the same one are the same
+	Tag   string `json:"tag"` // a message replaces the one with the same tag
 	Title string `json:"title"`
 	Body  string `json:"body"`
-	Open  string `json:"open"` // fragment of the page
+	Open  string `json:"open"` // fragment of the page's URL
 	Over  bool   `json:"over,omitempty"`
 }
 
-// Show sends the question, and how it ended in its place.
+// Show sends the question. When it is over, it replaces the question by how it ended.
 func (p *Push) Show(ctx context.Context, where string, m Message) (string, error) {
 	if where == "" {
 		where = rand.Text()
@@ -44,18 +44,18 @@ func (p *Push) Show(ctx context.Context, where string, m Message) (string, error
 	if at, err := time.Parse(time.RFC3339, m.Expires); err == nil && m.Over == "" {
 		keep = max(time.Until(at), time.Second)
 	}
-	// What is not shown here is on the page.
+	// The page shows what is cut off here.
 	out.Title, out.Body = clip(out.Title, 200), clip(out.Body, 600)
 	var payload bytes.Buffer
 	plain := json.NewEncoder(&payload)
-	plain.SetEscapeHTML(false) // what is escaped takes six times the room
+	plain.SetEscapeHTML(false) // an escaped character takes six times the room
 	if err := plain.Encode(out); err != nil {
 		return "", err
 	}
 	return where, p.store.Send(ctx, push.Message{Payload: payload.Bytes(), Topic: where, Urgent: m.Over == "", Keep: keep}, p.wanted)
 }
 
-// Listen hears nothing.
+// Listen waits until ctx ends. It takes no answers.
 func (p *Push) Listen(ctx context.Context, _ func(Press) string) error {
 	<-ctx.Done()
 	return nil

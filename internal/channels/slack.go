@@ -15,13 +15,14 @@ import (
 	"callgate/internal/outbound"
 )
 
-// Slack is a channel of a workspace, over Socket Mode: callgate needs no address of its own.
+// Slack posts to a channel of a workspace over Socket Mode, so callgate needs no public address.
 type Slack struct {
 	channel string
 	client  *slack.Client
 }
 
-// NewSlack takes the app's and the bot's token: xapp-… opens the socket, xoxb-… writes. api is "" for Slack's own.
+// NewSlack takes the app's token (xapp-…), which opens the socket, and the bot's (xoxb-…), which writes. An empty api
+// means Slack's own.
 func NewSlack(api, channel, app, bot string) (*Slack, error) {
 	api = cmp.Or(api, "https://slack.com/api")
 	if err := checkAddress("url", api); err != nil {
@@ -33,7 +34,7 @@ func NewSlack(api, channel, app, bot string) (*Slack, error) {
 	return &Slack{channel, slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(strings.TrimSuffix(api, "/")+"/"), slack.OptionHTTPClient(client))}, nil
 }
 
-// slackText escapes what Slack reads as markup, and cuts to what a block holds.
+// slackText escapes Slack's markup and cuts the text to the size of a block.
 func slackText(text string) string {
 	const room = 2900
 	return clip(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text), room)
@@ -71,7 +72,7 @@ func (s *Slack) Show(ctx context.Context, where string, m Message) (string, erro
 	return ts, outbound.WithoutAddress(err)
 }
 
-// Listen opens a socket and takes buttons and /freeze until ctx ends, or Slack refuses the tokens.
+// Listen opens a socket and takes buttons and /freeze until ctx ends or Slack refuses the tokens.
 func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -115,9 +116,9 @@ func (s *Slack) pressed(ctx context.Context, p *slack.InteractionCallback, take 
 	}
 }
 
-// tell says something to one person in the channel.
+// tell shows a text to one person in the channel.
 func (s *Slack) tell(ctx context.Context, user, text string) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	_, _ = s.client.PostEphemeralContext(ctx, s.channel, user, slack.MsgOptionText(text, true)) // the message itself shows how it ends
+	_, _ = s.client.PostEphemeralContext(ctx, s.channel, user, slack.MsgOptionText(text, true)) // the message itself shows how the question ends
 }

@@ -20,26 +20,27 @@ import (
 	"callgate/internal/outbound"
 )
 
-// Telegram is a chat with a bot, read by long polls. A reply to a question denies it with a reason.
+// Telegram posts to a chat through a bot and reads answers by long polls. A reply to a question denies it with a
+// reason.
 type Telegram struct {
 	base, token string
 	chat        int64
 
-	mu     sync.Mutex     // held while a message is sent: until then nobody knows its id
-	keys   map[int]string // by message
-	offset int64          // of the next update; what was taken does not come again
-	until  time.Time      // Telegram wants a pause
+	mu     sync.Mutex     // held while a message is sent, since its id is not known until then
+	keys   map[int]string // by message id
+	offset int64          // of the next update; earlier ones do not come again
+	until  time.Time      // when the pause that Telegram asked for ends
 
-	newcomers rate.Sometimes // how often anybody is told who they are
+	newcomers rate.Sometimes // limits the answers to /start
 }
 
-// telegramRoom is what a message has room for, in bytes: Telegram takes 4096 UTF-16 units.
+// telegramRoom is the most bytes of text in a message. Telegram takes 4096 UTF-16 units.
 const telegramRoom = 3800
 
-// newcomersEvery is how often a /start is answered: anybody may write one, and the answers of people wait meanwhile.
+// newcomersEvery is how often a /start is answered. Anybody may write one, and real answers wait meanwhile.
 const newcomersEvery = 5 * time.Second
 
-// NewTelegram takes the bot's token and the id of the chat. api is "" for Telegram's own.
+// NewTelegram takes the bot's token and the id of the chat. An empty api means Telegram's own.
 func NewTelegram(api, chat, token string) (*Telegram, error) {
 	api = strings.TrimSuffix(cmp.Or(api, "https://api.telegram.org"), "/")
 	if err := checkAddress("url", api); err != nil {
@@ -55,10 +56,10 @@ func NewTelegram(api, chat, token string) (*Telegram, error) {
 	return &Telegram{base: api + "/bot" + token + "/", token: token, chat: id, keys: map[int]string{}, newcomers: rate.Sometimes{Interval: newcomersEvery}}, nil
 }
 
-// errRefused is what Telegram will refuse again.
+// errRefused marks a request that Telegram would refuse again.
 var errRefused = errors.New("refused")
 
-// call uses one method of the Bot API. Its errors are without the token, which is part of every address.
+// call calls one method of the Bot API. Its errors leave out the token, which is part of every address.
 func (t *Telegram) call(ctx context.Context, method string, form url.Values, to any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+method, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -98,13 +99,13 @@ func (t *Telegram) call(ctx context.Context, method string, form url.Values, to 
 	return json.Unmarshal(answer.Result, to)
 }
 
-// pauseError is a server that wants a pause.
+// pauseError is the error when Telegram asks for a pause.
 type pauseError struct {
 	error
 	wait time.Duration
 }
 
-// Show sends the message with its buttons, or changes it. No address is unfolded.
+// Show sends the message with its buttons, or changes it. It shows no link previews.
 func (t *Telegram) Show(ctx context.Context, where string, m Message) (string, error) {
 	text := clip(m.Text(), telegramRoom)
 	form := url.Values{
@@ -119,7 +120,7 @@ func (t *Telegram) Show(ctx context.Context, where string, m Message) (string, e
 	if row != nil {
 		rows = append(rows, row)
 	}
-	if m.Over == "" && strings.HasPrefix(m.Link, "https://") { // Telegram takes no buttons to this machine
+	if m.Over == "" && strings.HasPrefix(m.Link, "https://") { // Telegram refuses buttons that link to this machine
 		rows = append(rows, []map[string]string{{"text": "Page", "url": m.Link}})
 	}
 	keyboard, err := json.Marshal(map[string]any{"inline_keyboard": rows})
@@ -149,7 +150,7 @@ func (t *Telegram) Show(ctx context.Context, where string, m Message) (string, e
 	if pause, ok := errors.AsType[pauseError](err); ok {
 		t.until = time.Now().Add(pause.wait)
 	}
-	if err != nil && (where == "" || !errors.Is(err, errRefused)) { // one that was deleted, or shows this already, needs no change
+	if err != nil && (where == "" || !errors.Is(err, errRefused)) { // a message that was deleted, or shows this already, needs no change
 		return "", err
 	}
 	if where == "" {
@@ -166,7 +167,7 @@ type telegramUser struct {
 	Bot bool  `json:"is_bot"`
 }
 
-// name is how people are linked: by the number, which nobody else can have.
+// name returns the number by which people are linked, which nobody else can take. It returns "" for bots and for nil.
 func (u *telegramUser) name() string {
 	if u == nil || u.Bot {
 		return ""
@@ -196,7 +197,7 @@ type telegramUpdate struct {
 	} `json:"callback_query"`
 }
 
-// Listen polls for presses and messages.
+// Listen polls for presses and messages until ctx ends.
 func (t *Telegram) Listen(ctx context.Context, take func(Press) string) error {
 	for ctx.Err() == nil {
 		form := url.Values{
@@ -228,15 +229,15 @@ func (t *Telegram) Listen(ctx context.Context, take func(Press) string) error {
 	return nil
 }
 
-// wrote takes a message: a command, or a reply to a question. Everything else is talk.
+// wrote handles commands and replies to questions, and ignores everything else.
 func (t *Telegram) wrote(ctx context.Context, m *telegramMessage, take func(Press) string) {
 	command, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	command, _, _ = strings.Cut(command, "@") // in groups the bot's name follows
+	command, _, _ = strings.Cut(command, "@") // in groups the bot's name follows the command
 	var said string
 	switch {
 	case m.From.name() == "":
 		return
-	case command == "/start": // how people find out what to write into the configuration
+	case command == "/start": // tells people what to write into the configuration
 		t.newcomers.Do(func() {
 			said = fmt.Sprintf("This chat is %d, and you are %s: to: %q, people: [\"%s=your name\"]", m.Chat.ID, m.From.name(), strconv.FormatInt(m.Chat.ID, 10), m.From.name())
 		})
@@ -250,7 +251,7 @@ func (t *Telegram) wrote(ctx context.Context, m *telegramMessage, take func(Pres
 		t.mu.Lock()
 		key, known := t.keys[m.ReplyTo.ID]
 		t.mu.Unlock()
-		if !known { // people talk to each other
+		if !known { // people talking to each other
 			return
 		}
 		said = take(Press{Key: key, Action: Deny, User: m.From.name(), Reason: m.Text})
@@ -265,7 +266,7 @@ func (t *Telegram) wrote(ctx context.Context, m *telegramMessage, take func(Pres
 	})
 }
 
-// tell says what became of an answer. The question itself shows how it ends.
+// tell sends what became of an answer. The question itself shows how it ends.
 func (t *Telegram) tell(ctx context.Context, method string, form url.Values) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()

@@ -13,13 +13,13 @@ import (
 	"callgate/internal/outbound"
 )
 
-// maxAnswer bounds what a server may answer, in bytes.
+// maxAnswer bounds a server's answer, in bytes.
 const maxAnswer = 1 << 20
 
-// client follows nothing: what is sent holds tokens and calls.
+// client follows no redirects, because requests hold tokens and calls.
 var client = &http.Client{CheckRedirect: outbound.NoRedirects}
 
-// checkAddress refuses addresses that would show what is sent to others on the way.
+// checkAddress refuses addresses whose traffic others on the way could read.
 func checkAddress(what, address string) error {
 	if _, err := outbound.Parse(address); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -27,7 +27,7 @@ func checkAddress(what, address string) error {
 	return nil
 }
 
-// send makes one request with a JSON body and reads the JSON answer into to, which may be nil.
+// send makes one request with a JSON body and decodes the JSON answer into to, unless to is nil.
 func send(ctx context.Context, method, address, token string, body, to any) error {
 	var data io.Reader
 	if body != nil {
@@ -69,10 +69,10 @@ func receive(r *http.Request, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// pollTime is how long the answer to a request for events may wait for one.
+// pollTime is how long a long poll may wait for events.
 const pollTime = 30 * time.Second
 
-// clip cuts text to room bytes.
+// clip cuts text to room bytes and adds an ellipsis if it cut anything.
 func clip(text string, room int) string {
 	if len(text) <= room {
 		return text

@@ -18,27 +18,28 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// Webhook posts questions to an address and takes answers at another, both signed as Standard Webhooks are.
+// Webhook posts questions to one address and takes answers at another. Both are signed as in Standard Webhooks.
 type Webhook struct {
-	address string // questions go there
+	address string // where questions go
 	listen  net.Listener
-	answer  string // where callgate takes answers, as the receiver reaches it
+	answer  string // where the receiver sends answers
 	signer  *standardwebhooks.Webhook
 
 	mu   sync.Mutex
 	next int
-	seen map[string]time.Time // ids of answers that came
+	seen map[string]time.Time // ids of answers received
 }
 
-// maxAge is how old a signed answer may be; standardwebhooks refuses older ones.
+// maxAge is how old a signed answer may be. standardwebhooks refuses older ones.
 const maxAge = 5 * time.Minute
 
-// NewWebhook takes answers on a listener that it closes when it ends; nil takes none. The secret is "whsec_…".
+// NewWebhook returns a Webhook that takes answers on listen, which Listen closes. If listen is nil it takes none. The
+// secret has the form "whsec_…".
 func NewWebhook(address, answer, secret string, listen net.Listener) (*Webhook, error) {
 	if err := checkAddress("url", address); err != nil {
 		return nil, err
 	}
-	const prefix, least = "whsec_", 24 // bytes, as the standard has it: who guesses the secret answers
+	const prefix, least = "whsec_", 24 // minimum length in bytes, from the standard: whoever guesses the secret can answer
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, prefix))
 	if err != nil || !strings.HasPrefix(secret, prefix) || len(key) < least {
 		return nil, fmt.Errorf("the secret is not of the form %q and base64 of %d bytes or more", prefix, least)
@@ -50,7 +51,7 @@ func NewWebhook(address, answer, secret string, listen net.Listener) (*Webhook, 
 	return &Webhook{address: address, listen: listen, answer: answer, signer: signer, seen: map[string]time.Time{}}, nil
 }
 
-// Show posts {"message", "answer"}; the same "where" is the same message.
+// Show posts {"where", "message", "answer"}. The same "where" means the same message.
 func (h *Webhook) Show(ctx context.Context, where string, m Message) (string, error) {
 	h.mu.Lock()
 	h.next++
@@ -77,7 +78,7 @@ func (h *Webhook) Show(ctx context.Context, where string, m Message) (string, er
 	return where, receive(r, nil)
 }
 
-// Listen serves the answers.
+// Listen serves the answers until ctx ends.
 func (h *Webhook) Listen(ctx context.Context, take func(Press) string) error {
 	if h.listen == nil {
 		<-ctx.Done()
@@ -87,7 +88,7 @@ func (h *Webhook) Listen(ctx context.Context, take func(Press) string) error {
 		status, said := h.taken(r, take)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(map[string]string{"said": said}) // a client that is gone gets nothing
+		_ = json.NewEncoder(w).Encode(map[string]string{"said": said}) // the client may be gone
 	})}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -112,7 +113,7 @@ func (h *Webhook) taken(r *http.Request, take func(Press) string) (status int, s
 	return http.StatusOK, take(p)
 }
 
-// first reports whether an id is new, and forgets those that are too old to be signed anew.
+// first reports whether an id is new. It forgets ids whose signatures are too old to verify.
 func (h *Webhook) first(id string, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

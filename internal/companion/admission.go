@@ -19,16 +19,16 @@ import (
 	"callgate/internal/presence"
 )
 
-// admission says who a request is from and what it may do.
+// admission finds out who sent a request and what they may do.
 type admission struct {
 	credentials *credentials.Store
-	presence    *presence.Desk // nil needs no proof that a person is there
+	presence    *presence.Desk // if nil, no proof of presence is needed
 	note        func(summary string, who audit.Author) error
 	reply       replies
 	log         *slog.Logger
 }
 
-// identify returns the credential that token is, or "". A credential that cannot be read opens nothing.
+// identify returns the credential whose token this is, or "". If the credentials cannot be read, no token is valid.
 func (a *admission) identify(token string) credentials.Credential {
 	name, err := a.credentials.Identify(token)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *admission) identify(token string) credentials.Credential {
 	return name
 }
 
-// caller says what the request may do, whichever way it came; "" is nothing.
+// caller returns the role of the request, whether it came directly or through the hub. "" means no rights.
 func (a *admission) caller(r *http.Request, subprotocols []string) credentials.Credential {
 	if may, ok := hub.Vouched(r); ok {
 		return may
@@ -46,8 +46,8 @@ func (a *admission) caller(r *http.Request, subprotocols []string) credentials.C
 	return a.identify(rest.Bearer(r, subprotocols)).Role()
 }
 
-// proven finds out whose credential shown is, and has the request carry that name, whatever it said. It
-// refuses a name that another person owns.
+// proven returns the person who owns the credential shown, and writes their name into the request, whatever it said.
+// For a credential without a person, it refuses a name that belongs to somebody else.
 func (a *admission) proven(r *http.Request, shown credentials.Credential) (person string, _ *wire.Refusal) {
 	person = shown.Person()
 	client, named := clientOf(r)
@@ -63,7 +63,7 @@ func (a *admission) proven(r *http.Request, shown credentials.Credential) (perso
 	return person, nil
 }
 
-// free refuses the name of a person who has a credential of their own, and what could be read as such a name.
+// free refuses a name that belongs to a person with their own credential, or that could be mistaken for one.
 func (a *admission) free(name string) *wire.Refusal {
 	known, err := a.credentials.People()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +82,7 @@ func (a *admission) free(name string) *wire.Refusal {
 	return nil
 }
 
-// lets reports whether a request may watch, or also answer. When it may not the response is written.
+// lets reports whether a request may watch and, if answers is true, answer. If not, lets writes the response.
 func (a *admission) lets(w http.ResponseWriter, r *http.Request, answers bool) bool {
 	var why string
 	switch a.caller(r, nil) {
@@ -105,7 +105,7 @@ func (a *admission) lets(w http.ResponseWriter, r *http.Request, answers bool) b
 	return false
 }
 
-// viewer lets those pass who may watch.
+// viewer lets through requests that may watch.
 func (a *admission) viewer(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if a.lets(w, r, false) {
@@ -114,7 +114,7 @@ func (a *admission) viewer(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// prompter serves those who hold the prompt credential; others go on to next.
+// prompter serves requests with the prompt credential and passes others to next.
 func (a *admission) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -130,7 +130,7 @@ func (a *admission) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
 
 const toolsOnly = "the tools credential brings tools, and neither watches nor answers"
 
-// approver lets only the approve credential pass, and with a body only JSON.
+// approver lets through only the approve credential, and only JSON bodies.
 func (a *admission) approver(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !a.lets(w, r, true) {
@@ -153,8 +153,8 @@ func (a *admission) approver(next http.HandlerFunc) http.HandlerFunc {
 // presenceOn reports whether changes that loosen the gate need a passkey.
 func (a *admission) presenceOn() bool { return a.presence != nil && a.presence.On() }
 
-// proved lets a change that may loosen the gate through when a person proved to be there; the proof is on record first.
-// It stands within approver.
+// proved lets a change through that may loosen the gate, once a person has proved to be present. The proof is put on
+// record first. The request must also pass approver.
 func (a *admission) proved(next http.HandlerFunc) http.HandlerFunc {
 	return a.approver(func(w http.ResponseWriter, r *http.Request) {
 		if !a.presenceOn() {
@@ -192,10 +192,10 @@ func (a *admission) noteProof(r *http.Request, summary string, proof []byte) err
 	return a.note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
 }
 
-// restClient is how the audit trail names an approver that came by REST and did not say who it is.
+// restClient is the audit trail's name for a REST client that did not say who it is.
 const restClient = "rest"
 
-// authorOf is how the audit trail names who sent a REST request that approver let pass, and where from.
+// authorOf returns who sent a REST request, and from where, for the audit trail. The request has passed approver.
 func authorOf(r *http.Request) audit.Author {
 	who := audit.Author{By: restClient, From: hub.ClientAddress(r)}
 	if client, named := clientOf(r); named {
@@ -213,14 +213,14 @@ func clientOf(r *http.Request) (client wire.ClientInfo, named bool) {
 	return wire.ClientInfo{Kind: kind, Name: name}, header != ""
 }
 
-// errTaken refuses a name that is a person's who did not prove to be the client.
+// errTaken refuses a client that uses a person's name without that person's credential.
 var errTaken = &wire.Refusal{Code: wire.CodeUnauthorized, Message: "this name is a person's who has a credential of their own: show that one (callgate approve --as NAME), or go by another name", Close: wire.CloseNameTaken}
 
-// approverName is how the audit trail names a client. The kind in front keeps a client from passing for
-// a rule or a grant.
+// approverName returns the audit trail's name for a client. The kind in front keeps a client from posing as a rule or a
+// grant.
 func approverName(c wire.ClientInfo) string { return c.Kind + ":" + shortName(c.Name) }
 
-// personName is the audit trail's name for a person for whom a client speaks.
+// personName returns the audit trail's name for a person for whom a client speaks.
 func personName(client, person string) string {
 	if person == "" {
 		return client

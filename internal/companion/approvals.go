@@ -10,15 +10,15 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Changes compares what a pending call would write with the files on the disk. It
-// MUST be safe for concurrent use.
+// Changes compares the files that a pending call would write with those on the disk. It MUST be safe for concurrent
+// use.
 type Changes interface {
-	// Changes returns gate.ErrNotPending when the approval with that id is over, and nothing for a call that writes
-	// no file that can be compared.
+	// Changes returns gate.ErrNotPending if the approval is over, and nothing if the call writes no file that can be
+	// compared.
 	Changes(id string) ([]tools.FileChange, error)
 }
 
-// approvalAPI answers REST about what waits, and in which sessions.
+// approvalAPI serves the pending approvals and the sessions over REST.
 type approvalAPI struct {
 	api
 	hub processes
@@ -35,7 +35,7 @@ func (s approvalAPI) approvals(*http.Request) (any, error) {
 	return rest.Listed("approvals", wire.List(converted(s.backend.Gate.Pending(), approveRequest)), s.hub.Problems()), nil
 }
 
-// answer takes the members of tool_approve, without v and type. toolCallId may be left out: the path has it.
+// answer takes the members of tool_approve without v and type. toolCallId may be left out, since the path has it.
 func (s approvalAPI) answer(r *http.Request) (any, error) {
 	var f wire.ToolApprove
 	if err := body(r, &f); err != nil {
@@ -46,7 +46,7 @@ func (s approvalAPI) answer(r *http.Request) (any, error) {
 		return nil, misfit("toolCallId is not the approval in the path")
 	}
 	f.ToolCallID = id
-	for _, a := range s.backend.Gate.Pending() { // its id alone says which one is meant
+	for _, a := range s.backend.Gate.Pending() { // the id alone identifies the approval
 		if f.SessionID == "" && a.ID == id {
 			f.SessionID = a.SessionID
 		}

@@ -1,8 +1,8 @@
 // Package companion serves the clients of approvers: WebSocket, REST and a page on this machine, and the hub.
 //
 // It does not decide about calls. The server translates between the wire and one Backend, and guards the border: who
-// may connect, who may only watch, and which requests of browsers are refused. Strings from servers or the model stay
-// data: no HTML is ever made of them.
+// may connect, who may only watch, and which browser requests are refused. Strings from servers or the model stay data:
+// they are never turned into HTML.
 package companion
 
 import (
@@ -18,8 +18,8 @@ import (
 	"callgate/permissions"
 )
 
-// Backend is everything that the companion knows of the rest of callgate, in parts. Gate is required; a part that is
-// nil is not offered to people. All methods MUST be safe for concurrent use.
+// Backend is all that the companion knows of the rest of callgate, in parts. Gate is required; a nil part is not
+// offered to people. All methods MUST be safe for concurrent use.
 type Backend struct {
 	Gate        Gate
 	Prompts     Prompter
@@ -35,10 +35,10 @@ type Backend struct {
 	Chatter     Chatter
 	Bringer     Bringer
 	Retrieval   Retrieval
-	Hosts       func() []wire.HostState // of this machine
+	Hosts       func() []wire.HostState // on this machine
 }
 
-// part is one of a Backend that people are told of when it is missing.
+// part is a part of a Backend, with the text for people when it is missing.
 type part struct {
 	offered func(*Backend) bool
 	absent  string
@@ -59,7 +59,7 @@ var (
 	partHosts       = part{func(b *Backend) bool { return b.Hosts != nil }, "this callgate does not look for hosts"}
 )
 
-// absent says why a part is not offered; nil when it is.
+// absent returns the refusal for a missing part, or nil if the part is offered.
 func (b *Backend) absent(p part) *wire.Refusal {
 	if p.offered(b) {
 		return nil
@@ -67,13 +67,13 @@ func (b *Backend) absent(p part) *wire.Refusal {
 	return wire.Refuse(wire.CodeBadMessage, "%s", p.absent)
 }
 
-// Gate is what waits for people, and takes their answers. Errors of Answer, SetAutonomy and Cancel are told apart with
-// errors.Is against gate.ErrNotPending, gate.ErrDigest, gate.ErrSession and gate.ErrAnswer; every other error counts as
-// a failure of callgate itself, and the answer is not reported as applied.
+// Gate holds the approvals that wait for people, and takes their answers. Callers compare errors of Answer, SetAutonomy
+// and Cancel with gate.ErrNotPending, gate.ErrDigest, gate.ErrSession and gate.ErrAnswer using errors.Is. Any other
+// error is a failure of callgate itself, and the answer is not reported as applied.
 type Gate interface {
-	// Subscribe starts a stream of events. The stream MUST begin with a replay: SessionOpened for every
-	// session, then Asked for every pending approval. Its Events channel is closed when the subscriber
-	// is too slow or the gate closes; nothing but a new subscription brings it back.
+	// Subscribe starts a stream of events. The stream MUST begin with a replay: SessionOpened for every session, then
+	// Asked for every pending approval. Its Events channel is closed when the subscriber is too slow or the gate
+	// closes. To go on, subscribe again.
 	Subscribe() gate.Subscription
 
 	// Answer answers one pending approval. applied is true for exactly one answer of each approval.
@@ -89,17 +89,17 @@ type Gate interface {
 	AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, who audit.Author) (id string, err error)
 	RemoveAgent(sessionID, id string, who audit.Author) error
 
-	// Sessions returns the roster, Pending the approvals that wait, oldest first.
+	// Sessions returns the open sessions; Pending returns the pending approvals, oldest first.
 	Sessions() []gate.SessionInfo
 	Pending() []*gate.Approval
 
-	// Note puts on record what a person did outside the gate.
+	// Note records what a person did outside the gate.
 	Note(summary string, who audit.Author) error
 
-	// Upstreams returns what is known of each MCP server behind callgate.
+	// Upstreams returns the state of each MCP server behind callgate.
 	Upstreams() []wire.UpstreamState
 
-	// Audit returns the records that match f, newest first, and where those before them begin: "" when there are none.
+	// Audit returns the records that match f, newest first, and the Before that continues the list: "" at the end.
 	Audit(f AuditQuery) (records []AuditRecord, next string, err error)
 }
 
@@ -108,23 +108,23 @@ type AuditQuery struct {
 	SessionID string
 	Decision  string
 	Tool      string    // qualified name
-	Text      string    // some text that is in the record, in any case
-	Since     time.Time // records at or after
-	Before    string    // hash of a record: only those before it
-	Calls     bool      // one record for each call, with its outcome, and none of what is not a call
+	Text      string    // found anywhere in the record, ignoring case
+	Since     time.Time // records at or after this time
+	Before    string    // hash of a record: only older ones
+	Calls     bool      // one record for each call, with its outcome, and nothing else
 	Limit     int       // at most this many, always positive
 }
 
-// AuditRecord is a record as people read it.
+// AuditRecord is an audit record as people read it.
 type AuditRecord struct {
 	audit.Record
 	Arguments json.RawMessage `json:"arguments,omitempty"` // without secrets
 	RiskLabel string          `json:"riskLabel,omitempty"`
-	Outcome   *audit.Record   `json:"outcome,omitempty"` // of the call, when calls are asked for; nil when there is none yet
+	Outcome   *audit.Record   `json:"outcome,omitempty"` // the call's outcome, if AuditQuery.Calls is set; nil if there is none yet
 }
 
-// ReadAudit picks what q wants from a trail, which is told newest first. A call's newer records come before its older
-// ones, so that the outcome is known when its decision is reached.
+// ReadAudit picks the records that q selects from a trail, newest first. A call's newer records come before its older
+// ones, so the outcome is known when its decision is reached.
 func ReadAudit(trail iter.Seq2[audit.Record, error], q AuditQuery) (records []AuditRecord, next string, err error) {
 	outcomes, seen := map[string]audit.Record{}, map[string]bool{}
 	text, skipping := strings.ToLower(q.Text), q.Before != ""
@@ -161,7 +161,7 @@ func ReadAudit(trail iter.Seq2[audit.Record, error], q AuditQuery) (records []Au
 	return records, "", nil
 }
 
-// holds reports whether the record has a text, which is in lower case.
+// holds reports whether the record contains text, which MUST be in lower case.
 func (r *AuditRecord) holds(text string) bool {
 	return r.Record.Holds(text) || r.Outcome != nil && strings.Contains(strings.ToLower(r.Outcome.Error), text)
 }

@@ -10,8 +10,8 @@ import (
 	"callgate/gate"
 )
 
-// batching is a connection whose writes can be gathered into one. At a thousand events a second each client gets one
-// system call for all frames that wait for it, and not one for each.
+// batching is a connection that can gather several writes into one. At a thousand events a second, each client then
+// costs one system call for all waiting frames instead of one for each.
 type batching struct {
 	net.Conn
 
@@ -20,10 +20,10 @@ type batching struct {
 	held []byte
 }
 
-// maxHeld bounds what is gathered.
+// maxHeld bounds the gathered bytes.
 const maxHeld = 64 << 10
 
-// Write implements net.Conn. Of what is held, release returns the error.
+// Write implements net.Conn. If it holds p back, the error of writing it comes from a later Write or release.
 func (g *batching) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -37,7 +37,7 @@ func (g *batching) Write(p []byte) (int, error) {
 	return g.Conn.Write(p)
 }
 
-// gather holds what is written until release, but not more than maxHeld.
+// gather holds writes back until release, up to maxHeld bytes.
 func (g *batching) gather() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +51,7 @@ func (g *batching) release() error {
 	return g.flush()
 }
 
-// flush writes what is held; the caller holds mu.
+// flush writes what is held. The caller holds mu.
 func (g *batching) flush() error {
 	if len(g.held) == 0 {
 		return nil
@@ -63,10 +63,10 @@ func (g *batching) flush() error {
 	return err
 }
 
-// gathers is a response whose connection, once it is taken over, is a batching one.
+// gathers is a ResponseWriter whose Hijack returns a batching connection.
 type gathers struct {
 	http.ResponseWriter
-	conn *batching // once it was taken over
+	conn *batching // set by Hijack
 }
 
 // Hijack implements http.Hijacker.
@@ -79,20 +79,20 @@ func (g *gathers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return g.conn, buffered, nil
 }
 
-// encodings are the frames of the newest events of calls as JSON: all clients get the same.
+// encodings caches the JSON frames of the newest events of calls, which all clients get alike.
 type encodings struct {
 	mu    sync.Mutex
 	known map[eventKey][][]byte
-	keys  [keptEvents]eventKey // of known, in the order of their coming
-	next  int                  // of keys
+	keys  [keptEvents]eventKey // keys of known, a ring
+	next  int                  // index of the oldest key
 }
 
 const (
 	keptEvents = 128
-	keptBytes  = 16 << 10 // of an event's frames at most: a few clients read long results
+	keptBytes  = 16 << 10 // largest frames and data of a cached event: few clients read long results
 )
 
-// eventKey is another for another event. It holds what data points to, so that nothing else comes to lie there.
+// eventKey identifies an event. It holds a pointer to the data, so that no other data can get the same address.
 type eventKey struct {
 	kind                     byte
 	session, agent, id, tool string
@@ -102,7 +102,8 @@ type eventKey struct {
 	failed                   bool
 }
 
-// keyOf returns the key of an event whose frames are kept; false for those that are rare.
+// keyOf returns the key under which an event's frames are cached. It returns false for rare events, which are not
+// cached.
 func keyOf(event gate.Event) (eventKey, bool) {
 	switch e := event.(type) {
 	case gate.Started:
@@ -115,7 +116,7 @@ func keyOf(event gate.Event) (eventKey, bool) {
 	return eventKey{}, false
 }
 
-// of returns the frames of an event, which encode makes JSON of.
+// of returns the frames of an event as JSON, made by encode unless they are cached.
 func (x *encodings) of(event gate.Event, encode func([]any) [][]byte) [][]byte {
 	key, kept := keyOf(event)
 	if !kept {

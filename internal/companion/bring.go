@@ -17,48 +17,49 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Bringer lets clients bring tools of their own into sessions.
+// Bringer lets clients add their own tools to sessions.
 type Bringer interface {
-	// Bring makes a server of the client an upstream of one session. The caller MUST make the visit Leave.
-	// Errors are gate.ErrSession and gate.ErrAnswer.
+	// Bring makes a client's server an upstream of one session. The caller MUST call Leave on the visit. Errors are
+	// gate.ErrSession and gate.ErrAnswer.
 	Bring(sessionID string, s Brought) (Visit, error)
 }
 
 // Brought is a server whose tools a client runs.
 type Brought struct {
 	Server string
-	By     string   // the client, as the audit trail names it
-	Tools  [][]byte // definitions as MCP has them
+	By     string   // the client's name in the audit trail
+	Tools  [][]byte // definitions in MCP's format
 
-	// Call has the client run a tool and returns the raw result of tools/call; what an error says is for the model.
+	// Call has the client run a tool and returns the raw result of tools/call. The model reads the text of an error.
 	Call func(ctx context.Context, tool string, arguments []byte) (result []byte, err error)
 }
 
-// Visit is a brought server's stay in a session.
+// Visit is a brought server's stay in one session.
 type Visit interface {
 	Offer(tools [][]byte) // replaces its tools
-	Over() bool           // the session has ended
-	Leave(reason string)  // ends it; what runs fails with the reason
+	Over() bool           // reports whether the session has ended
+	Leave(reason string)  // ends the visit; running calls fail with the reason
 }
 
-// Bounds of what one client brings.
+// Bounds of what one client may bring.
 const (
-	maxVisits      = 64        // servers, over all sessions
+	maxVisits      = 64        // servers, in all sessions together
 	maxBrought     = 128       // tools of one server in one session
 	maxDefinition  = 64 << 10  // bytes of one tool's definition
 	maxBroughtCall = 64        // calls that one client runs at once
 	maxResultSent  = maxResult // bytes of one result
 )
 
-// toolbox is what one client brought. Its methods may be called by any goroutine; take and give are the reader's.
+// toolbox holds what one client brought. Any goroutine may call its methods, except take, give and close: those are for
+// the goroutine that reads the client's frames.
 type toolbox struct {
 	bringer Bringer
 	by      string
-	answer  time.Duration // how long the client may take for a call
+	answer  time.Duration // how long a call may take
 	out     chan any      // frames for the client
-	gone    chan struct{} // closed when the client is
+	gone    chan struct{} // closed when the client has disconnected
 
-	visits map[visitKey]Visit // of the reader
+	visits map[visitKey]Visit // only for the reading goroutine
 
 	mu    sync.Mutex
 	calls map[string]brought // by id
@@ -66,7 +67,7 @@ type toolbox struct {
 
 type visitKey struct{ session, server string }
 
-// brought is a call that the client runs. done has room for its one answer.
+// brought is a call that the client runs. done has room for its only answer.
 type brought struct {
 	session string
 	done    chan outcomeOfCall
@@ -84,7 +85,7 @@ func newToolbox(b Bringer, by string, answer time.Duration) *toolbox {
 	}
 }
 
-// close takes all tools back. It returns once none of them runs any more.
+// close takes all tools back and returns when none of them runs any more.
 func (b *toolbox) close() {
 	close(b.gone)
 	for _, visit := range b.visits {
@@ -92,7 +93,7 @@ func (b *toolbox) close() {
 	}
 }
 
-// take is mcp_tools: these are the tools that the client has for the session from now on.
+// take handles mcp_tools: it replaces the tools that the client has in one session.
 func (b *toolbox) take(f wire.MCPTools) error {
 	servers, definitions, refused := definitionsOf(f.Tools)
 	if refused != nil {
@@ -131,10 +132,10 @@ func (b *toolbox) take(f wire.MCPTools) error {
 	return nil
 }
 
-// toolName is what MCP calls a tool.
+// toolName matches the tool names that MCP allows.
 var toolName = lazyregexp.New(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// definitionsOf writes the tools as MCP has them, by server; servers are in the order of the frame.
+// definitionsOf returns MCP's definitions of the tools by server. servers keeps the order of the frame.
 func definitionsOf(tools []wire.MCPTool) (servers []string, definitions map[string][][]byte, _ *wire.Refusal) {
 	definitions = map[string][][]byte{}
 	names := map[visitKey]bool{}
@@ -173,8 +174,8 @@ func definitionsOf(tools []wire.MCPTool) (servers []string, definitions map[stri
 	return servers, definitions, nil
 }
 
-// mcpTools takes tools of the client in. It needs a credential of its own, which opens nothing else. Approvers must not
-// bring the tools that they approve, nor the other way round, unless the person gave out both credentials.
+// mcpTools takes in a client's tools. It needs the tools credential, which opens nothing else. An approver must not
+// bring the tools that it approves, or the reverse, unless the person gave out both credentials.
 func (c *socket) mcpTools(data []byte) *wire.Refusal {
 	var f wire.MCPTools
 	if refused := c.brings(data, &f); refused != nil {
@@ -191,7 +192,7 @@ func (c *socket) mcpResult(data []byte) *wire.Refusal {
 	return c.toolbox.give(f)
 }
 
-// brings decodes a frame of a client that brings tools.
+// brings decodes a frame of a client that may bring tools.
 func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	if c.may() != credentials.Tools {
 		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential can bring tools")
@@ -202,7 +203,7 @@ func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	return rest.Decode(data, f)
 }
 
-// call has the client run a tool.
+// call has the client run a tool and waits for the answer.
 func (b *toolbox) call(ctx context.Context, key visitKey, tool string, arguments []byte) ([]byte, error) {
 	id := "run_" + rand.Text()
 	call := brought{key.session, make(chan outcomeOfCall, 1)}
@@ -223,7 +224,7 @@ func (b *toolbox) call(ctx context.Context, key visitKey, tool string, arguments
 	case <-ctx.Done():
 		select {
 		case b.out <- wire.MCPCancel{Head: wire.NewHead(wire.TypeMCPCancel, key.session), ToolCallID: id}:
-		default: // it does not read, and will find out when it answers
+		default: // it does not read, so it will find out when it answers
 		}
 		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 			return nil, err
@@ -250,7 +251,7 @@ func (b *toolbox) end(id string) {
 	delete(b.calls, id)
 }
 
-// give is mcp_result. Only calls that were sent to this client can be answered, and each of them once.
+// give handles mcp_result. A client can answer only calls that were sent to it, each once.
 func (b *toolbox) give(f wire.MCPResult) *wire.Refusal {
 	outcome, refused := outcomeOfFrame(f)
 	if refused != nil {
@@ -267,7 +268,7 @@ func (b *toolbox) give(f wire.MCPResult) *wire.Refusal {
 	return nil
 }
 
-// outcomeOfFrame checks what the client says of a call.
+// outcomeOfFrame checks a client's result and converts it. A plain text becomes a result with one text item.
 func outcomeOfFrame(f wire.MCPResult) (o outcomeOfCall, _ *wire.Refusal) {
 	switch {
 	case (len(f.Result) == 0) == (f.Error == ""):

@@ -15,22 +15,22 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Chatter asks the model of a session's host: it passes the gate as the kind sampling, so a person may be asked
-// first. Errors are gate.ErrSession, and gate.ErrDeclined, gate.ErrCancelled and gate.ErrUnavailable with what the
-// person is to be told.
+// Chatter asks the model of a session's host. The request passes the gate as the kind sampling, so a person may be
+// asked first. Errors are gate.ErrSession, gate.ErrDeclined, gate.ErrCancelled and gate.ErrUnavailable; the last three
+// carry a text for the person.
 type Chatter interface {
-	// Recall returns what the workspace and the knowledge base of the session say about a message, best first; none
-	// when nothing there is about it.
+	// Recall returns what the session's workspace and knowledge base hold about a message, best first. It may return
+	// nothing.
 	Recall(ctx context.Context, sessionID, message string) ([]wire.Passage, error)
 
-	// Chat has the model go on with a conversation, whose last turn is a person's.
+	// Chat has the model continue a conversation whose last turn is a person's.
 	Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (ChatAnswer, error)
 
-	// Tell hands an event to everybody who subscribed at the Backend.
+	// Tell sends an event to everybody who subscribed to the Backend's Gate.
 	Tell(gate.Event)
 }
 
-// ChatAnswer is what the model says.
+// ChatAnswer is the model's answer.
 type ChatAnswer struct {
 	Text  string
 	Model string
@@ -40,11 +40,11 @@ type ChatAnswer struct {
 // Bounds of chats.
 const (
 	maxChatMessage  = 256 << 10 // bytes
-	maxConversation = 40        // turns of one session that are remembered; the oldest are forgotten first
-	maxChatMemory   = 512 << 10 // bytes of them
+	maxConversation = 40        // turns remembered in one session; the oldest are forgotten first
+	maxChatMemory   = 512 << 10 // bytes of the remembered turns
 )
 
-// conversations are what was said with the models of this process' sessions.
+// conversations holds the conversations with the models of this process's sessions.
 type conversations struct {
 	backend *Backend
 	log     *slog.Logger
@@ -55,12 +55,13 @@ type conversations struct {
 
 type conversation struct {
 	turns  []wire.ChatTurn
-	asked  *wire.ChatTurn // the question that has no answer yet
-	asking bool           // somebody puts one together, or it is asked
-	reset  int            // changes with each reset
+	asked  *wire.ChatTurn // the question without an answer yet, or nil
+	asking bool           // a question is being prepared or answered
+	reset  int            // number of resets
 }
 
-// get returns the conversation of a session; the caller holds mu. Those of sessions that have ended are forgotten.
+// get returns the conversation of a session. If it makes a new one, it forgets those of sessions that have ended. The
+// caller holds mu.
 func (c *conversations) get(session string, here []gate.SessionInfo) *conversation {
 	if c.of == nil {
 		c.of = map[string]*conversation{}
@@ -76,7 +77,7 @@ func (c *conversations) get(session string, here []gate.SessionInfo) *conversati
 	return c.of[session]
 }
 
-// remember adds turns and forgets the oldest, two by two, above the bounds.
+// remember adds turns. Above the bounds it forgets the oldest, two at a time.
 func (c *conversation) remember(turns ...wire.ChatTurn) {
 	c.turns = append(c.turns, turns...)
 	size := 0
@@ -97,7 +98,7 @@ func sizeOf(t *wire.ChatTurn) int {
 	return n
 }
 
-// said is an event of a conversation, for everybody who follows the session.
+// said is an event of a conversation for everybody who follows the session.
 type said struct {
 	session string
 	shown   any
@@ -107,13 +108,13 @@ func (e said) Session() string { return e.session }
 
 func (e said) frame() any { return e.shown }
 
-// shown is an error that everybody who follows the session has been told.
+// shown is an error that was already sent to everybody who follows the session.
 type shown struct{ error }
 
 func (s shown) Unwrap() error { return s.error }
 
-// converse puts a message to the model of a session, and tells everybody who follows the session the question and the
-// answer. It waits for the answer. The error is a shown when the others have been told.
+// converse asks the model of a session and waits for the answer. Everybody who follows the session gets the question
+// and the answer. The error is a shown if they got it too.
 func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Author) (asked, answered wire.ChatTurn, err error) {
 	asked = wire.ChatTurn{Role: "user", Text: f.Message, By: who.By}
 	if !slices.ContainsFunc(cs.backend.Gate.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
@@ -156,7 +157,7 @@ func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Au
 	return asked, answered, nil
 }
 
-// forget ends the conversation of a session.
+// forget clears the conversation of a session.
 func (cs *conversations) forget(session string, who audit.Author) error {
 	if refused := cs.backend.absent(partChatter); refused != nil {
 		return refused
@@ -173,7 +174,7 @@ func (cs *conversations) forget(session string, who audit.Author) error {
 	return nil
 }
 
-// checkChat says what is wrong with the message.
+// checkChat returns what is wrong with the message, or nil.
 func checkChat(b *Backend, f *wire.Chat) *wire.Refusal {
 	if refused := b.absent(partChatter); refused != nil {
 		return refused
@@ -187,10 +188,10 @@ func checkChat(b *Backend, f *wire.Chat) *wire.Refusal {
 	return nil
 }
 
-// maxChats bounds the chats of one client that are being answered.
+// maxChats bounds the unanswered chats of one client.
 const maxChats = 4
 
-// chat answers on another goroutine than the one that reads, because a person and a model take their time.
+// chat answers on a goroutine of its own, because people and models take their time and reading must go on.
 func (c *socket) chat(data []byte) *wire.Refusal {
 	var f wire.Chat
 	if refused := rest.Decode(data, &f); refused != nil {
@@ -213,7 +214,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 				case told.error != nil && c.stream.wants(f.SessionID):
 				case refused != nil:
 					c.reply(refused, f.SessionID, "")
-				case !c.stream.wants(f.SessionID): // it did not hear it as one who follows the session
+				case !c.stream.wants(f.SessionID): // the client does not follow the session, so it has not got the answer yet
 					c.give(wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: agentOf(c.server.backend, f.SessionID), Content: answered.Text})
 					c.give(wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answered.Usage, Model: answered.Model})
 				}
@@ -226,7 +227,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 	})
 }
 
-// agentOf is the agent of a session, "" when the session has ended.
+// agentOf returns the agent of a session, or "" if the session has ended.
 func agentOf(b *Backend, session string) string {
 	for _, info := range b.Gate.Sessions() {
 		if info.ID == session {
@@ -236,13 +237,13 @@ func agentOf(b *Backend, session string) string {
 	return ""
 }
 
-// chatAPI answers REST about chats with the models of hosts.
+// chatAPI serves chats with the models of hosts over REST.
 type chatAPI struct {
 	api
 	conversations *conversations
 }
 
-// routes are the conversation of a session, answered by the process that has it.
+// routes adds the route of a session's conversation. The process that has the session answers it.
 func (s chatAPI) routes(path func(string, methods)) {
 	path("/api/sessions/{id}/chat", methods{"GET": s.viewer(s.conversation), "POST": s.approver(ofSession(s.chat)), "DELETE": s.approver(s.forget)})
 }
@@ -261,7 +262,7 @@ func (s chatAPI) conversation(r *http.Request) (any, error) {
 	return map[string]any{"turns": wire.List(turns), "asking": asking}, nil
 }
 
-// chat takes the members of chat, without v and type, and answers when the model has.
+// chat takes the members of chat without v and type, and answers after the model.
 func (s chatAPI) chat(r *http.Request, id string, f wire.Chat) (any, error) {
 	f.SessionID = id
 	if refused := checkChat(s.backend, &f); refused != nil {

@@ -11,55 +11,55 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Checkpoints has the files as they were before calls changed them. All methods MUST be safe for concurrent use. Errors
-// are told apart with errors.Is against checkpoint.ErrUnknown and checkpoint.ErrChanged.
+// Checkpoints gives access to the files as they were before calls changed them. All methods MUST be safe for concurrent
+// use. Callers compare errors with checkpoint.ErrUnknown and checkpoint.ErrChanged using errors.Is.
 type Checkpoints interface {
-	// Checkpoints lists what was kept of one session, or of all when sessionID is "", the newest first.
+	// Checkpoints lists the checkpoints of one session, newest first, or of all sessions if sessionID is "".
 	Checkpoints(sessionID string, limit int) ([]CheckpointView, error)
 
-	// CheckpointDiff says how files differ now from what was kept. What the rules keep from being read is
-	// named and not shown.
+	// CheckpointDiff compares files with the checkpoint. It names files that the rules keep from being read, but does
+	// not show them.
 	CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error)
 
-	// RestoreCheckpoint restores files, and records that under the author's name.
+	// RestoreCheckpoint restores files and records it under the author's name.
 	RestoreCheckpoint(ctx context.Context, id string, what CheckpointRestore, who audit.Author) (*checkpoint.Restored, error)
 }
 
-// CheckpointRestore says what is put back.
+// CheckpointRestore says what to restore.
 type CheckpointRestore struct {
-	Paths       []string `json:"paths"`       // only these; none means all
-	Force       bool     `json:"force"`       // also files that are not as the call left them
-	RemoveStray bool     `json:"removeStray"` // also remove temporary files that a killed server left
+	Paths       []string `json:"paths"`       // only these; empty means all
+	Force       bool     `json:"force"`       // also files that changed after the call
+	RemoveStray bool     `json:"removeStray"` // also remove temporary files left by a killed server
 }
 
-// CheckpointView is one checkpoint as people see it.
+// CheckpointView is a checkpoint as people see it.
 type CheckpointView struct {
 	ID         string           `json:"id"`
 	ToolCallID string           `json:"toolCallId"`
-	Tool       string           `json:"tool"` // qualified name; for one that was taken before a restore, who restored
+	Tool       string           `json:"tool"` // qualified name; for a checkpoint taken before a restore, who restored
 	SessionID  string           `json:"sessionId"`
 	Worker     string           `json:"worker"`
 	Workspace  string           `json:"workspace,omitzero"` // absolute
 	CreatedAt  time.Time        `json:"createdAt"`
-	Restores   string           `json:"restores,omitzero"` // it was taken before that checkpoint was restored: restoring it takes that back
+	Restores   string           `json:"restores,omitzero"` // the checkpoint whose restore this one precedes: restoring this one undoes that
 	Ended      bool             `json:"ended"`             // the outcome of the call is known
 	Verified   bool             `json:"verified"`          // a verification after the call succeeded
 	RestoredAt time.Time        `json:"restoredAt,omitzero"`
 	Files      []CheckpointFile `json:"files"`
-	More       int              `json:"more,omitzero"`   // files that are not in Files
-	Notes      []string         `json:"notes,omitempty"` // what was left out, in words
+	More       int              `json:"more,omitzero"`   // number of files left out of Files
+	Notes      []string         `json:"notes,omitempty"` // sentences about what the checkpoint left out
 }
 
-// CheckpointFile is one path: what was kept of it, and what the call made of it.
+// CheckpointFile is one path: what the checkpoint kept, and what the call changed.
 type CheckpointFile struct {
 	Path   string `json:"path"`            // absolute
-	State  string `json:"state"`           // what was there: file, absent, symlink, directory, leftOut, or workspace for all of one
+	State  string `json:"state"`           // what was there: file, absent, symlink, directory, leftOut, or workspace for a whole workspace
 	Size   int64  `json:"size"`            // bytes, of a file
-	Change string `json:"change,omitzero"` // what the call did: created, changed, deleted or leftOut; missing while nobody knows
-	Why    string `json:"why,omitzero"`    // of leftOut
+	Change string `json:"change,omitzero"` // what the call did: created, changed, deleted or leftOut; missing if not known yet
+	Why    string `json:"why,omitzero"`    // the reason for leftOut
 }
 
-// ViewCheckpoint shows at most so many files; 0 shows all.
+// ViewCheckpoint returns the view of a checkpoint with at most the given number of files; 0 means all.
 func ViewCheckpoint(c *checkpoint.Checkpoint, most int) CheckpointView {
 	v := CheckpointView{
 		ID: c.ID, ToolCallID: c.CallID, Tool: c.Tool, SessionID: c.SessionID, Worker: c.Worker, Workspace: c.Workspace, CreatedAt: c.CreatedAt,
@@ -89,21 +89,21 @@ func ViewCheckpoint(c *checkpoint.Checkpoint, most int) CheckpointView {
 	return v
 }
 
-// checkpointsShown is how many are listed where the request names no limit.
+// checkpointsShown is the default number of checkpoints in a list.
 const checkpointsShown = 100
 
-// checkpointAPI answers REST about checkpoints.
+// checkpointAPI serves checkpoints over REST.
 type checkpointAPI struct{ api }
 
-// routes are answered by any process that shares the data directory, since checkpoints on the disk are
-// common to all; with checkpoints.storage memory by the one that serves the session: `?sessionId=`.
+// routes adds the routes of checkpoints. Any process that shares the data directory can answer them, because all share
+// the checkpoints on the disk. With checkpoints.storage memory only the process of the session can: `?sessionId=`.
 func (s checkpointAPI) routes(path func(string, methods)) {
 	path("/api/checkpoints", methods{"GET": s.viewer(s.of(s.checkpoints))})
 	path("/api/checkpoints/{id}/diff", methods{"GET": s.viewer(s.of(s.diff))})
 	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.of(reading(s.restore)))})
 }
 
-// of is a handler for checkpoints.
+// of wraps a handler for checkpoints.
 func (s checkpointAPI) of(h handler) handler {
 	return s.with(partCheckpoints, func(r *http.Request) (any, error) {
 		done, err := h(r)
@@ -120,19 +120,19 @@ func (s checkpointAPI) checkpoints(r *http.Request) (any, error) {
 	return wire.List(views), err
 }
 
-// diff takes `?path=`, repeatable, to show only these files.
+// diff shows the files named by `?path=`, which may be repeated, or all.
 func (s checkpointAPI) diff(r *http.Request) (any, error) {
 	files, err := s.backend.Checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
 	return map[string]any{"files": wire.List(files)}, err
 }
 
 func (s checkpointAPI) restore(r *http.Request, f CheckpointRestore) (any, error) {
-	// The restore is completed even if the client goes away meanwhile.
+	// The restore runs to its end even if the client goes away.
 	done, err := s.backend.Checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
 	return done, err
 }
 
-// ofCheckpoint adds to an error how the request is answered.
+// ofCheckpoint turns an error of Checkpoints into one that has the right response.
 func ofCheckpoint(err error) error {
 	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
 		return &failure{answer{http.StatusConflict, map[string]any{

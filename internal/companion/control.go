@@ -11,11 +11,11 @@ import (
 	"callgate/permissions"
 )
 
-// controlAPI answers REST about what people do to a session.
+// controlAPI serves what people do to a session over REST.
 type controlAPI struct{ api }
 
-// routes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
-// the session answers.
+// routes adds the routes that do what the frames set_autonomy, cancel, agent_add and agent_remove do. The process that
+// has the session answers.
 func (s controlAPI) routes(path func(string, methods)) {
 	path("/api/sessions/{id}/prompt", methods{"POST": s.may.prompter(s.reply.of(ofSession(s.prompt)), s.approver(ofSession(s.prompt)))})
 	path("/api/sessions/{id}/autonomy", methods{"PUT": s.proved(ofSession(s.autonomy))})
@@ -25,10 +25,10 @@ func (s controlAPI) routes(path func(string, methods)) {
 	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.proved(s.removeAgent)})
 }
 
-// maxOwnCommand bounds a text of an OwnCommand, in bytes.
+// maxOwnCommand bounds each text of an OwnCommand, in bytes.
 const maxOwnCommand = 16 << 10
 
-// ownCommand records a command that a person runs. It does not run the command.
+// ownCommand records a command that a person runs themselves. It does not run the command.
 func (s controlAPI) ownCommand(r *http.Request, f wire.OwnCommand) (any, error) {
 	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
 		return nil, misfit("command is missing, or a text is larger than 16 KiB")
@@ -43,17 +43,17 @@ func (s controlAPI) ownCommand(r *http.Request, f wire.OwnCommand) (any, error) 
 	return map[string]bool{"recorded": true}, s.backend.Gate.Note(summary, authorOf(r))
 }
 
-// autonomy takes the members of set_autonomy, without v and type.
+// autonomy takes the members of set_autonomy without v and type.
 func (s controlAPI) autonomy(r *http.Request, id string, f wire.SetAutonomy) (any, error) {
 	return map[string]string{"sessionId": id, "level": f.Level}, s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r))
 }
 
-// cancel ends the running calls of a session and withdraws what waits in it.
+// cancel ends the running calls of a session and withdraws its pending approvals.
 func (s controlAPI) cancel(r *http.Request, id string, _ wire.Cancel) (any, error) {
 	return map[string]string{"sessionId": id}, s.backend.Gate.Cancel(id, authorOf(r))
 }
 
-// addAgent takes the members of agent_add, without v and type, and answers with the agent's id.
+// addAgent takes the members of agent_add without v and type, and answers with the agent's id.
 func (s controlAPI) addAgent(r *http.Request, id string, f wire.AgentAdd) (any, error) {
 	profile, info, refused := profileOf(&f)
 	if refused != nil {
@@ -69,7 +69,7 @@ func (s controlAPI) removeAgent(r *http.Request) (any, error) {
 	return map[string]string{"sessionId": id, "agentId": agent}, s.backend.Gate.RemoveAgent(id, agent, authorOf(r))
 }
 
-// maxDescribed bounds, in bytes, what is said of one agent: everybody who watches gets it with each change of a team.
+// maxDescribed bounds the description of one agent, in bytes. Everybody who watches gets it with each change of a team.
 const maxDescribed = 16 << 10
 
 func described(f *wire.AgentAdd) int {
@@ -80,7 +80,7 @@ func described(f *wire.AgentAdd) int {
 	return size
 }
 
-// profileOf reads what the frame says of an agent.
+// profileOf reads an agent's profile and description from the frame.
 func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refusal) {
 	profile, info := permissions.Agent{}, gate.AgentInfo{
 		Name: f.Name,
@@ -99,15 +99,15 @@ func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refus
 	return profile, info, nil
 }
 
-// Prompter takes what the user of a session said to the model.
+// Prompter takes the prompts that users give to the model.
 type Prompter interface {
-	// Prompt notes a prompt. The error is gate.ErrSession when there is no such session.
+	// Prompt notes a prompt of a session. It returns gate.ErrSession if there is no such session.
 	Prompt(sessionID, text string) error
 }
 
 const promptOnly = "the prompt credential tells what the user said, and neither watches nor answers"
 
-// prompt takes a prompt. Nothing of it is kept but fingerprints, in memory.
+// prompt takes a prompt. callgate keeps only fingerprints of it, in memory.
 func (s controlAPI) prompt(_ *http.Request, id string, f wire.PromptTold) (any, error) {
 	if f.Prompt == "" || s.backend.Prompts == nil {
 		return nil, misfit("prompt is missing: the text that the user gave to the model")
@@ -115,21 +115,21 @@ func (s controlAPI) prompt(_ *http.Request, id string, f wire.PromptTold) (any, 
 	return map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt)
 }
 
-// Freezer holds back everything but reading, for all processes of the data directory or for one session.
+// Freezer blocks everything but reads, in one session or in all processes of the data directory.
 type Freezer interface {
 	Frozen() ([]gate.Freeze, error)
 	Freeze(one gate.Freeze, who audit.Author) error
-	// Unfreeze ends the freeze of a session, "" that of all.
+	// Unfreeze ends the freeze of a session; "" ends the freeze of all sessions.
 	Unfreeze(sessionID string, who audit.Author) error
 }
 
-// Frozen is the answer of /api/freeze: what is frozen now.
+// Frozen is the answer of /api/freeze: the current freezes.
 type Frozen struct {
 	Frozen  []gate.Freeze `json:"frozen"`
-	Unknown string        `json:"unknown,omitempty"` // why more may be frozen; then nothing but reading goes through
+	Unknown string        `json:"unknown,omitempty"` // why there may be more; until that is known only reads run
 }
 
-// Err is Unknown as an error.
+// Err returns Unknown as an error, or nil if it is empty.
 func (f Frozen) Err() error {
 	if f.Unknown == "" {
 		return nil
@@ -137,10 +137,10 @@ func (f Frozen) Err() error {
 	return errors.New(f.Unknown)
 }
 
-// freezeAPI answers REST about freezes.
+// freezeAPI serves freezes over REST.
 type freezeAPI struct{ api }
 
-// routes are answered by the process that is asked, for all: what is frozen is in a file that they share.
+// routes adds the routes of freezes. Any process can answer for all, because they share the file of freezes.
 func (s freezeAPI) routes(path func(string, methods)) {
 	if s.backend.Freezer == nil {
 		return
@@ -158,7 +158,8 @@ func (s freezeAPI) frozen(*http.Request) (any, error) {
 	return said, nil
 }
 
-// handleFreeze freezes at once. An existing freeze could end sooner because of it.
+// handleFreeze freezes at once if nothing is frozen. Otherwise it needs a proof of presence, because the new freeze
+// could end an existing one sooner.
 func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	serve := s.reply.of(reading(s.freeze))
 	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {

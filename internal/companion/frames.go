@@ -13,11 +13,11 @@ import (
 // only its size.
 const maxResult = 1 << 20
 
-// stream turns the gate's events into the frames of one client. It is the one place where gate types
-// become wire types. A stream has one user at a time.
+// stream turns the gate's events into the frames of one client. Only this file turns gate types into wire types. A
+// stream MUST have one user at a time.
 type stream struct {
-	sessions map[string]bool // wanted; nil means all
-	bare     bool            // the client is told which sessions there are, and nothing of what happens in them
+	sessions map[string]bool // ids of the wanted sessions; nil means all
+	bare     bool            // the client learns which sessions there are, but not what happens in them
 	roster   roster
 }
 
@@ -36,11 +36,11 @@ func newStream(sessions []string, as credentials.Credential) *stream {
 	return s
 }
 
-// wants reports whether the client subscribed to the session. Records of no session are for those who
-// watch all.
+// wants reports whether the client subscribed to the session. Only clients that watch all sessions get records without
+// a session.
 func (s *stream) wants(session string) bool { return s.sessions == nil || s.sessions[session] }
 
-// own returns what the client is to be sent after the frames of an event that it wants.
+// own returns the frames that this client gets after the common frames of an event.
 func (s *stream) own(event gate.Event) (out []any) {
 	for _, state := range s.roster.apply(event) {
 		out = append(out, state)
@@ -48,7 +48,7 @@ func (s *stream) own(event gate.Event) (out []any) {
 	return out
 }
 
-// frames returns what all clients are sent for one event that they want, in order.
+// frames returns the frames that all interested clients get for an event, in order.
 func frames(event gate.Event) (out []any) {
 	switch e := event.(type) {
 	case gate.SessionOpened:
@@ -82,7 +82,7 @@ func frames(event gate.Event) (out []any) {
 	return out
 }
 
-// strategyOf is how the agents of a session work together, as far as callgate can tell.
+// strategyOf guesses how the agents of a session work together.
 func strategyOf(agents []gate.AgentInfo) string {
 	if len(agents) > 1 {
 		return "delegate"
@@ -90,7 +90,7 @@ func strategyOf(agents []gate.AgentInfo) string {
 	return "single"
 }
 
-// escalated is the error that everybody is told of a call that would raise privileges and was refused unasked.
+// escalated returns the error frame for a call that would raise privileges and was refused without asking.
 func escalated(r audit.Record) (wire.Error, bool) {
 	if r.Risk != permissions.Escalation.String() || r.By != "risk" || r.Decision != gate.DecidedRejected {
 		return wire.Error{}, false
@@ -109,7 +109,7 @@ func teamUpdate(info gate.SessionInfo) wire.TeamUpdate {
 	return f
 }
 
-// bareFrames are the frames for clients that neither watch nor answer.
+// bareFrames returns the frames for clients that neither watch nor answer.
 func bareFrames(event gate.Event) []any {
 	switch e := event.(type) {
 	case gate.SessionOpened:
@@ -215,7 +215,7 @@ func auditEntry(r audit.Record) wire.AuditEntry {
 	}
 }
 
-// labelOf is the label of a risk class; "" for other text.
+// labelOf returns the label of a risk class, or "" for any other text.
 func labelOf(class string) string {
 	risk, err := permissions.ParseRisk(class)
 	if err != nil {
@@ -231,7 +231,7 @@ func rewritten(r *gate.Rewrite) *wire.Rewrite {
 	return &wire.Rewrite{By: r.By, Original: r.Original}
 }
 
-// converted makes the same list of another type; nil stays nil.
+// converted converts each item of a list. nil stays nil.
 func converted[From, To any](list []From, one func(From) To) []To {
 	if list == nil {
 		return nil

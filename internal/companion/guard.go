@@ -16,18 +16,17 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Header that pages of the companion are locked down with: they load nothing, run nothing and are framed
-// by nobody.
+// contentSecurityPolicy locks the companion's responses down: they load nothing, run nothing and cannot be framed.
 const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard refuses requests that a page may have tricked a browser into sending. It stands before everything else, the
-// health probes included.
+// guard refuses requests that a page may have tricked a browser into sending. It runs before everything else, even the
+// health probes.
 //
-//   - Host must be the door's own address, exactly: a name that a foreign DNS points here is not.
-//   - Origin must be that same host, or absent as it is for programs.
-//   - Sec-Fetch-Site, which only browsers send and no page can forge, must say same-origin or none.
-//   - A credential in the address ends up in histories and logs: refused whether or not it is right.
-//   - A client that asks too often waits.
+//   - Host must be exactly the door's own address. A foreign DNS name that points here is refused.
+//   - Origin must be that same host. Programs send none.
+//   - Sec-Fetch-Site must be same-origin or none. Only browsers send it, and no page can forge it.
+//   - A credential in the URL is refused, right or wrong, because URLs end up in histories and logs.
+//   - A client that asks too often must wait.
 func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -66,7 +65,7 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request comes from somewhere it must not, or "".
+// foreign returns why a request must not come from where it does, or "".
 func foreign(d *hub.Door, r *http.Request) string {
 	if !d.Hosts[r.Host] {
 		return "the request names another host than this address; names for listenRemote belong into listenHosts"
@@ -75,7 +74,7 @@ func foreign(d *hub.Door, r *http.Request) string {
 		return "requests from other origins are refused"
 	}
 	if r.URL.Path == signedInPath && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
-		return "" // the provider sends browsers here; only the one that began the sign-in gets anything
+		return "" // the provider sends browsers here; only the browser that began the sign-in gets anything
 	}
 	if sites, sent := r.Header["Sec-Fetch-Site"]; sent && (len(sites) != 1 || (sites[0] != "same-origin" && sites[0] != "none")) {
 		return "requests from other sites are refused"
@@ -83,7 +82,7 @@ func foreign(d *hub.Door, r *http.Request) string {
 	return ""
 }
 
-// admitted stands before what the hub asks, as guard does before what clients ask.
+// admitted guards requests that come through the hub, as guard does for those from clients.
 func (s *Server) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -95,25 +94,25 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 	})
 }
 
-// A client that asks more often than people and their programs need to is told to wait, so that the others are
-// answered. What counts as one client is a credential at one address. Who shows none is counted by address where
-// other machines come in. On this machine nobody is: all who show none have the same address there, other users
-// too, and one of them could keep the rest from pairing and proof.
+// A client that asks more often than people and their programs need to is told to wait, so that others are answered. A
+// client is a credential at one address. Clients without a credential are counted by address if they come from other
+// machines. On this machine they are not limited: all of them have the same address, even those of other users, and one
+// of them could keep the rest from pairing and proof.
 
 const (
-	perSecond = 200 // REST requests, and WebSockets that are opened
+	perSecond = 200 // REST requests and opened WebSockets
 	burst     = 400
-	maxPaces  = 1024 // clients that are remembered; beyond it those that were quiet are forgotten
+	maxPaces  = 1024 // clients remembered; beyond that, the quiet ones are forgotten
 )
 
-// paces is how fast each client asks.
+// paces limits how fast each client may ask.
 type paces struct {
 	mu      sync.Mutex
 	clients map[string]*rate.Limiter
-	told    rate.Sometimes // how often the log says so
+	told    rate.Sometimes // limits the warnings in the log
 }
 
-// allow counts a request of a client.
+// allow counts a request of a client and reports whether it may go on.
 func (p *paces) allow(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,8 +130,8 @@ func (p *paces) allow(client string) bool {
 	return limiter.Allow()
 }
 
-// forget drops clients whose limit is full again. If all have used some of it, there is a flood of addresses, and
-// everybody starts over. The caller holds mu.
+// forget drops clients whose limit is full again. If no limit is full, the requests come from a flood of addresses, so
+// every client starts over. The caller holds mu.
 func (p *paces) forget() {
 	now := time.Now()
 	for name, limiter := range p.clients {
@@ -145,7 +144,7 @@ func (p *paces) forget() {
 	}
 }
 
-// tooFast tells the client to wait if it has to. shown is the credential that it showed.
+// tooFast tells a client that asks too fast to wait, and reports whether it did. shown is the client's credential.
 func (s *Server) tooFast(d *hub.Door, w http.ResponseWriter, r *http.Request, shown credentials.Credential) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || shown == "" && !d.Remote {

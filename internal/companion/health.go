@@ -19,16 +19,16 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// health counts upstreams by state. Probes bring no credential, so it tells nothing that a stranger on this machine
-// could use.
+// health counts upstreams by state. Probes need no credential, so it says nothing that a stranger on this machine could
+// use.
 type health struct {
 	Status    string         `json:"status"`             // up or degraded
-	Problems  int            `json:"problems,omitempty"` // with what callgate keeps; people see which in /api/info
+	Problems  int            `json:"problems,omitempty"` // with what callgate stores; /api/info lists them
 	Upstreams map[string]int `json:"upstreams"`
 	Reasons   []string       `json:"reasons,omitempty"` // why the answer is not 200
 }
 
-// probeAPI answers REST about probes and metrics.
+// probeAPI serves probes and metrics over REST.
 type probeAPI struct {
 	api
 	hub      processes
@@ -38,8 +38,8 @@ type probeAPI struct {
 	log      *slog.Logger
 }
 
-// health counts the upstreams of this process and, at the hub, of those that joined on this machine. A process that
-// does not answer counts as an upstream that is down.
+// health counts the upstreams of this process and, at the hub, those of the processes that joined on this machine. A
+// process that does not answer counts as an upstream that is down.
 func (s probeAPI) health(r *http.Request) health {
 	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
 	for _, u := range s.backend.Gate.Upstreams() {
@@ -75,13 +75,13 @@ func servers(n int) string {
 	return fmt.Sprintf("%d servers are", n)
 }
 
-// How long a probe is asked to wait before it looks again, in seconds.
+// Retry-After of probes, in seconds.
 const (
 	retryDown     = 5
 	retryStarting = 1
 )
 
-// answer answers a probe: 200, or 503 as long as there are reasons for it.
+// answer writes the response of a probe: 200, or 503 if there are reasons.
 func (h health) answer(w http.ResponseWriter, retry int) {
 	if len(h.Reasons) == 0 {
 		rest.WriteJSON(w, http.StatusOK, h)
@@ -91,7 +91,7 @@ func (h health) answer(w http.ResponseWriter, retry int) {
 	rest.WriteJSON(w, http.StatusServiceUnavailable, h)
 }
 
-// handleHealth is the aggregate: 503 as long as an upstream is down, or something is wrong with what callgate keeps.
+// handleHealth is the overall health: 503 while an upstream is down, or something is wrong with what callgate stores.
 func (s probeAPI) handleHealth(w http.ResponseWriter, r *http.Request) {
 	h := s.health(r)
 	if h.Problems > 0 {
@@ -100,25 +100,26 @@ func (s probeAPI) handleHealth(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, retryDown)
 }
 
-// handleLive says that the process answers.
+// handleLive reports that the process answers.
 func (s probeAPI) handleLive(w http.ResponseWriter, _ *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
-// handleReady answers 200 if callgate can take a host: calls can run, and no upstream is down or starting. Upstreams that
-// wait for their first host are ready.
+// handleReady answers 200 if callgate can take a host: calls can run, and no upstream is down or starting. Upstreams
+// that wait for their first host count as ready.
 func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	h, retry := s.health(r), retryDown
 	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {
 		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
 	}
-	if s.ready != nil && s.ready() != nil { // details are for those with a credential
+	if s.ready != nil && s.ready() != nil { // details need a credential
 		h.Status, h.Reasons = "degraded", append(h.Reasons, "nothing can run here now; callgate's log says why")
 	}
 	h.answer(w, retry)
 }
 
-// routes are answered by the hub for every process that counts: their series differ by the label process.
+// routes adds the routes of probes and metrics. The hub answers for all processes; the label process tells their series
+// apart.
 func (s probeAPI) routes(path func(string, methods)) {
 	path("/health", methods{"GET": s.handleHealth})
 	path("/health/live", methods{"GET": s.handleLive})
@@ -137,7 +138,7 @@ func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	a := s.hub.Ask(r, own).Here()
 	plain := r.Clone(r.Context())
-	plain.Header.Del("Accept-Encoding") // the answers are read here, as text
+	plain.Header.Del("Accept-Encoding") // the answers are read here as text
 	plain.Header.Del("Accept")
 	families := map[string]*dto.MetricFamily{}
 	counting := false
@@ -164,7 +165,7 @@ func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// merge adds the series of one process to those of others.
+// merge adds the series of one process to those of the others.
 func merge(families map[string]*dto.MetricFamily, text []byte) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	parsed, err := parser.TextToMetricFamilies(bytes.NewReader(text))

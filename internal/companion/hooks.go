@@ -10,24 +10,23 @@ import (
 	"callgate/internal/hooks"
 )
 
-// Hooks is what people can do with hooks. All methods MUST
-// be safe for concurrent use.
+// Hooks lets people list and switch hooks. All methods MUST be safe for concurrent use.
 type Hooks interface {
-	// Hooks lists the hooks in the order of the configuration.
+	// Hooks returns the hooks in the order of the configuration.
 	Hooks() []hooks.Status
 
 	// SetHook switches a hook on or off. It returns hooks.ErrUnknown if no hook has that name.
 	SetHook(name string, enabled bool, who audit.Author) error
 }
 
-// hookAPI answers REST about hooks.
+// hookAPI serves hooks over REST.
 type hookAPI struct {
 	api
 	hosts http.Handler
 }
 
-// routes are answered by any process of the worker for what is switched, which all of them share. Runs and
-// failures are those of the process that answers (`?sessionId=`), and of all processes where none is named.
+// routes adds the routes of hooks. All processes of the worker share which hooks are on, so any of them can switch one.
+// Runs and failures are those of the process that has the `?sessionId=`, or the sum of all processes without it.
 func (s hookAPI) routes(path func(string, methods)) {
 	path("/api/hooks", methods{"GET": s.viewer(s.with(partHooks, s.list))})
 	path("/api/hooks/{name}", methods{"PUT": s.proved(s.with(partHooks, reading(s.set)))})
@@ -55,15 +54,15 @@ func (s hookAPI) set(r *http.Request, f struct {
 	return map[string]any{"name": name, "enabled": *f.Enabled}, err
 }
 
-// addHook adds what another process counts of the same hook, and keeps the failure that was last. A hook of another
-// version that cannot be read adds nothing.
+// addHook adds another process's counts of the same hook to sum, and keeps the latest failure. If either cannot be
+// read, as after a change of version, it returns sum unchanged.
 func addHook(sum, next json.RawMessage) json.RawMessage {
 	var counts, more struct {
 		Runs        int            `json:"runs"`
 		Failures    int            `json:"failures"`
 		LastFailure *hooks.Failure `json:"lastFailure"`
 	}
-	members := map[string]json.RawMessage{} // all of them, those of later versions too
+	members := map[string]json.RawMessage{} // all members, even those of later versions
 	if json.Unmarshal(sum, &counts) != nil || json.Unmarshal(next, &more) != nil || json.Unmarshal(sum, &members) != nil {
 		return sum
 	}

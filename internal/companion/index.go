@@ -12,14 +12,14 @@ import (
 	"callgate/rag"
 )
 
-// Retrieval is search over workspaces and knowledge bases. Methods take
-// the name of a session; those of indexes take "" for all workspaces of the process. All MUST be safe for
-// concurrent use, and return retrieval.ErrSession and retrieval.ErrNoWorkspace for what is not there.
+// Retrieval searches workspaces and knowledge bases. Methods take a session id; those for indexes take "" for all
+// workspaces of the process. All MUST be safe for concurrent use. They return retrieval.ErrSession or
+// retrieval.ErrNoWorkspace if the session or workspace does not exist.
 type Retrieval interface {
 	Statuses(sessionID string) ([]retrieval.Status, error)
 	Search(ctx context.Context, sessionID string, q rag.Query) (retrieval.Answer, error)
 
-	// Reindex, Cancel and Clear change the indexes of all the session's workspaces, or of the one at path.
+	// Reindex, Cancel and Clear change the indexes of all workspaces of the session, or only the one at path.
 	Reindex(sessionID, path string, force bool, who audit.Author) ([]retrieval.Status, error)
 	Cancel(sessionID, path string, who audit.Author) ([]retrieval.Status, error)
 	Clear(ctx context.Context, sessionID, path string, who audit.Author) ([]retrieval.Status, error)
@@ -30,14 +30,14 @@ type Retrieval interface {
 	RemoveDocument(ctx context.Context, sessionID, id string, who audit.Author) (found bool, err error)
 }
 
-// framed is an event that is a frame for those who follow its session. It comes through the gate's subscriptions,
-// but is not the gate's.
+// framed is an event that holds a frame for everybody who follows its session. It travels through the gate's
+// subscriptions but does not come from the gate.
 type framed interface {
 	gate.Event
 	frame() any
 }
 
-// Indexed is what clients are told of an index, as an event.
+// Indexed is an event about an index, for clients.
 type Indexed struct {
 	SessionID string
 	Event     rag.Event
@@ -56,11 +56,11 @@ func (e Indexed) frame() any {
 	}
 }
 
-// indexAPI answers REST about indexes and searches.
+// indexAPI serves indexes and searches over REST.
 type indexAPI struct{ api }
 
-// routes are answered by the process that serves the session: `?sessionId=`. Without one, they are about all
-// workspaces of the process that answers: `?worker=`, or the hub.
+// routes adds the routes of indexes. The process of the session (`?sessionId=`) answers. Without one they cover all
+// workspaces of the process that answers: that of `?worker=`, or the hub.
 func (s indexAPI) routes(path func(string, methods)) {
 	path("/api/index", methods{"POST": s.approver(s.searching(reading(s.reindex))), "DELETE": s.approver(s.searching(s.clear))})
 	path("/api/index/cancel", methods{"POST": s.approver(s.searching(reading(s.cancel)))})
@@ -68,7 +68,7 @@ func (s indexAPI) routes(path func(string, methods)) {
 	path("/api/search", methods{"POST": s.approver(s.searching(reading(s.search)))})
 }
 
-// searching is a handler for what retrieval offers.
+// searching wraps a handler that uses Retrieval.
 func (a api) searching(h handler) handler {
 	return a.with(partRetrieval, func(r *http.Request) (any, error) {
 		done, err := h(r)
@@ -76,7 +76,7 @@ func (a api) searching(h handler) handler {
 	})
 }
 
-// ofRetrieval adds to an error how the request is answered.
+// ofRetrieval turns an error of Retrieval into one that has the right response.
 func ofRetrieval(err error) error {
 	refused := retrievalRefusal(err)
 	switch {
@@ -88,7 +88,7 @@ func ofRetrieval(err error) error {
 	return failed(http.StatusNotFound, refused.Code, refused.Message)
 }
 
-// retrievalRefusal says in the words of the protocol what the error means; nil for a failure of callgate itself.
+// retrievalRefusal translates the error into the protocol's words. It returns nil for a failure of callgate itself.
 func retrievalRefusal(err error) *wire.Refusal {
 	switch {
 	case errors.Is(err, retrieval.ErrSession):
@@ -108,9 +108,9 @@ func (s indexAPI) status(r *http.Request) (any, error) {
 	return indexesOf(statuses), err
 }
 
-// indexChange is the body of what changes indexes. It may be {}.
+// indexChange is the body of requests that change indexes. It may be {}.
 type indexChange struct {
-	Path  string `json:"path"`  // a workspace; "" is all of the session
+	Path  string `json:"path"`  // a workspace; "" means all workspaces of the session
 	Force bool   `json:"force"` // POST /api/index: read every file again
 }
 

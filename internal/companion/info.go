@@ -10,16 +10,16 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// info is what GET /api/info answers: this process and, at the hub, all that joined.
+// info is the answer of GET /api/info: this process and, at the hub, all that joined.
 type info struct {
 	Name      string               `json:"name"`
 	Version   string               `json:"version"`
 	Protocols protocols            `json:"protocols"`
-	Sessions  int                  `json:"sessions"`           // of all processes
+	Sessions  int                  `json:"sessions"`           // in all processes
 	Upstreams []wire.UpstreamState `json:"upstreams"`          // of all processes
 	Processes []wire.ProcessInfo   `json:"processes"`          // this one first
 	Replicas  []wire.ReplicaInfo   `json:"replicas,omitempty"` // of the cluster
-	Problems  []string             `json:"problems,omitempty"` // with what callgate keeps: its audit log, its files
+	Problems  []string             `json:"problems,omitempty"` // with what callgate stores, such as its audit log
 }
 
 type protocols struct {
@@ -27,7 +27,7 @@ type protocols struct {
 	MCP       []string `json:"mcp"`
 }
 
-// infoAPI answers REST about what is here.
+// infoAPI serves what is running here over REST.
 type infoAPI struct {
 	api
 	hub      processes
@@ -76,7 +76,7 @@ func (s infoAPI) info(r *http.Request) (any, error) {
 	return all, nil
 }
 
-// hosts says how the LLM hosts on this machine stand to the gate: any process sees the same.
+// hosts returns how the LLM hosts on this machine are connected to the gate. Every process sees the same.
 func (s infoAPI) hosts(*http.Request) (any, error) {
 	return wire.List(s.backend.Hosts()), nil
 }

@@ -13,8 +13,8 @@ import (
 	"callgate/rag"
 )
 
-// questions are a client's questions that are being answered in the background, so that a slow embedder or model does
-// not delay an approval. The reading goroutine calls begin, and end after the last begin.
+// questions answers a client's questions in the background, so that a slow embedder or model does not delay an
+// approval. The reading goroutine calls begin and, after the last begin, end.
 type questions struct {
 	running sync.WaitGroup
 	slots   chan struct{} // nil until the first question
@@ -22,12 +22,12 @@ type questions struct {
 	stop    context.CancelFunc
 }
 
-// maxQuestions bounds the questions of one client that are answered at once.
+// maxQuestions bounds the questions of one client that are answered at the same time.
 const maxQuestions = 4
 
-// begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already. What
-// answer returns tells the client; its place is free before, so that who has an answer can ask again. A client that
-// cannot be answered because answer panics is sent away.
+// begin calls answer in a new goroutine. It returns false if most questions are already being answered. The slot is
+// freed before tell, which sends the answer, so that a client that has its answer can ask again. If answer panics the
+// client is disconnected.
 func (q *questions) begin(c *socket, most int, answer func(context.Context) (tell func())) bool {
 	if q.slots == nil {
 		q.slots = make(chan struct{}, most)
@@ -56,7 +56,7 @@ func (q *questions) begin(c *socket, most int, answer func(context.Context) (tel
 	return true
 }
 
-// end stops the answers under way and waits for them.
+// end stops the running answers and waits for them.
 func (q *questions) end() {
 	if q.slots != nil {
 		q.stop()
@@ -64,7 +64,7 @@ func (q *questions) end() {
 	}
 }
 
-// knowledge does what a kb_ frame asks for. It needs the approve credential, because knowledge bases hold whole texts.
+// knowledge handles a kb_ frame. It needs the approve credential, because knowledge bases hold whole texts.
 func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 	if refused := c.server.backend.absent(partKnowledge); refused != nil {
 		return refused
@@ -94,7 +94,7 @@ func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 	return nil
 }
 
-// question reads the frame into what has to be asked.
+// question decodes the frame and returns the function that answers it.
 func (c *socket) question(common wire.Head, data []byte) (func(context.Context) (any, error), *wire.Refusal) {
 	r, session := c.server.backend.Retrieval, common.SessionID
 	switch common.Type {
@@ -142,17 +142,17 @@ func (c *socket) question(common wire.Head, data []byte) (func(context.Context) 
 	}
 }
 
-// knowledgeAPI answers REST about knowledge bases.
+// knowledgeAPI serves knowledge bases over REST.
 type knowledgeAPI struct{ api }
 
-// routes are answered by the process that serves the session, which all of them name: `?sessionId=`.
+// routes adds the routes of knowledge bases. Requests MUST name a session (`?sessionId=`), and its process answers.
 func (s knowledgeAPI) routes(path func(string, methods)) {
 	path("/api/kb", methods{"GET": s.viewer(s.of(s.list)), "POST": s.approver(s.of(s.add))})
 	path("/api/kb/{id}", methods{"DELETE": s.approver(s.of(s.remove))})
 	path("/api/kb/search", methods{"POST": s.approver(s.of(s.search))})
 }
 
-// of is a handler for the session that a request names.
+// of wraps a handler that needs the session of the request.
 func (s knowledgeAPI) of(h func(*http.Request, string) (any, error)) handler {
 	return s.searching(func(r *http.Request) (any, error) {
 		session := r.URL.Query().Get("sessionId")
@@ -187,7 +187,7 @@ func (s knowledgeAPI) search(r *http.Request, session string) (any, error) {
 	return map[string]any{"results": wire.List(hits)}, err
 }
 
-// kbPage is how many documents a list has at most.
+// kbPage bounds the documents in a list.
 const kbPage = 1000
 
 func (s knowledgeAPI) list(r *http.Request, session string) (any, error) {

@@ -13,12 +13,12 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// page holds what web/ builds. It is committed, so that a machine without Node builds callgate.
+// page holds the build of web/. It is committed, so that callgate builds on a machine without Node.
 //
 //go:embed page
 var page embed.FS
 
-// socketScheme is the scheme of the page's WebSocket.
+// socketScheme returns the scheme of the page's WebSocket.
 func socketScheme(d *hub.Door) string {
 	if d != nil && d.Remote {
 		return "wss://"
@@ -26,9 +26,9 @@ func socketScheme(d *hub.Door) string {
 	return "ws://"
 }
 
-// pagePolicy is what the page may do: run and show what comes from this server, talk to it, and nothing else.
-// Trusted Types take the functions that make HTML of text away from its scripts. host MUST be one of the
-// server's own; it is named because older browsers do not take 'self' for a WebSocket.
+// pagePolicy returns the page's Content-Security-Policy. The page may run and show what comes from this server, talk to
+// it, and nothing else. Trusted Types take away the functions that turn text into HTML. host MUST be one of the
+// server's own; it is named because older browsers do not accept 'self' for a WebSocket.
 func pagePolicy(scheme, host string) string {
 	return strings.Join([]string{
 		"default-src 'none'",
@@ -41,11 +41,11 @@ func pagePolicy(scheme, host string) string {
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 		"require-trusted-types-for 'script'",
-		"trusted-types worker", // which makes the address of the service worker alone
+		"trusted-types worker", // only makes the URL of the service worker
 	}, "; ")
 }
 
-// pageAPI answers REST about the page.
+// pageAPI serves the page and the protocol's schema.
 type pageAPI struct{}
 
 func (s pageAPI) routes(path func(string, methods)) {
@@ -68,10 +68,10 @@ func (s pageAPI) handlePage(w http.ResponseWriter, r *http.Request) {
 	if name == "sw.js" {
 		h.Set("Service-Worker-Allowed", "/")
 	}
-	_, _ = w.Write(data) // a client that is gone gets nothing
+	_, _ = w.Write(data) // the client may be gone
 }
 
-// contentType is of the files that the build makes, and depends on no table of the machine.
+// contentType returns the type of a file of the build. It does not depend on the machine's tables.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -88,9 +88,8 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// handleSchema serves the schema of the protocol. It is the same for everybody and holds no secret, so no
-// credential is asked for.
+// handleSchema serves the schema of the protocol. It needs no credential, because the schema is public.
 func handleSchema(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/schema+json")
-	_, _ = w.Write(docs.ProtocolSchema) // a client that is gone gets nothing
+	_, _ = w.Write(docs.ProtocolSchema) // the client may be gone
 }

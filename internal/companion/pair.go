@@ -23,40 +23,40 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Pairing hands a credential to the web page without a person having to copy one. "callgate open", which holds
-// the approve credential, mints a code and puts it into the fragment of the page's address, which browsers
-// never send; the page takes the fragment out of the address and exchanges the code for the credential.
+// Pairing gives the web page a credential that nobody has to copy. "callgate open" holds the approve credential. It
+// mints a code and puts it into the fragment of the page's address, which browsers never send. The page removes the
+// fragment from the address and exchanges the code for the credential.
 //
-//   - Only the approve credential mints. A code opens at most what it was minted for.
-//   - A code is 32 random bytes, works once and for codeLife, and is compared in constant time. Its hash is
-//     kept, in memory: it ends with the process.
-//   - Wrong codes are counted over all clients; after maxWrongCodes within wrongWhile the next ones are told so
-//     until the time is over. Guessing has no chance without this; the log line is what it is for. The right code
-//     is always taken, because anybody on the machine can send wrong ones.
-//   - A browser is started with the address among its arguments, which other users of the machine may see. So
-//     where the system tells whose process is at the other end of a connection, it must not be another user's.
+//   - Only the approve credential can mint. A code opens at most what it was minted for.
+//   - A code is 32 random bytes, works once within codeLife, and is compared in constant time. Only its hash is kept,
+//     in memory, so it ends with the process.
+//   - Wrong codes are counted over all clients. After maxWrongCodes within wrongWhile, further ones are refused as
+//     too many until that time is over. Guessing is hopeless anyway; the limit is there for its log line. The right
+//     code is always accepted, because anybody on the machine can send wrong ones.
+//   - A browser is started with the address in its arguments, which other users of the machine may see. So if the
+//     system can tell which user is at the other end of a connection, it must not be another one.
 
 const (
 	codeLife      = time.Minute
-	maxCodes      = 8 // minted and not used, at one time; the oldest gives way
+	maxCodes      = 8 // unused codes at one time; the oldest gives way
 	maxWrongCodes = 10
 	wrongWhile    = time.Minute
 )
 
-// pairing is one code that may still be exchanged, and what for.
+// pairing is a code that can still be exchanged, and what it gives.
 type pairing struct {
 	hash       [sha256.Size]byte
 	credential credentials.Credential
-	tenant     string // whose it is; "" for none
-	name       string // what the audit trail is to call the person
+	tenant     string // the tenant of the credential; "" for none
+	name       string // the person's name in the audit trail
 	expires    time.Time
 }
 
-// pairings is what was minted and not used. Its zero value is ready.
+// pairings holds the unused codes. Its zero value is ready to use.
 type pairings struct {
 	mu    sync.Mutex
 	open  []pairing // oldest first
-	wrong int       // codes that were not taken since
+	wrong int       // wrong codes since then
 	since time.Time
 }
 
@@ -75,14 +75,14 @@ func (p *pairings) mint(credential credentials.Credential, tenant, name string) 
 	return code
 }
 
-// redeem uses up a code. limited says that the code is wrong, after too many wrong ones.
+// redeem uses up a code. limited means that the code is wrong, after too many wrong ones.
 func (p *pairings) redeem(code string) (found pairing, ok, limited bool) {
 	hash := sha256.Sum256([]byte(code))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expire()
 	at := -1
-	for i := range p.open { // all of them, however early one fits
+	for i := range p.open { // always all of them, to take constant time
 		if subtle.ConstantTimeCompare(hash[:], p.open[i].hash[:]) == 1 {
 			at = i
 		}
@@ -102,7 +102,7 @@ func (p *pairings) redeem(code string) (found pairing, ok, limited bool) {
 	return found, true, false
 }
 
-// expire drops what is too old; the caller holds mu.
+// expire drops codes that are too old. The caller holds mu.
 func (p *pairings) expire() {
 	now := time.Now()
 	p.open = slices.DeleteFunc(p.open, func(o pairing) bool { return !now.Before(o.expires) })
@@ -111,7 +111,7 @@ func (p *pairings) expire() {
 	}
 }
 
-// pairAPI answers REST about pairing and proofs.
+// pairAPI serves pairing and proofs over REST.
 type pairAPI struct {
 	api
 	fronted
@@ -125,7 +125,7 @@ func (s pairAPI) routes(path func(string, methods)) {
 	path("/api/pair/redeem", methods{"POST": s.reply.of(s.redeem)})
 }
 
-// pair mints a code. It stands behind approver.
+// pair mints a code. Its route needs approver.
 func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 	wanted := credentials.Credential(f.Credential)
 	switch wanted.Role() {
@@ -135,7 +135,7 @@ func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 	default:
 		return nil, misfit("credential must be approve or view")
 	}
-	if person := hub.PersonOf(r); person != "" { // who hands on what is theirs, and nobody else's
+	if person := hub.PersonOf(r); person != "" { // a person can hand on only their own credential
 		f.Name = person
 		if wanted.Role() == credentials.Approve {
 			wanted = credentials.Credential("approve@" + person)
@@ -150,12 +150,12 @@ func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 	s.log.Info("companion: pairing code created", "credential", wanted)
 	minted := wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())}
 	if d := hub.DoorOf(r); s.may.presenceOn() && d != nil && !d.Remote {
-		minted.Host = "localhost" // browsers use no passkeys on addresses
+		minted.Host = "localhost" // browsers refuse passkeys for IP addresses
 	}
 	return minted, nil
 }
 
-// redeem exchanges a code for the credential that it was minted for. It needs no credential.
+// redeem exchanges a code for its credential. It needs no credential.
 func (s pairAPI) redeem(r *http.Request) (any, error) {
 	if !rest.JsonBody(r) {
 		return nil, failed(http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
@@ -191,13 +191,13 @@ func (s pairAPI) redeem(r *http.Request) (any, error) {
 	return map[string]string{"token": token, "credential": string(found.credential.Role()), "secret": secret, "name": found.name}, nil
 }
 
-// checkPeer refuses a request whose other end is known to be another user's process.
+// checkPeer refuses a request if it is known to come from another user's process, or if it came through the hub.
 func checkPeer(r *http.Request) error {
 	door := hub.DoorOf(r)
 	if door == nil {
 		return errors.New("it came from the hub, and pairing is between the hub and a browser")
 	}
-	if door.Remote { // no table of this machine has the other end
+	if door.Remote { // this machine has no record of the other end
 		return nil
 	}
 	client, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -212,12 +212,12 @@ func checkPeer(r *http.Request) error {
 }
 
 // A client cannot know who listens at an announced address: callgate may have crashed, and another user's process may
-// have taken the port. So the Go client asks for a proof that the other side holds the same credential before it shows
-// its own. The proof covers the address, so nobody can get one by passing the question on to the real companion at
+// have taken the port. So before the Go client shows its credential, it asks for a proof that the other side holds the
+// same one. The proof covers the address, so nobody can get one by relaying the question to the real companion at
 // another port.
 
-// proof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
-// nothing to those who have none.
+// proof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and its answer is useless without
+// one.
 func (s pairAPI) proof(r *http.Request) (any, error) {
 	asked, nonce, store := r.URL.Query().Get("credential"), r.URL.Query().Get("nonce"), s.credentials
 	if tenant, its, ok := strings.Cut(asked, "/"); ok && s.all() != nil {
@@ -244,7 +244,7 @@ func (s pairAPI) proof(r *http.Request) (any, error) {
 		return nil, err
 	}
 	address := door.Address
-	if door.Remote { // the name that the client knows, which guard has checked, and the certificate has proven
+	if door.Remote { // the name that the client knows, which guard has checked and the certificate has proved
 		address = r.Host
 	}
 	return map[string]string{"proof": credentials.Proof(token, nonce, address)}, nil

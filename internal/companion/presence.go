@@ -16,14 +16,14 @@ import (
 	"callgate/internal/presence"
 )
 
-// passkeyAPI answers REST about passkeys.
+// passkeyAPI serves passkeys over REST.
 type passkeyAPI struct {
 	api
 	log *slog.Logger
 }
 
-// routes show the passkeys, which all processes share. A new one comes in by a code that "callgate passkeys add"
-// told, one that is registered lets another be removed.
+// routes adds the routes of passkeys, which all processes share. To add a passkey, a person needs a code from "callgate
+// passkeys add"; to remove one, a registered passkey.
 func (s passkeyAPI) routes(path func(string, methods)) {
 	if s.may.presence == nil {
 		return
@@ -33,7 +33,7 @@ func (s passkeyAPI) routes(path func(string, methods)) {
 	path("/api/presence/keys/{id}", methods{"DELETE": s.approver(s.remove)})
 }
 
-// givenOf is what a REST request brings to prove that a person is there.
+// givenOf returns what a REST request brings to prove that a person is present.
 func givenOf(r *http.Request) (gate.PresenceGiven, error) {
 	given := gate.PresenceGiven{Page: hub.PageOf(r), Person: hub.PersonOf(r)}
 	assertion, err := base64.StdEncoding.DecodeString(r.Header.Get(wire.PresenceHeader))
@@ -44,7 +44,7 @@ func givenOf(r *http.Request) (gate.PresenceGiven, error) {
 	return given, nil
 }
 
-// rawBody reads the body, and leaves it to be read again.
+// rawBody reads the body so that it can be read again.
 func rawBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s passkeyAPI) keys(*http.Request) (any, error) {
 	return view, nil
 }
 
-// add registers a passkey, which signs what is sent.
+// add registers a passkey, which MUST have signed the body.
 func (s passkeyAPI) add(r *http.Request) (any, error) {
 	data, err := rawBody(r)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s passkeyAPI) add(r *http.Request) (any, error) {
 	return s.keysAfter(r, err)
 }
 
-// remove removes a passkey. A registered passkey must sign that, whatever approvers.presence says.
+// remove removes a passkey. A registered passkey MUST sign the removal, whatever approvers.presence says.
 func (s passkeyAPI) remove(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	given, err := givenOf(r)
@@ -105,7 +105,7 @@ func (s passkeyAPI) remove(r *http.Request) (any, error) {
 	return s.keysAfter(r, err)
 }
 
-// keysAfter answers a change. Errors may say what the person did wrong.
+// keysAfter answers a change with the list of keys, or with its error.
 func (s passkeyAPI) keysAfter(r *http.Request, err error) (any, error) {
 	if told, ok := errors.AsType[presence.ToldError](err); ok {
 		return nil, misfit("%v", told)
@@ -116,7 +116,7 @@ func (s passkeyAPI) keysAfter(r *http.Request, err error) (any, error) {
 	return s.keys(r)
 }
 
-// challengeOf is what the page's browser has to have signed, nil when the request came from elsewhere.
+// challengeOf returns what the page's browser must sign, or nil if the request did not come from a page.
 func challengeOf(n *presence.Needed) *wire.PresenceChallenge {
 	if n.Nonce == "" {
 		return nil

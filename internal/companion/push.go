@@ -9,25 +9,25 @@ import (
 	"callgate/internal/push"
 )
 
-// Pusher keeps the browsers that want to be told of questions.
+// Pusher keeps the browsers that want notifications of questions.
 type Pusher interface {
-	// PushKey is what a browser subscribes with.
+	// PushKey returns the key with which browsers subscribe.
 	PushKey() (string, error)
-	// AddDevice and RemoveDevice are put on record. The error of the first may be a push.ErrDevice.
+	// AddDevice and RemoveDevice record the change. AddDevice may return push.ErrDevice.
 	AddDevice(d push.Device, who audit.Author) error
 	RemoveDevice(endpoint string, who audit.Author) error
 }
 
-// pushAPI answers REST about browsers that are told of questions.
+// pushAPI serves the browsers that want notifications over REST.
 type pushAPI struct{ api }
 
-// routes are answered by the process that is asked, for all: the browsers are in a file that they share.
+// routes adds the routes of push. Any process can answer, because all share the file of browsers.
 func (s pushAPI) routes(path func(string, methods)) {
 	path("/api/push", methods{"GET": s.approver(s.key), "POST": s.approver(s.with(partPusher, reading(s.add))), "DELETE": s.approver(s.with(partPusher, reading(s.remove)))})
 }
 
 func (s pushAPI) key(*http.Request) (any, error) {
-	if s.backend.Pusher == nil { // no error: the page asks each time
+	if s.backend.Pusher == nil { // no error, because the page asks every time
 		return map[string]string{"key": ""}, nil
 	}
 	key, err := s.backend.Pusher.PushKey()

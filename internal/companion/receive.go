@@ -15,7 +15,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// read takes frames until the connection or the client's welcome ends.
+// read handles frames until the connection ends or the client has to go.
 func (c *socket) read() {
 	alive := func() error { return c.conn.SetReadDeadline(time.Now().Add(c.server.timing.dead)) }
 	c.conn.SetPongHandler(func(string) error { return alive() })
@@ -42,7 +42,7 @@ func (c *socket) read() {
 	}
 }
 
-// next returns the next text frame. A *refusal as error leaves the connection usable; any other ends it.
+// next returns the next text frame. After a *wire.Refusal the connection can still be used; any other error ends it.
 func (c *socket) next() ([]byte, error) {
 	kind, data, err := c.conn.ReadMessage()
 	if err != nil {
@@ -60,8 +60,7 @@ func (c *socket) next() ([]byte, error) {
 	return data, nil
 }
 
-// take does what one frame asks for, or passes it on to the process that owns the session. It is false when the
-// connection has to end.
+// take handles a frame, or passes it to the process that owns the session. It returns false if the connection must end.
 func (c *socket) take(data []byte) bool {
 	head, call, refused := c.perform(data)
 	return refused == nil || c.reply(refused, head.SessionID, call)
@@ -144,7 +143,8 @@ func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
 	})
 }
 
-// loosen is mutate for what may loosen the gate. A WebSocket has no way to prove that a person is there.
+// loosen is mutate for changes that may loosen the gate. A WebSocket cannot carry a proof of presence, so it refuses
+// them if one is needed.
 func (c *socket) loosen(session string, change func() error) *wire.Refusal {
 	return c.mutate(session, func() error {
 		if c.server.may.presenceOn() {
@@ -156,8 +156,8 @@ func (c *socket) loosen(session string, change func() error) *wire.Refusal {
 	})
 }
 
-// mutate runs change if the client may change the session. The credential is looked up again: one that
-// was rotated while the connection was open no longer answers.
+// mutate runs change if the client may change the session. It looks the credential up again, so that one rotated while
+// the connection was open no longer works.
 func (c *socket) mutate(session string, change func() error) *wire.Refusal {
 	switch c.may() {
 	case credentials.Approve:
@@ -169,7 +169,7 @@ func (c *socket) mutate(session string, change func() error) *wire.Refusal {
 	return c.change(session, change)
 }
 
-// change runs what the client may do, and words its error.
+// change runs change and turns its error into a refusal.
 func (c *socket) change(session string, change func() error) (refused *wire.Refusal) {
 	defer rest.RecoverAs(c.server.log, &refused, "a frame of a client")
 	if refused := wire.OneSession(session); refused != nil {
@@ -182,7 +182,7 @@ func (c *socket) change(session string, change func() error) (refused *wire.Refu
 	return worded(c.server.log, err, c.who.By, session)
 }
 
-// worded is refusalOf, and logs what callgate failed at.
+// worded calls refusalOf and logs failures of callgate itself.
 func worded(log *slog.Logger, err error, by, session string) *wire.Refusal {
 	refused := refusalOf(err)
 	if refused.Code == wire.CodeInternal {
@@ -191,7 +191,7 @@ func worded(log *slog.Logger, err error, by, session string) *wire.Refusal {
 	return refused
 }
 
-// readHead checks what every frame must have.
+// readHead decodes and checks the members that every frame has.
 func readHead(data []byte) (wire.Head, *wire.Refusal) {
 	var head wire.Head
 	if refused := rest.Decode(data, &head); refused != nil {

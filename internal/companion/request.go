@@ -13,11 +13,11 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// maxExpiry bounds how long a grant may be asked for, in seconds.
+// maxExpiry bounds the lifetime of a grant, in seconds.
 const maxExpiry = 10 * 365 * 24 * 60 * 60
 
-// checkAnswer says what is wrong with a tool_approve. A member that does not fit the decision is refused, not dropped,
-// because the person believes that it has an effect.
+// checkAnswer returns what is wrong with a tool_approve, or nil. A member that does not fit the decision is refused,
+// not dropped, because the person believes that it has an effect.
 func checkAnswer(f *wire.ToolApprove) *wire.Refusal {
 	if r := wire.OneSession(f.SessionID); r != nil {
 		return r
@@ -49,7 +49,7 @@ func checkAnswer(f *wire.ToolApprove) *wire.Refusal {
 	return checkReach(f)
 }
 
-// checkReach looks at how far an answer would hold.
+// checkReach checks the scope and the lifetime of an answer.
 func checkReach(f *wire.ToolApprove) *wire.Refusal {
 	switch {
 	case f.Scope != "" && f.Scope != "session" && f.Scope != "worker":
@@ -60,7 +60,7 @@ func checkReach(f *wire.ToolApprove) *wire.Refusal {
 	return nil
 }
 
-// answerOf checks a tool_approve and turns it into what the gate takes.
+// answerOf checks a tool_approve and converts it for the gate.
 func answerOf(f *wire.ToolApprove, who audit.Author) (gate.Answer, *wire.Refusal) {
 	if r := checkAnswer(f); r != nil {
 		return gate.Answer{}, r
@@ -84,8 +84,8 @@ func answerOf(f *wire.ToolApprove, who audit.Author) (gate.Answer, *wire.Refusal
 	}, nil
 }
 
-// refusalOf says in the words of the protocol what the backend's error means. Other errors are failures whose text may
-// hold paths, so the caller logs them and sends only what the system says, such as that the disk is full.
+// refusalOf translates the backend's error into the protocol's words. Other errors are failures whose text may hold
+// paths. The caller logs them, and the client gets only the system's error, such as that the disk is full.
 func refusalOf(err error) *wire.Refusal {
 	refused := (*wire.Refusal)(nil)
 	switch {

@@ -22,18 +22,18 @@ const (
 	auditMost    = 1000
 )
 
-// methods maps the methods of one path to what serves them.
+// methods maps the methods of one path to their handlers.
 type methods map[string]http.HandlerFunc
 
-// api is what every subject of REST works with.
+// api holds what every part of the REST API needs.
 type api struct {
 	may     *admission // who may ask
 	reply   replies
 	backend *Backend
 }
 
-// routes says who may reach what: probes, proof, schema, page and its pairing without a credential, reading with
-// either one, everything that changes something with approve alone.
+// routes returns the handler of all paths. Probes, proof, schema, sign-in, the page and its pairing need no credential.
+// Reading needs view or approve, and changes need approve.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	path := func(pattern string, m methods) { mux.Handle(pattern, m) }
@@ -59,7 +59,7 @@ func (s *Server) routes() http.Handler {
 	return queried(mux)
 }
 
-// queries are the parameters that a path knows beside those of everyPath.
+// queries lists the parameters that a path accepts besides those of everyPath.
 var queries = map[string][]string{
 	"/api/audit":                 {"before", "calls", "decision", "limit", "q", "since", "tool"},
 	"/api/report":                {"since"},
@@ -70,10 +70,10 @@ var queries = map[string][]string{
 	"/api/proof":                 {"credential", "nonce"},
 }
 
-// everyPath are the parameters by which the hub finds the process that a request is for.
+// everyPath lists the parameters by which the hub finds the process for a request.
 var everyPath = []string{"sessionId", "worker"}
 
-// queried refuses requests of REST with a parameter that their path does not know.
+// queried refuses REST requests with a parameter that their path does not accept.
 func queried(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); strings.HasPrefix(pattern, "/api/") {
@@ -101,7 +101,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r)
 }
 
-// owns reports whether this process itself has the session or the approval.
+// owns reports whether this process itself has the session or approval.
 func (s *Server) owns(things, id string) bool {
 	switch things {
 	case "/api/sessions":
@@ -112,7 +112,7 @@ func (s *Server) owns(things, id string) bool {
 	return false
 }
 
-// handler does what a request asks for. It returns what is written as JSON, or why it could not be done.
+// handler serves a request. It returns what to write as JSON, or why it failed.
 type handler func(r *http.Request) (any, error)
 
 // answer is what a handler returns for a status other than 200.
@@ -121,7 +121,7 @@ type answer struct {
 	body   any
 }
 
-// failure is an error that says how the request is answered.
+// failure is an error that holds the response to the request.
 type failure struct{ answer }
 
 func (f *failure) Error() string { return fmt.Sprint(f.body) }
@@ -130,7 +130,7 @@ func failed(status int, code, message string) error {
 	return &failure{answer{status, map[string]wire.RestError{"error": {Code: code, Message: message}}}}
 }
 
-// misfit refuses a request that does not fit.
+// misfit returns the refusal of a malformed request.
 func misfit(format string, args ...any) error {
 	return wire.Refuse(wire.CodeBadMessage, format, args...)
 }
@@ -139,7 +139,7 @@ func (a api) viewer(h handler) http.HandlerFunc   { return a.may.viewer(a.reply.
 func (a api) approver(h handler) http.HandlerFunc { return a.may.approver(a.reply.of(h)) }
 func (a api) proved(h handler) http.HandlerFunc   { return a.may.proved(a.reply.of(h)) }
 
-// with is a handler for a part that the backend may lack.
+// with wraps a handler that needs a part of the backend.
 func (a api) with(p part, h handler) handler {
 	return func(r *http.Request) (any, error) {
 		if !p.offered(a.backend) {
@@ -149,7 +149,7 @@ func (a api) with(p part, h handler) handler {
 	}
 }
 
-// reading is a handler that takes a JSON body.
+// reading wraps a handler that takes a JSON body.
 func reading[T any](h func(*http.Request, T) (any, error)) handler {
 	return func(r *http.Request) (any, error) {
 		var f T
@@ -160,7 +160,7 @@ func reading[T any](h func(*http.Request, T) (any, error)) handler {
 	}
 }
 
-// ofSession is a handler of the session that the path names. The body may name it too.
+// ofSession wraps a handler for the session in the path. The body may name the session too.
 func ofSession[T interface{ NamedSession() string }](h func(*http.Request, string, T) (any, error)) handler {
 	return reading(func(r *http.Request, f T) (any, error) {
 		id := r.PathValue("id")
@@ -174,10 +174,10 @@ func ofSession[T interface{ NamedSession() string }](h func(*http.Request, strin
 	})
 }
 
-// replies answers REST requests.
+// replies writes the responses of REST requests.
 type replies struct{ log *slog.Logger }
 
-// of answers with what the handler returns.
+// of serves requests with h.
 func (p replies) of(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, wire.MaxMessage)
@@ -194,7 +194,7 @@ func (p replies) of(h handler) http.HandlerFunc {
 	}
 }
 
-// fail answers with what the error means.
+// fail writes the response for an error.
 func (p replies) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if told, ok := errors.AsType[*failure](err); ok {
 		if told.status == http.StatusTooManyRequests {
@@ -225,7 +225,7 @@ func (p replies) fail(w http.ResponseWriter, r *http.Request, err error) {
 	rest.WriteError(w, status, refused.Code, refused.Message)
 }
 
-// body reads the JSON body into f, as rest.DecodeBody does.
+// body decodes the JSON body into f, like rest.DecodeBody.
 func body(r *http.Request, f any) error {
 	data, err := io.ReadAll(r.Body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -240,7 +240,7 @@ func body(r *http.Request, f any) error {
 	return nil
 }
 
-// limitOf reads how many things a request wants to be listed, up to most.
+// limitOf parses the limit of a list, from 1 to most. If text is "" it returns otherwise.
 func limitOf(text string, otherwise, most int) (int, error) {
 	if text == "" {
 		return otherwise, nil

@@ -5,10 +5,10 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// roster follows what each session's agents are doing, from the events that one client sees.
+// roster tracks what each session's agents are doing, based on the events that one client gets.
 type roster map[string]*crew
 
-// crew is the agents of one session. What its own agent does is what the whole session does.
+// crew holds the agents of one session. The session's own agent does what the whole session does.
 type crew struct {
 	own     string
 	members map[string]*member // by id, own included
@@ -16,12 +16,12 @@ type crew struct {
 
 type member struct {
 	info    gate.AgentInfo
-	waiting map[string]bool // approvals that are pending
-	running map[string]bool // calls that are at their upstream; true for those that are with the host's model
+	waiting map[string]bool // pending approvals
+	running map[string]bool // running calls; true for those that the host's model answers
 }
 
-// apply takes an event in and returns the new states of the session's agents that it changed. Calls that
-// were running when the client came are known from the agents' own status alone, until one ends.
+// apply handles an event and returns the new states of the agents that it changed. Calls that were already running when
+// the client connected show only in the agents' own status, until one of them ends.
 func (r roster) apply(event gate.Event) []wire.AgentState {
 	id := event.Session()
 	c := r[id]
@@ -31,7 +31,7 @@ func (r roster) apply(event gate.Event) []wire.AgentState {
 			c = &crew{members: map[string]*member{}}
 			r[id] = c
 		}
-		return c.muster(e.Info) // told again when the host names itself, and when an agent comes or goes
+		return c.muster(e.Info) // comes again when the host names itself, and when an agent comes or goes
 	case gate.SessionClosed:
 		delete(r, id)
 		return nil
@@ -52,7 +52,7 @@ func (r roster) apply(event gate.Event) []wire.AgentState {
 	return nil
 }
 
-// muster takes over who is there, and returns what each of them does.
+// muster replaces the session's agents and returns what each of them does.
 func (c *crew) muster(info gate.SessionInfo) (states []wire.AgentState) {
 	before := c.members
 	c.own, c.members = info.Agent, map[string]*member{}
@@ -74,7 +74,7 @@ func (c *crew) muster(info gate.SessionInfo) (states []wire.AgentState) {
 	return states
 }
 
-// changed applies a change to the session's own agent and to the one that it is about, when that is another.
+// changed applies a change to the session's own agent and to the agent that it concerns.
 func (c *crew) changed(session, agent string, change func(*member)) (states []wire.AgentState) {
 	concerned := []*member{c.members[c.own]}
 	if m := c.members[agent]; m != nil && agent != c.own {
@@ -90,7 +90,7 @@ func (c *crew) changed(session, agent string, change func(*member)) (states []wi
 	return states
 }
 
-// asker is the registered agent whose call waits for the approval; "" when none does.
+// asker returns the registered agent whose call waits for the approval, or "".
 func (c *crew) asker(approval string) string {
 	for id, m := range c.members {
 		if id != c.own && m.waiting[approval] {

@@ -12,80 +12,80 @@ import (
 	"callgate/permissions/store"
 )
 
-// Rules is the worker's rules as people see and change them.
-// All methods MUST be safe for concurrent use, and put every change on record under the name that by is.
+// Rules shows and changes the worker's rules. All methods MUST be safe for concurrent use. Methods that take who MUST
+// put the change on record under that name.
 type Rules interface {
-	// Worker is whose rules these are.
+	// Worker returns the worker whose rules these are.
 	Worker() string
 
 	Rules() (RulesView, error)
 
-	// CheckRules says what a text would mean. It changes nothing.
+	// CheckRules says what a text would mean as rules. It changes nothing.
 	CheckRules(text string) RulesCheck
 
-	// ReplaceRules gives the file a new text that was made from the text base. It returns a
-	// *permissions.FileError for a text that is not valid, and store.ErrRulesChanged when somebody else
-	// changed the rules since base; the file is as before then. Grants that came or went since base are kept.
+	// ReplaceRules replaces the file's text. base is the text from which the new one was made. If the new text is not
+	// valid, it returns a *permissions.FileError; if somebody else changed the rules since base, it returns
+	// store.ErrRulesChanged. In both cases the file stays as it was. Grants added or removed since base are kept.
 	ReplaceRules(base, text string, who audit.Author) error
 
-	// Grants lists what people allowed always, in the file and in memory.
+	// Grants returns what people allowed always, in the file and in memory.
 	Grants() ([]GrantView, error)
 
-	// RevokeGrant takes back the grant with that id, wherever it is kept. It returns ErrNoGrant when there is none.
+	// RevokeGrant revokes the grant with that id, in the file or in memory. It returns ErrNoGrant if there is none.
 	RevokeGrant(id string, who audit.Author) error
 }
 
-// ErrNoGrant: the grant was revoked, ended with its session, or never was.
+// ErrNoGrant means that the grant was revoked, ended with its session, or never existed.
 var ErrNoGrant = errors.New("there is no such grant any more")
 
-// RulesView is the rules of one worker at one moment.
+// RulesView is the rules of one worker at a point in time.
 type RulesView struct {
 	Worker string      `json:"worker"`
 	File   string      `json:"file"`
-	Text   string      `json:"text"` // of the file, byte for byte; what ReplaceRules takes as base
+	Text   string      `json:"text"` // of the file, byte for byte; the base for ReplaceRules
 	Layers []RuleLayer `json:"layers"`
 	RulesCheck
 }
 
-// RulesCheck is what a text of a rules file is worth.
+// RulesCheck is the result of checking the text of a rules file.
 type RulesCheck struct {
-	Rules    int            `json:"rules"`              // how many it has
-	Fault    *RulesFault    `json:"fault,omitempty"`    // why it is not valid: as long as the file is, everything is denied
+	Rules    int            `json:"rules"`              // number of rules
+	Fault    *RulesFault    `json:"fault,omitempty"`    // why the text is not valid: a file with this text denies everything
 	Problems []lint.Problem `json:"problems,omitempty"` // rules that do not do what they seem to
 }
 
-// RulesFault says where a text stops being valid. Line and Column count from 1, Column in bytes.
+// RulesFault says where a text stops being valid. Line and Column count from 1; Column counts bytes.
 type RulesFault struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
 	Message string `json:"message"`
 }
 
-// RuleLayer is rules that are judged together, in the order that counts: the last one that matches wins.
+// RuleLayer is a list of rules that are judged together. The last one that matches wins.
 type RuleLayer struct {
 	Layer permissions.Layer `json:"layer"` // agent or file
-	Name  string            `json:"name"`  // of the agent profile, or of the file
+	Name  string            `json:"name"`  // of the agent profile or of the file
 	Rules []RuleView        `json:"rules"`
 }
 
 // RuleView is one rule.
 type RuleView struct {
-	Place   string `json:"place"` // "permissions.jsonc:9"
+	Place   string `json:"place"` // such as "permissions.jsonc:9"
 	Tool    string `json:"tool"`
 	Pattern string `json:"pattern"`
 	Action  string `json:"action"`
 }
 
-// GrantView is one grant. ID names it as long as it says the same.
+// GrantView is one grant. ID identifies it as long as its content stays the same.
 type GrantView struct {
 	ID        string            `json:"id"`
 	Worker    string            `json:"workerId"`
-	Layer     permissions.Layer `json:"layer"`               // always for the file, session for one in memory
+	Layer     permissions.Layer `json:"layer"`               // "always" if in the file, "session" if in memory
 	SessionID string            `json:"sessionId,omitempty"` // the session that it ends with
 	Expired   bool              `json:"expired,omitempty"`
 	Tool      string            `json:"tool"`
 	Pattern   string            `json:"pattern"`
-	Risk      string            `json:"risk"` // class that it never goes above
+	Risk      string            `json:"risk"` // its ceiling: the highest class that it allows
 	Server    string            `json:"server,omitempty"`
 	Workspace string            `json:"workspace,omitempty"`
 	By        string            `json:"by,omitempty"`
@@ -93,11 +93,11 @@ type GrantView struct {
 	Expires   time.Time         `json:"expires,omitzero"`
 }
 
-// ruleAPI answers REST about rules and grants.
+// ruleAPI serves rules and grants over REST.
 type ruleAPI struct{ api }
 
-// routes are answered by any process of the worker: `?worker=`; the grants of a session by the one that serves
-// it: `?sessionId=`. Grants that are in the file are listed by each of them, under the same id.
+// routes adds the routes of rules. Any process of the worker (`?worker=`) can answer; for the grants of a session it
+// must be the one that serves it (`?sessionId=`). All of them list the grants in the file under the same ids.
 func (s ruleAPI) routes(path func(string, methods)) {
 	path("/api/rules", methods{"GET": s.viewer(s.ruled(s.rules)), "PUT": s.proved(s.ruled(reading(s.replace)))})
 	path("/api/rules/check", methods{"POST": s.approver(s.ruled(reading(s.check)))})
@@ -105,7 +105,7 @@ func (s ruleAPI) routes(path func(string, methods)) {
 	path("/api/grants/{id}", methods{"DELETE": s.approver(s.ruled(s.revoke))})
 }
 
-// ruled is a handler for rules that are to be seen, and not those of another worker.
+// ruled wraps a handler that needs the rules. It refuses requests for another worker.
 func (a api) ruled(h handler) handler {
 	return a.with(partRules, func(r *http.Request) (any, error) {
 		if worker := r.URL.Query().Get("worker"); worker != "" && worker != a.backend.Rules.Worker() {
@@ -127,8 +127,8 @@ func (s ruleAPI) check(_ *http.Request, f struct {
 	return s.backend.Rules.CheckRules(f.Text), nil
 }
 
-// replace takes the new text and the one that the editor began with. If two people edit at once, the second learns of
-// the first.
+// replace takes the new text and the text that the editor started from. If two people edit at the same time, the second
+// learns of the first.
 func (s ruleAPI) replace(r *http.Request, f struct {
 	Base *string `json:"base"`
 	Text *string `json:"text"`

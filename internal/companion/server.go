@@ -24,31 +24,31 @@ import (
 // Options configures a Server. Backend.Gate, Credentials and Logger are required.
 type Options struct {
 	DataDir     string                    // the processes that share it have one hub
-	Address     string                    // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
+	Address     string                    // the hub's address if this process becomes the hub; "" means DefaultAddress, ":0" any free port; loopback only
 	Remote      *hub.Remote               // where other machines come in while this process is the hub; nil nowhere
-	Version     string                    // of callgate, for people
-	Replica     string                    // which one of a cluster this process is; "" for none
-	Replicas    func() []wire.ReplicaInfo // of the cluster; nil for none
-	Worker      string                    // whose rules this process goes by; "" when it judges nothing
-	Protocols   []string                  // MCP revisions that callgate speaks, for people
+	Version     string                    // where other machines connect while this process is the hub; nil for nowhere
+	Replica     string                    // this process's name in a cluster; "" for none
+	Replicas    func() []wire.ReplicaInfo // returns the replicas of the cluster; nil without one
+	Worker      string                    // whose rules this process follows; "" if it judges nothing
+	Protocols   []string                  // MCP revisions of callgate, for people
 	Backend     Backend                   // what people see and change
-	HostHooks   http.Handler              // answers hosts that post their hooks, and knows who may; nil answers none
-	Tenants     func() Tenants            // of this process; nil, or what it returns is, without tenants
-	Identity    *idp.Provider             // where people sign in; nil nowhere
-	Presence    *presence.Desk            // proofs that people are there; nil needs none and shows no passkeys
-	Metrics     http.Handler              // answers scrapes; nil counts nothing
-	Ready       func() error              // why nothing can run here now; nil is always
-	Problems    func() []string           // what is wrong with what callgate keeps; nil when nobody looks
+	HostHooks   http.Handler              // serves hosts that post their hooks, and checks who may; nil for none
+	Tenants     func() Tenants            // returns the tenants of this process; without tenants it is nil or returns nil
+	Identity    *idp.Provider             // where people sign in; nil for nowhere
+	Presence    *presence.Desk            // checks proofs of presence; if nil, none are needed and no passkeys are shown
+	Metrics     http.Handler              // answers scrapes; nil if metrics are off
+	Ready       func() error              // returns why nothing can run now; nil means that calls can always run
+	Problems    func() []string           // returns what is wrong with what callgate stores; may be nil
 	Credentials *credentials.Store        // who may watch and answer
 	Logger      *slog.Logger
 }
 
 // timing holds the limits of connections. Tests shorten them.
 type timing struct {
-	hello time.Duration // how long a client may take to say hello
-	ping  time.Duration // how often the server asks whether the client lives
-	dead  time.Duration // how long a client may stay silent; more than ping
-	tool  time.Duration // how long it may take for a call of a tool that it brought
+	hello time.Duration // how long a client may take to send hello
+	ping  time.Duration // how often the server pings the client
+	dead  time.Duration // how long a client may stay silent; MUST be more than ping
+	tool  time.Duration // how long a call of a tool that the client brought may take
 	hub.Timing
 }
 
@@ -57,25 +57,25 @@ var defaultTiming = timing{
 	Timing: hub.Timing{Alone: 3 * time.Second, Goodbye: 500 * time.Millisecond, Write: 10 * time.Second, Frames: 10000},
 }
 
-// processes is this process among those that share its data directory.
+// processes connects this process to the others that share its data directory.
 type processes interface {
 	Open() error                                       // takes a place among them
-	Wait()                                             // for its end
-	Address() string                                   // that people reach this process at
-	Leads() bool                                       // this process is the hub of the others
-	Problems() []string                                // what people who come to this process do not see
-	Route(own http.Handler) http.Handler               // has the process answer that a request is for
-	Ask(r *http.Request, own http.Handler) hub.Request // several at once
+	Wait()                                             // waits until the place is given up
+	Address() string                                   // where people reach this process
+	Leads() bool                                       // reports whether this process is the hub
+	Problems() []string                                // what people who use this process do not see
+	Route(own http.Handler) http.Handler               // relays each request to the process that it is for
+	Ask(r *http.Request, own http.Handler) hub.Request // asks several processes at once
 	Follow(hello []byte, may func() credentials.Credential, from, person string) *hub.Relay
 	Meet(peer hub.Peer)                  // shows people what waits at another replica
 	ServeReplicas(listener net.Listener) // answers the hubs of other replicas
 }
 
-// Server is the companion of one process. One of the processes that share a data directory is the hub, through which
-// people's clients reach all of them. The caller MUST Close it.
+// Server is the companion of one process. People's clients reach all processes that share a data directory through one
+// of them, the hub. The caller MUST Close the Server.
 type Server struct {
 	options       Options
-	backend       *Backend // in options
+	backend       *Backend // points into options
 	conversations conversations
 	credentials   *credentials.Store
 	may           *admission
@@ -88,19 +88,18 @@ type Server struct {
 	pairings      pairings
 	paces         paces
 	hub           processes
-	api           http.Handler // routes, once there is a hub
+	api           http.Handler // serves all paths
 
 	ctx     context.Context // ends when Close begins
 	stop    context.CancelFunc
 	mu      sync.Mutex     // orders enter with Close
-	serving sync.WaitGroup // every request, WebSockets included
+	serving sync.WaitGroup // every request, and the goroutines of WebSockets
 	closed  func() error
 }
 
-// Listen makes the process the hub of its data directory, or has it join the one that there is. It returns
-// when people can reach the process. From then on, until Close, it takes the hub's place when the hub ends. If
-// the hub's address is taken it uses a free port and logs it. An address that other machines can reach is an
-// error: they come in by Options.Remote.
+// Listen makes the process the hub of its data directory, or joins the existing hub. It returns once people can reach
+// the process. Until Close, the process may take the hub's place when the hub ends. If the hub's address is in use, it
+// takes a free port and logs it. An address that other machines can reach is an error; use Options.Remote for them.
 func Listen(o Options) (*Server, error) { return listen(o, defaultTiming) }
 
 func listen(o Options, t timing) (*Server, error) {
@@ -136,14 +135,14 @@ func listen(o Options, t timing) (*Server, error) {
 	return s, nil
 }
 
-// Address returns host and port that people reach this process at, its own or the hub's. It changes when
-// another process becomes the hub.
+// Address returns the host:port where people reach this process: its own or the hub's. It changes when another process
+// becomes the hub.
 func (s *Server) Address() string { return s.hub.Address() }
 
 // Leads reports whether this process is the hub.
 func (s *Server) Leads() bool { return s.hub.Leads() }
 
-// Close ends every connection, gives up the place among the others and waits until nothing runs any more.
+// Close ends every connection, gives up the process's place, and waits until nothing runs any more.
 func (s *Server) Close() error { return s.closed() }
 
 func (s *Server) close() error {
@@ -155,8 +154,8 @@ func (s *Server) close() error {
 	return nil
 }
 
-// enter counts a request in, so that Close waits for it. It is false when the server is closing. The
-// caller calls s.serving.Done when it is true.
+// enter registers a request, so that Close waits for it. It returns false if the server is closing. If it returns true,
+// the caller MUST call s.serving.Done.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +166,7 @@ func (s *Server) enter() bool {
 	return true
 }
 
-// problems are what is wrong with what callgate keeps, and what people do not see.
+// problems returns what is wrong with what callgate stores, and what people do not see.
 func (s *Server) problems() []string {
 	if s.options.Problems == nil {
 		return s.hub.Problems()
@@ -178,6 +177,6 @@ func (s *Server) problems() []string {
 // Meet shows people here what waits at another replica of the cluster. It returns at once.
 func (s *Server) Meet(peer hub.Peer) { s.hub.Meet(peer) }
 
-// ServeReplicas answers what other replicas ask for their people, until the listener is closed. Whoever connects MUST
-// have proven to be one.
+// ServeReplicas answers the requests of other replicas until the listener is closed. Whoever connects MUST have proved
+// to be a replica.
 func (s *Server) ServeReplicas(listener net.Listener) { s.hub.ServeReplicas(listener) }

@@ -16,8 +16,8 @@ import (
 	"callgate/internal/idp"
 )
 
-// People sign in at an OpenID Connect provider: GET /signin sends their browser there, and GET /signin/done takes it
-// back. Who has signed in gets a credential of their own that ends by itself, and the page is paired with it.
+// People sign in at an OpenID Connect provider. GET /signin sends their browser there, and GET /signin/done takes it
+// back. A person who has signed in gets a personal credential that expires, and the page is paired with it.
 
 const (
 	signInPath   = "/signin"
@@ -26,7 +26,7 @@ const (
 	signInCookie = "callgate-signin"
 )
 
-// signInAPI answers REST about signing in.
+// signInAPI serves the sign-in over REST.
 type signInAPI struct {
 	api
 	fronted
@@ -36,7 +36,7 @@ type signInAPI struct {
 }
 
 func (s signInAPI) routes(path func(string, methods)) {
-	path("/api/signin", methods{"GET": func(w http.ResponseWriter, _ *http.Request) { // the page asks, whether or not
+	path("/api/signin", methods{"GET": func(w http.ResponseWriter, _ *http.Request) { // the page asks whether there is a provider
 		issuer := ""
 		if s.identity != nil {
 			issuer = s.identity.Issuer()
@@ -50,7 +50,7 @@ func (s signInAPI) routes(path func(string, methods)) {
 	path(signedInPath, methods{"GET": s.handleSignedIn})
 }
 
-// handleSignIn sends the browser to the provider. It needs no credential.
+// handleSignIn redirects the browser to the provider. It needs no credential.
 func (s signInAPI) handleSignIn(w http.ResponseWriter, r *http.Request) {
 	d := hub.DoorOf(r)
 	if d == nil {
@@ -67,7 +67,7 @@ func (s signInAPI) handleSignIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, location, http.StatusFound)
 }
 
-// signIn gives the person a credential here, or of their tenant.
+// signIn gives the person a credential of this companion or of a tenant.
 func (s signInAPI) signIn(r *http.Request, person idp.Person, chosen string, role credentials.Credential) (credential credentials.Credential, tenant string, err error) {
 	account := s.identity.Issuer() + " " + person.Subject
 	if len(person.Tenants) == 0 {
@@ -81,7 +81,7 @@ func (s signInAPI) signIn(r *http.Request, person idp.Person, chosen string, rol
 	return tenants.SignIn(r.Context(), person.Tenants, chosen, role, person.Name, account)
 }
 
-// handleSignedIn takes the browser back and shows it the way to the page, paired.
+// handleSignedIn takes the browser back from the provider and links it to the page with a pairing code.
 func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	d := hub.DoorOf(r)
 	query := r.URL.Query()
@@ -120,7 +120,7 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := "/#pair=" + url.QueryEscape(s.pairings.mint(credential, tenant, person.Name))
-	// A redirect would go on as a request from another site, which guard refuses.
+	// A redirect would count as a request from another site, which guard refuses.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(`<!doctype html><meta http-equiv="refresh" content="0;url=` + page + `"><title>callgate</title><p>Signed in as ` + html.EscapeString(person.Name) + `. <a href="` + page + `">Go on</a>`)) // a client that is gone gets nothing
+	_, _ = w.Write([]byte(`<!doctype html><meta http-equiv="refresh" content="0;url=` + page + `"><title>callgate</title><p>Signed in as ` + html.EscapeString(person.Name) + `. <a href="` + page + `">Go on</a>`)) // the client may be gone
 }

@@ -23,54 +23,55 @@ import (
 )
 
 const (
-	maxSockets  = 256 // WebSockets open at once by one credential
+	maxSockets  = 256 // open WebSockets of one credential
 	maxAtOnce   = 64  // events whose frames are written together
-	maxReplies  = 32  // answers to a client's own frames that may wait to be written
-	maxPerWhile = 100 // frames that a client may send in each rateWhile
+	maxReplies  = 32  // replies to a client's own frames that may wait to be written
+	maxPerWhile = 100 // frames that a client may send in each hub.RateWhile
 	maxName     = 64  // runes of an approver's name
 )
 
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: 5 * time.Second,
 	Subprotocols:     []string{wire.Subprotocol},
-	CheckOrigin:      func(*http.Request) bool { return true }, // guard has done it for every path
+	CheckOrigin:      func(*http.Request) bool { return true }, // guard has checked it for every path
 	Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
 		rest.WriteError(w, status, wire.CodeBadMessage, reason.Error())
 	},
 }
 
-// socket is one WebSocket client. Two goroutines share it: the handler's reads, and one writes all data frames. Each
-// client has a subscription of its own at the gate, whose bounded queue is the client's send queue: when it is full the
-// gate closes it, and the client is evicted without slowing anybody else. When it reconnects, the replay tells it what
+// socket is one WebSocket client. Two goroutines share it: the handler's reads, and the other writes all data frames.
+// Each client has its own subscription at the gate, whose bounded queue is the client's send queue. If the queue is
+// full, the gate closes it, and the client is evicted without slowing down the others. When the client reconnects, the
+// replay shows what it missed.
 // it missed.
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn
-	out       *batching                     // beneath conn
-	as        credentials.Credential        // what the client could do when it came
-	may       func() credentials.Credential // what the client may do now: a credential that was rotated no longer works
-	who       audit.Author                  // "kind:name" and where the client is, for the record
-	person    string                        // whose credential the client has shown; "" when it is nobody's in particular
+	out       *batching                     // below conn
+	as        credentials.Credential        // the client's role when it connected
+	may       func() credentials.Credential // returns the client's current role: "" once its credential was rotated
+	who       audit.Author                  // "kind:name" and the client's address, for the record
+	person    string                        // the person whose credential the client has shown, or ""
 	replies   chan reply
-	stream    *stream    // what of the events the client is shown; the writer's, but for wants
-	toolbox   *toolbox   // what the client brought
-	relay     *hub.Relay // to the processes that joined; nil when the client is the hub
-	questions questions  // of the client to a knowledge base, being answered
-	chats     questions  // of the client with models, likewise
+	stream    *stream    // only for the writer, except wants
+	toolbox   *toolbox   // the tools that the client brought
+	relay     *hub.Relay // to the processes that joined; nil if the client is the hub
+	questions questions  // the client's running questions to knowledge bases
+	chats     questions  // the client's running chats with models
 	window    time.Time  // when the current rate window began
-	count     int        // frames in it
+	count     int        // frames in the window
 	sent      time.Time  // when events were last written
 }
 
-// reply is a frame for the client's own frame: an error, or what it asked for. close ends the connection after it
-// when it is not 0, and why says why.
+// reply is a frame in reply to one of the client's: an error, or what it asked for. If close is not 0, it is the code
+// that ends the connection after the frame, and why is the reason.
 type reply struct {
 	frame any
 	close int
 	why   string
 }
 
-// places counts the WebSockets of each credential, so that a flood with one credential locks out nobody with another.
+// places counts the WebSockets of each credential, so that a flood with one credential does not lock out the others.
 type places struct {
 	mu    sync.Mutex
 	taken map[string]int
@@ -97,20 +98,20 @@ func (p *places) leave(holder string) {
 	}
 }
 
-// rechecks tell all WebSockets at once to look whether their credential still opens anything.
+// rechecks tells all WebSockets at once to check their credentials again.
 type rechecks struct {
 	mu   sync.Mutex
-	next chan struct{} // closed by the next one; nil when nobody waits for it
+	next chan struct{} // closed by the next recheck; nil if nobody waits
 
-	state  string // of the credentials, as look saw them last
+	state  string // of the credentials at the last look
 	looked time.Time
 }
 
-// lookEvery is how soon a change of the credentials ends connections.
+// lookEvery is how often the credentials are checked for changes. A change ends connections within about that time.
 const lookEvery = time.Second
 
-// look reports whether the credentials have changed since the last look. It looks once in lookEvery, however many ask. A
-// change is reported once: who hears of it MUST tell the others.
+// look reports whether the credentials have changed since the last look. It looks once in lookEvery, no matter how
+// often it is called. It reports a change once, so the caller MUST tell the others.
 func (r *rechecks) look(held *credentials.Store) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +132,7 @@ func (r *rechecks) wait() <-chan struct{} {
 	return r.next
 }
 
-// Recheck ends the WebSockets whose credential no longer works. Else they end when the change is seen.
+// Recheck ends the WebSockets whose credential no longer works at once. Without it they end within lookEvery.
 func (s *Server) Recheck() {
 	s.rechecks.mu.Lock()
 	defer s.rechecks.mu.Unlock()
@@ -141,14 +142,14 @@ func (s *Server) Recheck() {
 	}
 }
 
-// look has all WebSockets look when the credentials have changed.
+// look calls Recheck if the credentials have changed.
 func (s *Server) look() {
 	if s.rechecks.look(s.options.Credentials) {
 		s.Recheck()
 	}
 }
 
-// stays ends the connection when its credential no longer works.
+// stays reports whether the client's credential still works. If not, it ends the connection.
 func (c *socket) stays() bool {
 	if c.may() != "" {
 		return true
@@ -187,8 +188,8 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 	c.serve(r.Context(), hub.DoorOf(r) != nil)
 }
 
-// serve runs the connection from hello to its end, which the end of ctx brings about. With all, the client follows
-// the processes that joined too.
+// serve runs the connection from hello to its end. The end of ctx ends it too. If all is set, the client also follows
+// the processes that joined.
 func (c *socket) serve(ctx context.Context, all bool) {
 	defer c.conn.Close()
 	closing := make(chan struct{})
@@ -209,7 +210,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	}
 	if c.person != "" {
 		hello.Client.Name = c.person
-	} else if refused := c.server.may.free(hello.Client.Name); all && refused != nil { // what the hub says it has checked
+	} else if refused := c.server.may.free(hello.Client.Name); all && refused != nil { // the hub has checked the name already
 		c.turnAway(refused)
 		return
 	}
@@ -220,7 +221,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	defer c.server.log.Info("companion: client gone", "client", c.who.By)
 
 	if all {
-		for _, problem := range c.server.hub.Problems() { // before what is seen
+		for _, problem := range c.server.hub.Problems() { // before the client sees anything else
 			if err := c.send(wire.ErrorFrame(wire.Refuse(wire.CodeProblem, "%s", problem), "", "")); err != nil {
 				return
 			}
@@ -250,7 +251,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	<-done
 }
 
-// hello waits for the first frame and checks it. When it fails the client has been told.
+// hello waits for the first frame and checks it. If it refuses the frame, it has told the client.
 func (c *socket) hello() (wire.Hello, error) {
 	var hello wire.Hello
 	if err := c.conn.SetReadDeadline(time.Now().Add(c.server.timing.hello)); err != nil {
@@ -290,7 +291,7 @@ func (c *socket) hello() (wire.Hello, error) {
 	}
 }
 
-// turnAway sends an error and closes, before the writer runs.
+// turnAway sends an error and closes the connection. It is for use before the writer runs.
 func (c *socket) turnAway(r *wire.Refusal) {
 	if err := c.send(wire.ErrorFrame(r, "", "")); err != nil {
 		return
@@ -298,8 +299,8 @@ func (c *socket) turnAway(r *wire.Refusal) {
 	c.bye(cmp.Or(r.Close, websocket.ClosePolicyViolation), r.Message)
 }
 
-// reply queues an error for the writer. It is false when the connection has to end: the refusal says so,
-// or the client does not read what it is sent.
+// reply queues an error for the writer. It returns false if the connection must end: because the refusal says so, or
+// because the client does not read.
 func (c *socket) reply(r *wire.Refusal, session, call string) bool {
 	select {
 	case c.replies <- reply{wire.ErrorFrame(r, session, call), r.Close, r.Message}:
@@ -310,7 +311,7 @@ func (c *socket) reply(r *wire.Refusal, session, call string) bool {
 	}
 }
 
-// give queues what the client asked for. A client that does not read what it is sent is ended.
+// give queues a frame that the client asked for. If the client does not read, it is disconnected.
 func (c *socket) give(frame any) {
 	select {
 	case c.replies <- reply{frame: frame}:
@@ -319,8 +320,8 @@ func (c *socket) give(frame any) {
 	}
 }
 
-// write sends events, replies and pings until the connection ends, the reader has ended (replies is
-// closed), or the gate closed the subscription.
+// write sends events, replies and pings until the connection ends, the reader has ended (replies is closed), or the
+// gate has closed the subscription.
 func (c *socket) write(events <-chan gate.Event) {
 	ping := time.NewTicker(c.server.timing.ping)
 	defer ping.Stop()
@@ -330,7 +331,7 @@ func (c *socket) write(events <-chan gate.Event) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	c.server.look()
-	if !c.stays() { // since it came
+	if !c.stays() { // it may have changed since the client connected
 		return
 	}
 	if c.relay != nil {
@@ -381,11 +382,11 @@ func (c *socket) write(events <-chan gate.Event) {
 	}
 }
 
-// gatherFor is how far apart the writes of events to one client are: at a thousand events a second, most of the work
-// would be system calls.
+// gatherFor is the shortest time between two writes of events to one client. At a thousand events a second, system
+// calls would otherwise be most of the work.
 const gatherFor = 4 * time.Millisecond
 
-// sendEvents writes the frames of an event, and of those that wait behind it, at once.
+// sendEvents writes the frames of an event, and of those that wait behind it, in one batch.
 func (c *socket) sendEvents(event gate.Event, more <-chan gate.Event) (err error) {
 	time.Sleep(gatherFor - time.Since(c.sent))
 	c.sent = time.Now()
@@ -399,7 +400,7 @@ func (c *socket) sendEvents(event gate.Event, more <-chan gate.Event) (err error
 			break
 		}
 		select {
-		case event, ok = <-more: // one that is closed is seen by the caller, too
+		case event, ok = <-more: // the caller notices a closed channel too
 		default:
 			ok = false
 		}
@@ -422,8 +423,8 @@ func (c *socket) sendEvent(event gate.Event) error {
 	return c.send(c.stream.own(event)...)
 }
 
-// encode returns frames as JSON. It leaves out a frame that cannot be encoded, because clients would get it again after
-// every reconnect.
+// encode returns frames as JSON. It leaves out a frame that cannot be encoded: failing would only bring the frame back
+// after every reconnect.
 func (c *socket) encode(frames []any) (list [][]byte) {
 	for _, frame := range frames {
 		data, err := wire.Encode(frame)
@@ -436,7 +437,7 @@ func (c *socket) encode(frames []any) (list [][]byte) {
 	return list
 }
 
-// send writes frames, or fails when the client does not take one in time.
+// send writes frames. It fails if the client does not take one in time.
 func (c *socket) send(frames ...any) error {
 	for _, data := range c.encode(frames) {
 		if err := c.sendText(data); err != nil {
@@ -453,7 +454,8 @@ func (c *socket) sendText(data []byte) error {
 	return c.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// linkFor returns the link to the process that a frame of the client is for; nil when it is this one, or unknown.
+// linkFor returns the link to the process that a client's frame is for. It returns nil if that is this process or not
+// known.
 func (c *socket) linkFor(data []byte, session string) *hub.Link {
 	if c.relay == nil || session == "" {
 		return nil
@@ -461,7 +463,7 @@ func (c *socket) linkFor(data []byte, session string) *hub.Link {
 	return c.relay.LinkFor(data, session)
 }
 
-// bye says why and closes. Any goroutine may call it.
+// bye sends a close frame with the reason and closes the connection. Any goroutine may call it.
 func (c *socket) bye(code int, reason string) {
 	if len(reason) > 120 { // a control frame holds 125 bytes
 		reason = strings.ToValidUTF8(reason[:120], "")

@@ -10,24 +10,24 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Tenants has the companions of tenants. Who comes in at the one in front of them with a credential of a tenant is led
-// to that tenant's, and sees nothing of the others.
+// Tenants gives access to the companions of tenants. A client that connects to the front companion with a tenant's
+// credential is served by that tenant's companion, and sees nothing of the others.
 type Tenants interface {
-	// People returns the companion of the tenant whose credential the token is, and what it opens there now. The tenant
-	// stays open until leave. The companion is nil when the tenant cannot be opened now, and so is may when it is not a
-	// tenant's.
+	// People returns the companion of the tenant that the token belongs to, and a function that returns the token's
+	// current credential there. The tenant stays open until leave is called. people is nil if the tenant cannot be
+	// opened now. may is nil if the token belongs to no tenant.
 	People(ctx context.Context, token string) (people *Server, may func() credentials.Credential, leave func())
-	// Store has the credentials of a tenant; of a name that is not a tenant's, none.
+	// Store returns the credentials of a tenant. For an unknown tenant the store is empty.
 	Store(tenant string) *credentials.Store
-	// SignIn gives a person a credential of one of the tenants that the provider named: the chosen
-	// one, which may be "" when there is but one.
+	// SignIn gives a person a credential of one of the tenants that the provider named. chosen picks one; it may be ""
+	// if there is only one.
 	SignIn(ctx context.Context, named []string, chosen string, role credentials.Credential, person, account string) (credential credentials.Credential, tenant string, err error)
 }
 
-// here are the paths that the front itself answers for everybody.
+// here lists the paths that the front companion itself answers for everybody.
 var here = map[string]bool{"/api/proof": true, "/api/pair": true, "/api/pair/redeem": true, "/api/signin": true, signInPath: true, signedInPath: true}
 
-// lead answers a request with the companion of the tenant whose credential it shows. It is false for all other
+// lead serves a request that shows a tenant's credential with that tenant's companion. It returns false for all other
 // requests.
 func (s *Server) lead(d *hub.Door, w http.ResponseWriter, r *http.Request, token string) bool {
 	tenants := s.tenants.all()
@@ -52,7 +52,7 @@ func (s *Server) lead(d *hub.Door, w http.ResponseWriter, r *http.Request, token
 	return true
 }
 
-// storeOf has the credentials of a tenant; those of this companion when there are no tenants.
+// storeOf returns the credentials of a tenant, or those of this companion if there are no tenants.
 func (f fronted) storeOf(tenant string) *credentials.Store {
 	if tenants := f.all(); tenants != nil {
 		return tenants.Store(tenant)
@@ -60,9 +60,9 @@ func (f fronted) storeOf(tenant string) *credentials.Store {
 	return f.credentials
 }
 
-// fronted are the tenants that a companion stands in front of, and its own credentials.
+// fronted holds the tenants behind a companion, and the companion's own credentials.
 type fronted struct {
-	tenants     func() Tenants // nil, or what it returns is, without tenants
+	tenants     func() Tenants // without tenants it is nil or returns nil
 	credentials *credentials.Store
 }
 
@@ -73,7 +73,8 @@ func (f fronted) all() Tenants {
 	return f.tenants()
 }
 
-// serveFor answers a client whom the front has let in by its door. Clients of one tenant wait for none of another.
+// serveFor serves a client that the front companion has let in through its door. Clients of one tenant do not wait for
+// those of another.
 func (s *Server) serveFor(d *hub.Door, w http.ResponseWriter, r *http.Request, may func() credentials.Credential) {
 	if !s.enter() {
 		rest.WriteError(w, http.StatusServiceUnavailable, wire.CodeInternal, "this tenant closes")

@@ -8,29 +8,28 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Tools is what the servers offer, as people see it. All
-// methods MUST be safe for concurrent use.
+// Tools shows and accepts what the servers offer. All methods MUST be safe for concurrent use.
 type Tools interface {
-	// Tools lists servers and their tools as the host of a session is offered them, "" for the session that was
-	// opened first. It returns gate.ErrSession when there is no such session.
+	// Tools returns the servers and their tools as they are offered to the host of a session; "" means the session that
+	// was opened first. It returns gate.ErrSession if there is no such session.
 	Tools(sessionID string) (wire.ToolsView, error)
 
-	// AcceptTool accepts a tool's definition, which ends its quarantine. hash is that of the definition that was
-	// looked at. It returns ErrNoTool when the tool is not there, and ErrDefinition when it has another definition.
+	// AcceptTool accepts a tool's definition and so ends its quarantine. hash is that of the definition that the person
+	// looked at. It returns ErrNoTool if there is no such tool, and ErrDefinition if it has another definition.
 	AcceptTool(sessionID, tool, hash string, who audit.Author) error
 }
 
 var (
-	// ErrNoTool: no server of the session offers the tool.
+	// ErrNoTool means that no server of the session offers the tool.
 	ErrNoTool = errors.New("there is no such tool")
-	// ErrDefinition: the definition is not the one that was looked at.
+	// ErrDefinition means that the definition is not the one that the person looked at.
 	ErrDefinition = errors.New("the tool's definition has changed since; look at it again")
 )
 
-// toolAPI answers REST about tools.
+// toolAPI serves tools over REST.
 type toolAPI struct{ api }
 
-// routes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
+// routes adds the routes of tools. The process that serves the session (`?sessionId=`) answers.
 func (s toolAPI) routes(path func(string, methods)) {
 	path("/api/tools", methods{"GET": s.viewer(s.with(partTools, s.list))})
 	path("/api/tools/accept", methods{"POST": s.proved(s.with(partTools, reading(s.accept)))})

@@ -11,29 +11,29 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Suggestions are grants that the audit trail of the worker suggests.
+// Suggestions derives grants from the worker's audit trail.
 type Suggestions interface {
-	// Suggest may answer with what it found some minutes ago.
+	// Suggest returns the suggested grants. They may be some minutes old.
 	Suggest() (SuggestionsView, error)
 
-	// TakeSuggestions adds the grants with these ids to the rules, and puts that on record. It returns ErrNoSuggestion
-	// when one of them is not suggested any more; then nothing is changed.
+	// TakeSuggestions adds the grants with these ids to the rules and records it. If one of them is no longer
+	// suggested, it returns ErrNoSuggestion and changes nothing.
 	TakeSuggestions(ids []string, who audit.Author) error
 }
 
-// ErrNoSuggestion: the trail or the rules changed, and do not suggest it any more.
+// ErrNoSuggestion means that the trail or the rules have changed, and no longer suggest the grant.
 var ErrNoSuggestion = errors.New("this is no longer suggested; nothing was changed, load the suggestions again")
 
-// SuggestionsView is what one trail suggests.
+// SuggestionsView is what one audit trail suggests.
 type SuggestionsView struct {
-	Worth     bool             `json:"worth"` // they save enough to be shown unasked
+	Worth     bool             `json:"worth"` // they save enough to be shown without being asked for
 	Days      int              `json:"days"`
 	Questions int              `json:"questions"`
 	Saved     int              `json:"saved"`
 	Proposals []SuggestionView `json:"proposals"`
 }
 
-// SuggestionView is one grant. ID names it as long as it says the same.
+// SuggestionView is one suggested grant. ID identifies it as long as its content stays the same.
 type SuggestionView struct {
 	ID        string   `json:"id"`
 	Tool      string   `json:"tool"`
@@ -50,7 +50,7 @@ type SuggestionView struct {
 	} `json:"opens"`
 }
 
-// trailAPI answers REST about the audit trail and what it suggests.
+// trailAPI serves the audit trail and its suggestions over REST.
 type trailAPI struct{ api }
 
 func (s trailAPI) routes(path func(string, methods)) {
@@ -82,9 +82,9 @@ func (s trailAPI) takeSuggestions(r *http.Request, f struct {
 	return map[string][]string{"added": f.IDs}, err
 }
 
-// Reports say from the audit trail why people were asked.
+// Reports explains from the audit trail why people were asked.
 type Reports interface {
-	// Report is about calls since a moment. Its JSON is "report" in docs/protocol.schema.json.
+	// Report returns a report on the calls since a time. Its JSON is "report" in docs/protocol.schema.json.
 	Report(since time.Time) (any, error)
 }
 

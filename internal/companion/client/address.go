@@ -10,7 +10,8 @@ import (
 // DefaultAddress is the companion's default address.
 const DefaultAddress = "127.0.0.1:7777"
 
-// Loopback checks that only this machine reaches an address, and writes it with an IP. "" is DefaultAddress.
+// Loopback checks that an address is only reachable from this machine, and returns it with an IP. "" means
+// DefaultAddress.
 func Loopback(address string) (string, error) {
 	host, port, err := net.SplitHostPort(cmp.Or(address, DefaultAddress))
 	if err != nil {

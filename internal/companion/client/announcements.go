@@ -16,21 +16,21 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Announcement says how clients of the same user find one running companion.
+// Announcement tells clients of the same user how to reach a running companion.
 type Announcement struct {
 	PID     int       `json:"pid"`
 	Address string    `json:"address"`          // host:port
-	Hub     bool      `json:"hub"`              // all processes of the data directory that could join are reached there
-	Remote  bool      `json:"remote,omitempty"` // for other machines: clients of this one go elsewhere
+	Hub     bool      `json:"hub"`              // reaches every process of the data directory that could join
+	Remote  bool      `json:"remote,omitempty"` // serves other machines; local clients skip it
 	Started time.Time `json:"started"`
 }
 
 func AnnouncePath(dataDir string) string { return filepath.Join(dataDir, "companion.json") }
 
-// PortsDir is the folder in which companions are announced, each in a file of its own.
+// PortsDir returns the folder in which each companion has its announcement file.
 func PortsDir(dataDir string) string { return filepath.Join(dataDir, "companions") }
 
-// Companions reads the announcement of every door for clients of this machine; see announced.
+// Companions returns the announcements for clients on this machine, in the order of Announced.
 func Companions(dataDir string) ([]Announcement, error) {
 	found, err := Announced(dataDir)
 	found = slices.DeleteFunc(found, func(a Announcement) bool { return a.Remote })
@@ -40,8 +40,8 @@ func Companions(dataDir string) ([]Announcement, error) {
 	return found, err
 }
 
-// Announced reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
-// cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
+// Announced returns all announcements: the hub's first, then the newest. Some may belong to processes that are gone.
+// Unreadable files are skipped unless nothing else is there. The error is wire.ErrNotRunning if there are none.
 func Announced(dataDir string) (found []Announcement, err error) {
 	files, err := os.ReadDir(PortsDir(dataDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func Announced(dataDir string) (found []Announcement, err error) {
 		}
 		path := filepath.Join(PortsDir(dataDir), file.Name())
 		data, err := credentials.ReadPrivate(path)
-		if errors.Is(err, fs.ErrNotExist) { // withdrawn meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // withdrawn in the meantime
 			continue
 		}
 		var a Announcement
@@ -85,8 +85,8 @@ func Announced(dataDir string) (found []Announcement, err error) {
 	return found, nil
 }
 
-// Ports lists the TCP ports of all companions that are announced in the data directory. It reads names alone,
-// which is cheap enough for every call.
+// Ports returns the TCP ports of all companions announced in the data directory. It reads only file names, so it is
+// cheap enough for every call.
 func Ports(dataDir string) (ports []string) {
 	dir, err := os.Open(PortsDir(dataDir))
 	if err != nil {
@@ -102,7 +102,7 @@ func Ports(dataDir string) (ports []string) {
 	return ports
 }
 
-// announcedPort reads the port from the name PID-PORT.json or PID.remote-PORT.json.
+// announcedPort returns the port in a name such as PID-PORT.json or PID.remote-PORT.json.
 func announcedPort(name string) (port string, ok bool) {
 	name, ok = strings.CutSuffix(name, ".json")
 	if !ok {
@@ -112,10 +112,10 @@ func announcedPort(name string) (port string, ok bool) {
 	return port, ok
 }
 
-// proofTimeout is how long one of several announced companions may take to prove itself before others are asked.
+// proofTimeout is how long one of several announced companions may take to prove itself before the next is asked.
 const proofTimeout = 2 * time.Second
 
-// Answers reports whether this user's callgate listens at address.
+// Answers reports whether a callgate of this user listens at address.
 func Answers(dataDir, address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), proofTimeout)
 	defer cancel()

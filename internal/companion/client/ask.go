@@ -14,9 +14,9 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Ask makes one REST request with t.Credential: body is sent as JSON unless it is nil, and the answer read into
-// answer unless that is nil. The other side proves itself before it is shown the credential. What it refuses is a
-// *RequestError. path begins with / and may bring a query.
+// Ask makes one REST request with t.Credential ("" means approve). It sends body as JSON unless body is nil, and
+// decodes the response into answer unless answer is nil. path begins with / and may have a query. The other side proves
+// itself before it sees the credential. A refusal is a *wire.RequestError.
 func (t Target) Ask(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -52,7 +52,7 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 		var refused struct {
 			Error wire.RestError `json:"error"`
 		}
-		_ = json.Unmarshal(data, &refused) // who answers with something else has said nothing more than the status
+		_ = json.Unmarshal(data, &refused) // if the body is something else, only the status is known
 		if err := t.exposed(); err != nil && response.StatusCode == http.StatusUnauthorized {
 			return err
 		}
@@ -67,7 +67,7 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 	return nil
 }
 
-// AskAt is Ask at another address than t.Address.
+// AskAt is Ask at the given address instead of t.Address.
 func (t Target) AskAt(ctx context.Context, address, method, path string, body, answer any) error {
 	t.Address = address
 	return t.Ask(ctx, method, path, body, answer)

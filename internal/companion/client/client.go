@@ -1,5 +1,5 @@
-// Package client connects approvers with a running callgate. It finds the announced address, has it prove itself, and
-// follows it over restarts and changes of the hub.
+// Package client connects approvers to a running callgate. It finds the announced address, has the other side prove
+// itself, and reconnects after restarts and changes of the hub.
 package client
 
 import (
@@ -21,17 +21,16 @@ import (
 
 const (
 	dialTimeout   = 5 * time.Second
-	firstTimeout  = 30 * time.Second // of the first connection: a person waits for it and can end it
-	MaxServer     = 64 << 20         // bytes of one frame from the server: arguments come whole
+	firstTimeout  = 30 * time.Second // for the first connection: a person waits for it and can interrupt it
+	MaxServer     = 64 << 20         // largest frame from the server, in bytes: arguments are not cut
 	firstBackoff  = 250 * time.Millisecond
 	longestWait   = 10 * time.Second
 	noticeEvery   = 5 * time.Second // how often a client asks for problems
-	clientAsks    = time.Second     // how often a client asks whether the server is there
-	clientSilence = 5 * time.Second // how long the server may say nothing, not even that it is there
+	clientAsks    = time.Second     // how often a client pings the server
+	clientSilence = 5 * time.Second // how long the server may send nothing, not even a pong
 )
 
-// Client is a connection of an approver, renewed when it breaks. Its methods may be called by any
-// goroutine.
+// Client is an approver's connection. It reconnects when it breaks. Any goroutine may call its methods.
 type Client struct {
 	target Target
 	events chan wire.Event
@@ -39,15 +38,15 @@ type Client struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	noticed []string // the problems that were delivered last; of the goroutine of one connection
+	noticed []string // the last delivered problems; only for the goroutines of one connection
 
-	mu   sync.Mutex      // guards conn and its writes
-	conn *websocket.Conn // nil while there is no connection
+	mu   sync.Mutex      // guards conn and writes to it
+	conn *websocket.Conn // nil while disconnected
 }
 
-// Dial connects. It fails when no companion is running, is reached, or accepts the credential; later
-// breaks are mended by the client itself until ctx ends or Close is called. The credential is read from
-// the data directory each time and never shown before the other side has proved that it holds it too.
+// Dial connects to the companion. It fails if no companion is running or can be reached, or if the companion refuses
+// the credential. Later the client reconnects by itself until ctx ends or Close is called. It reads the credential from
+// the data directory each time, and shows it only after the other side has proved that it holds it too.
 func Dial(ctx context.Context, t Target) (*Client, error) {
 	t.Credential = cmp.Or(t.Credential, credentials.Approve)
 	t.Logger = cmp.Or(t.Logger, slog.New(slog.DiscardHandler))
@@ -65,30 +64,30 @@ func Dial(ctx context.Context, t Target) (*Client, error) {
 	return c, nil
 }
 
-// Events returns the stream of events. It is closed after the last one: a final Disconnected, or the end
-// of the context. A reader that stops reading stops the connection too.
+// Events returns the stream of events. It is closed after a final Disconnected, or when the context ends. A reader that
+// stops reading stops the connection too.
 func (c *Client) Events() <-chan wire.Event { return c.events }
 
-// Answer sends an answer. Head is filled in but for SessionID. What became of it comes as an event: a
-// ToolApproveResolved, or an Error with the same ToolCallID. With ErrNotBack, which is an ErrClosed, nothing was sent:
-// the approval may be answered again in a moment, or is told to be over.
+// Answer sends an answer. It fills in Head except SessionID. The result comes as an event: a ToolApproveResolved, or an
+// Error with the same ToolCallID. If Answer returns wire.ErrNotBack, which is an ErrClosed, nothing was sent: try again
+// in a moment, unless an event says that the approval is over.
 func (c *Client) Answer(f wire.ToolApprove) error {
 	f.V, f.Type = wire.Version, wire.TypeToolApprove
 	return c.sendNoted(f, func() error { return c.ledger.answered(f.ToolCallID) })
 }
 
-// SetAutonomy asks for a level. An AutonomyChanged or an Error comes back as an event.
+// SetAutonomy asks for a level. The result comes as an AutonomyChanged or Error event.
 func (c *Client) SetAutonomy(sessionID, level string) error {
 	return c.Send(wire.SetAutonomy{Head: wire.NewHead(wire.TypeSetAutonomy, sessionID), Level: level})
 }
 
-// Cancel ends what runs and waits in a session.
+// Cancel ends the running calls and pending approvals of a session.
 func (c *Client) Cancel(sessionID string) error {
 	return c.Send(wire.Cancel{Head: wire.NewHead(wire.TypeCancel, sessionID)})
 }
 
-// AddAgent registers a subagent profile in a session. A TeamUpdate with its id, or an Error, comes back as an event.
-// Head is filled in but for SessionID, as in the frames of all methods below.
+// AddAgent registers a subagent profile in a session. The result comes as a TeamUpdate event with its id, or an Error.
+// AddAgent fills in Head except SessionID, as do all methods below.
 func (c *Client) AddAgent(f wire.AgentAdd) error {
 	f.V, f.Type = wire.Version, wire.TypeAgentAdd
 	return c.Send(f)
@@ -99,8 +98,9 @@ func (c *Client) RemoveAgent(sessionID, agentID string) error {
 	return c.Send(wire.AgentRemove{Head: wire.NewHead(wire.TypeAgentRemove, sessionID), AgentID: agentID})
 }
 
-// BringTools says which tools the client runs itself for a session; none takes all of them back. The client has to
-// have connected with CredentialTools. Each call comes as an MCPCall, which Result MUST answer.
+// BringTools replaces the tools that the client runs for a session; an empty list takes all of them back. The client
+// MUST have connected with credentials.Tools. Each call comes as an MCPCall event, and the client MUST answer it with
+// Result.
 func (c *Client) BringTools(sessionID string, tools []wire.MCPTool) error {
 	return c.Send(wire.MCPTools{Head: wire.NewHead(wire.TypeMCPTools, sessionID), Tools: wire.List(tools)})
 }
@@ -111,53 +111,53 @@ func (c *Client) Result(f wire.MCPResult) error {
 	return c.Send(f)
 }
 
-// Chat asks the model of a session's host. A ChatAsked, and then a Token and a Done, or an Error, come back as events.
-// Head is filled in but for SessionID.
+// Chat asks the model of a session's host. The result comes as events: a ChatAsked, then a Token and a Done, or an
+// Error. Chat fills in Head except SessionID.
 func (c *Client) Chat(f wire.Chat) error {
 	f.V, f.Type = wire.Version, wire.TypeChat
 	return c.Send(f)
 }
 
-// ResetChat ends the conversation of a session. A ChatCleared comes back as an event.
+// ResetChat clears the conversation of a session. The result comes as a ChatCleared event.
 func (c *Client) ResetChat(sessionID string) error {
 	return c.Send(wire.ChatReset{Head: wire.NewHead(wire.TypeChatReset, sessionID)})
 }
 
-// Add, Search, List and Remove speak with the knowledge base of a session. Head is filled in but for SessionID. A
-// KBAdded, KBSearchResult, KBListResult or KBRemoved, or an Error, comes back as an event.
+// Add adds a document to the knowledge base of a session. Add, Search, List and Remove fill in Head except SessionID.
+// The result comes as a KBAdded, KBSearchResult, KBListResult, KBRemoved or Error event.
 func (c *Client) Add(f wire.KBAdd) error {
 	f.V, f.Type = wire.Version, wire.TypeKBAdd
 	return c.Send(f)
 }
 
-// Search is described at Add.
+// Search searches the knowledge base of a session; see Add.
 func (c *Client) Search(f wire.KBSearch) error {
 	f.V, f.Type = wire.Version, wire.TypeKBSearch
 	return c.Send(f)
 }
 
-// List is described at Add.
+// List lists the knowledge base of a session; see Add.
 func (c *Client) List(sessionID string) error {
 	return c.Send(wire.KBList{Head: wire.NewHead(wire.TypeKBList, sessionID)})
 }
 
-// Remove is described at Add.
+// Remove removes a document from the knowledge base of a session; see Add.
 func (c *Client) Remove(sessionID, documentID string) error {
 	return c.Send(wire.KBRemove{Head: wire.NewHead(wire.TypeKBRemove, sessionID), DocumentID: documentID})
 }
 
-// Close ends the connection and waits until nothing of the client runs any more.
+// Close ends the connection and waits until all goroutines of the client have ended.
 func (c *Client) Close() {
 	c.cancel()
 	<-c.done
 }
 
-// Send sends a frame that is complete.
+// Send sends a complete frame.
 func (c *Client) Send(frame any) error {
 	return c.sendNoted(frame, func() error { return nil })
 }
 
-// sendNoted calls note, and sends the frame unless that fails. The connection is the same to both.
+// sendNoted calls note, then sends the frame unless note fails. Both see the same connection.
 func (c *Client) sendNoted(frame any, note func() error) error {
 	data, err := wire.Encode(frame)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Client) sendNoted(frame any, note func() error) error {
 	return c.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// run follows one connection after the other.
+// run follows one connection after another until ctx ends or an error is final.
 func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) {
 	defer close(c.done)
 	defer close(c.events)
@@ -218,7 +218,7 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 	}
 }
 
-// resume connects at once, if it can within resumeWithin.
+// resume reconnects within resumeWithin, or returns false.
 func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
 	ctx, cancel := context.WithTimeout(ctx, resumeWithin)
 	defer cancel()
@@ -234,8 +234,8 @@ func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
 	}
 }
 
-// again connects until it works or ctx ends. The pauses grow from wait on, and go on growing over
-// connections that break soon.
+// again reconnects, and retries until it succeeds or ctx ends. The pauses start at wait and keep growing while
+// connections break early.
 func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Conn, string, error) {
 	for {
 		if !periodic.Sleep(ctx, *wait/2+mathrand.N(*wait/2)) {
@@ -250,7 +250,7 @@ func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Con
 	}
 }
 
-// follow delivers the frames of one connection until it ends. With renewed it goes on with what was known.
+// follow delivers the frames of one connection until it ends. If renewed, it builds on what the ledger knows.
 func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address string, renewed bool) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -272,7 +272,7 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		}
 		c.noticed = nil
 	}
-	if !c.notice(ctx, address) { // first, so that nobody takes a part for the whole
+	if !c.notice(ctx, address) { // first, so that nobody takes a part of the picture for all of it
 		return ctx.Err()
 	}
 	if renewed {
@@ -281,7 +281,7 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error {
-		_ = pong(data) // to a server that has gone: what it said last, and why, is still to be read
+		_ = pong(data) // the server may be gone, but its last frames must still be read
 		return alive()
 	})
 	conn.SetPongHandler(func(string) error { return alive() })
@@ -304,7 +304,7 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 			return err
 		}
 		if f, ok := frame.(*wire.Error); ok && f.Code == wire.CodeProblem {
-			continue // it is among the problems that were asked for
+			continue // notice asks for the problems itself
 		}
 		for _, e := range c.ledger.take(wire.Event{Frame: frame, Raw: data}) {
 			if !c.deliver(ctx, e) {
@@ -314,21 +314,21 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	}
 }
 
-// askWhetherThere pings until ctx ends. A server that is stopped keeps its connections and answers nothing: only its
-// silence tells.
+// askWhetherThere pings until ctx ends. A stopped process keeps its connections open, so only its silence gives it
+// away.
 func askWhetherThere(ctx context.Context, conn *websocket.Conn) {
 	for now := range periodic.Every(ctx, clientAsks) {
 		if conn.WriteControl(websocket.PingMessage, nil, now.Add(clientAsks)) != nil {
-			return // the reader notices
+			return // the reader notices too
 		}
 	}
 }
 
-// notice asks the companion at address for its problems and delivers a Notice when they are others than before. It is
-// false when ctx has ended.
+// notice asks the companion at address for its problems, and delivers a Notice if they changed. It returns false when
+// ctx has ended.
 func (c *Client) notice(ctx context.Context, address string) bool {
 	target := c.target
-	target.Address = address // another's problems are not those of what is shown here
+	target.Address = address // another companion's problems do not concern this connection
 	problems, err := target.Problems(ctx)
 	if err != nil {
 		c.target.Logger.Debug("companion client: problems not known", slog.Any("error", err))
@@ -341,7 +341,7 @@ func (c *Client) notice(ctx context.Context, address string) bool {
 	return c.deliver(ctx, wire.Event{Frame: wire.Notice{Problems: problems}})
 }
 
-// noticeAgain calls notice from time to time until ctx ends.
+// noticeAgain calls notice every noticeEvery until ctx ends.
 func (c *Client) noticeAgain(ctx context.Context, address string) {
 	for range periodic.Every(ctx, noticeEvery) {
 		if !c.notice(ctx, address) {
@@ -350,7 +350,7 @@ func (c *Client) noticeAgain(ctx context.Context, address string) {
 	}
 }
 
-// Problems returns what a person who looks through this address should know, one sentence each.
+// Problems returns what a person who uses this address should know, one sentence each.
 func (t Target) Problems(ctx context.Context) ([]string, error) {
 	var all struct {
 		Problems  []string
@@ -362,7 +362,7 @@ func (t Target) Problems(ctx context.Context) ([]string, error) {
 	return problemsOf(all.Problems, all.Processes), nil
 }
 
-// problemsOf adds to what a companion says of itself the processes that joined it and do not answer.
+// problemsOf adds the joined processes that do not answer to the companion's own problems.
 func problemsOf(said []string, processes []wire.ProcessInfo) []string {
 	for _, p := range processes {
 		if p.Silent {

@@ -7,7 +7,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Cure adds to an error what the user can do. The commands begin with program: "callgate", perhaps with a data directory.
+// Cure adds advice for the user to an error. Commands in it begin with program, such as "callgate" with a data
+// directory.
 func Cure(err error, program string) error {
 	switch {
 	case errors.Is(err, wire.ErrNotRunning):

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// atHost is the page's address on this machine by the name of a host, which passkeys need. One over TLS has a name.
+// atHost replaces the host in the page's http address, because passkeys need a name. An https address already has one.
 func atHost(page, host string) string {
 	u, err := url.Parse(page)
 	if err != nil || u.Scheme != "http" {
@@ -24,11 +24,11 @@ func atHost(page, host string) string {
 	return u.String()
 }
 
-// PageURL returns the address of the page with a code in its fragment that gives the page t.Credential, once,
-// within a minute. t.Client.Name is what the audit trail will call the person. The other side has to prove
-// that it is callgate before it is shown the approve credential, which is the one that mints codes.
+// PageURL returns the address of the page with a code in its fragment. The page can exchange the code for t.Credential,
+// once, within a minute. t.Client.Name becomes the person's name in the audit trail. The other side MUST prove that it
+// is callgate before it sees the approve credential, which mints the codes.
 //
-// The address is a secret as long as the code works: it MUST NOT be logged.
+// The address is a secret while the code is valid: it MUST NOT be logged.
 func PageURL(ctx context.Context, t Target) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 			return "", err
 		}
 	}
-	t.Address = address // the code is good there and nowhere else
+	t.Address = address // the code is valid only there
 	var minted wire.PairCode
 	err = t.Ask(ctx, http.MethodPost, "/api/pair", wire.PairRequest{Credential: string(want), Name: t.Client.Name}, &minted)
 	var refused *wire.RequestError

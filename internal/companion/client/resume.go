@@ -10,32 +10,33 @@ import (
 	"callgate/internal/periodic"
 )
 
-// When the hub ends, another is there within a second, and the same approvals still wait. A client that reconnects so
-// soon goes on as if nothing had happened. Unchanged approvals are not delivered again. Approvals that ended meanwhile
-// are delivered as over. An answer that may have been lost is delivered as failed if its approval still waits.
+// When the hub ends, another replaces it within a second, and the same approvals still wait. A client that reconnects
+// so soon goes on as if nothing had happened. Unchanged approvals are not delivered again. Approvals that ended
+// meanwhile are delivered as over. An answer that may have been lost is delivered as failed if its approval still
+// waits.
 
 const (
-	resumeAfter  = 300 * time.Millisecond  // connections that break sooner are not worth it
-	resumeWithin = 2 * time.Second         // after this the connection is lost, and what was known is void
-	resumeEvery  = 50 * time.Millisecond   // between two attempts to come back
-	resumeSettle = 1500 * time.Millisecond // after which what was not shown again is over
+	resumeAfter  = 300 * time.Millisecond  // a connection that broke sooner is not resumed
+	resumeWithin = 2 * time.Second         // after this the connection counts as lost, and the ledger is void
+	resumeEvery  = 50 * time.Millisecond   // pause between two attempts
+	resumeSettle = 1500 * time.Millisecond // after this, what was not shown again is over
 )
 
-// ledger is what a client was shown: what waits, and which sessions there are. Its zero value is ready.
+// ledger records what a client was shown: pending approvals and sessions. Its zero value is ready to use.
 type ledger struct {
 	mu       sync.Mutex
 	waiting  map[string]*waitingRequest // by toolCallId
-	sessions map[string]bool            // by id; false until it was shown again on a renewed connection
+	sessions map[string]bool            // by id; false until shown again on a renewed connection
 }
 
 type waitingRequest struct {
 	frame   *wire.ToolApproveRequest
 	raw     []byte
-	answer  bool // an answer was sent, and nothing was heard of it
-	missing bool // the connection was renewed since, and it was not shown again yet
+	answer  bool // an answer was sent, and no result has come
+	missing bool // not shown again yet since the connection was renewed
 }
 
-// clear forgets everything, because the replay tells it anew.
+// clear forgets everything, since the replay shows it again.
 func (l *ledger) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,8 +44,9 @@ func (l *ledger) clear() {
 	clear(l.sessions)
 }
 
-// answered notes that an answer is on its way. It MUST be called before the answer is sent. With ErrNotBack the answer
-// MUST NOT be sent: the hub does not know yet whose the approval is, and would say that it does not wait.
+// answered notes that an answer is on its way. It MUST be called before the answer is sent. If it returns ErrNotBack,
+// the answer MUST NOT be sent: the hub does not know yet which process the approval belongs to, and would say that it
+// is not pending.
 func (l *ledger) answered(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +61,7 @@ func (l *ledger) answered(id string) error {
 	return nil
 }
 
-// take notes a frame and returns what is to be delivered for it.
+// take notes a frame and returns the events to deliver for it.
 func (l *ledger) take(e wire.Event) []wire.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +99,7 @@ func (l *ledger) take(e wire.Event) []wire.Event {
 	return []wire.Event{e}
 }
 
-// renewed notes that the connection is another: everything has to be shown again.
+// renewed notes a new connection, on which everything has to be shown again.
 func (l *ledger) renewed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +111,7 @@ func (l *ledger) renewed() {
 	}
 }
 
-// settle returns what is to be delivered for approvals and sessions that were not shown again.
+// settle returns the events to deliver for approvals and sessions that were not shown again.
 func (l *ledger) settle() (events []wire.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,17 +134,17 @@ func (l *ledger) settle() (events []wire.Event) {
 	return events
 }
 
-// told makes an event of a frame that the server did not send, as if it had.
+// told makes an event from a frame that the server did not send.
 func told[T any](frame T) []wire.Event {
 	raw, err := wire.Encode(frame)
 	if err != nil {
-		return nil // frames of this file hold ids and constant texts
+		return nil // cannot happen: frames in this file hold ids and constant texts
 	}
 	return []wire.Event{{Frame: &frame, Raw: raw}}
 }
 
-// settleLater delivers what is over when the replay of a renewed connection has had its time. The caller calls
-// stop when the connection has ended; nothing is delivered after it.
+// settleLater delivers what is over, once the replay of a renewed connection has had its time. The caller MUST call
+// stop when the connection has ended. After stop returns nothing is delivered.
 func (c *Client) settleLater(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

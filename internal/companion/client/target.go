@@ -29,22 +29,23 @@ import (
 	"callgate/internal/visible"
 )
 
-// Target says where a client connects and as whom.
+// Target says where a client connects, and as whom.
 type Target struct {
-	DataDir    string                 // has the announcements and the credentials
-	Address    string                 // host:port, https://host:port on another machine; "" means the hub, or the newest that answers
+	DataDir    string                 // holds the announcements and the credentials
+	Address    string                 // host:port, or https://host:port on another machine; "" means the hub, or else the newest that answers
 	Credential credentials.Credential // "" means approve
 	Client     wire.ClientInfo
 	Sessions   []string // to watch; nil means all
 	Logger     *slog.Logger
-	Slow       func(address string) // is told, until the first connection, who has not answered yet; may be nil
+	Slow       func(address string) // if not nil, called until the first connection with an address that has not answered yet
 
-	renews bool // the client was connected before, and tries again by itself
+	renews bool // the client was connected before and retries by itself
 
-	Roots *x509.CertPool // whose certificates count; nil means the system's
+	Roots *x509.CertPool // CAs to trust; nil means the system's
 }
 
-// connect finds the companion, has it prove itself, opens the WebSocket and says hello.
+// connect finds the companion, has it prove itself, opens the WebSocket and sends hello. The caller closes the
+// connection.
 func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket.Conn, address string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -79,11 +80,11 @@ func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket
 	return conn, address, nil
 }
 
-// exposed says what is wrong with the credentials of this machine: a callgate with the same data directory may let
-// nobody in then.
+// exposed returns what is wrong with the credentials of this machine, or nil. In that case a callgate with the same
+// data directory may refuse everybody.
 func (t Target) exposed() error { return credentials.At(t.DataDir).Check() }
 
-// refusedWith is what a companion says of itself instead of opening a WebSocket; "" when it says nothing.
+// refusedWith returns why a companion did not open a WebSocket, or "" if it did not say.
 func refusedWith(response *http.Response) string {
 	if response == nil || response.StatusCode != http.StatusServiceUnavailable {
 		return ""
@@ -98,7 +99,8 @@ func refusedWith(response *http.Response) string {
 	return visible.Text(said.Error.Message)
 }
 
-// direct follows no redirects and asks no proxy: what is said there is for one other side.
+// direct returns an HTTP client that follows no redirects and uses no proxy, because requests are only for the side
+// that proved itself.
 func (t Target) direct() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.tls()},
@@ -108,8 +110,8 @@ func (t Target) direct() *http.Client {
 
 func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.Roots} }
 
-// prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
-// that are announced it takes the newest that can; those that say nothing are asked again until ctx ends.
+// prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several announced
+// companions it takes the first that can. It asks silent ones again until ctx ends.
 func (t Target) prove(ctx context.Context, name credentials.Credential) (address, token string, err error) {
 	addresses, err := t.addresses()
 	if err != nil {
@@ -146,20 +148,20 @@ func (t Target) prove(ctx context.Context, name credentials.Credential) (address
 		if t.Slow != nil {
 			t.Slow(silent[0])
 		}
-		// What says nothing is stopped or slow, and gets longer. Of a hub that is stopped, the other processes open
-		// addresses of their own meanwhile: those come first.
+		// A silent companion is stopped or slow, so it gets more time. If the hub is stopped, the other processes open
+		// new addresses meanwhile: try those first.
 		if addresses, err = t.addresses(); err != nil {
 			return "", "", first
 		}
 		addresses = slices.DeleteFunc(addresses, func(a string) bool { return tried[a] })
-		if t.renews && len(addresses) == 0 { // soon again, with the addresses of then
+		if t.renews && len(addresses) == 0 { // the caller retries soon, with the addresses of that time
 			return "", "", first
 		}
 		addresses = append(addresses, silent...)
 	}
 }
 
-// addresses are where to look for the companion, the best first.
+// addresses returns where to look for the companion, best first.
 func (t Target) addresses() (addresses []string, err error) {
 	if t.Address != "" {
 		return []string{t.Address}, nil
@@ -172,7 +174,7 @@ func (t Target) addresses() (addresses []string, err error) {
 }
 
 func (t Target) proveAt(ctx context.Context, address string, name credentials.Credential, token string, patience time.Duration) (string, error) {
-	if t.Address == "" { // one of several must not use up the others' time
+	if t.Address == "" { // a slow companion must not use up the others' time
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -192,13 +194,13 @@ func (t Target) proveAt(ctx context.Context, address string, name credentials.Cr
 	return address, t.challenge(ctx, address, name, token)
 }
 
-// maxProof bounds what is read from an unproven side, in bytes.
+// maxProof bounds what is read from a side that has not proved itself, in bytes.
 const maxProof = 4096
 
-// remoteScheme begins the address of a callgate on another machine.
+// remoteScheme starts the address of a callgate on another machine.
 const remoteScheme = "https://"
 
-// urlOf is where the companion at address is asked: on this machine as it is, elsewhere over TLS alone.
+// urlOf returns the URL of the companion at address: http on this machine, https elsewhere.
 func urlOf(address string) string {
 	if strings.HasPrefix(address, remoteScheme) {
 		return address
@@ -206,12 +208,12 @@ func urlOf(address string) string {
 	return "http://" + address
 }
 
-// unreachable says that nothing answers at an address, without the URL of the request.
+// unreachable formats the error for an address that does not answer. It leaves out the URL.
 func unreachable(address string, err error) error {
 	return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, outbound.WithoutAddress(err))
 }
 
-// challenge asks whoever listens at address to prove that it holds token, without showing it.
+// challenge has whoever listens at address prove that it holds token, without revealing the token.
 func (t Target) challenge(ctx context.Context, address string, name credentials.Credential, token string) error {
 	var random [credentials.NonceLength / 2]byte
 	rand.Read(random[:])

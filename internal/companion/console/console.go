@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Console is a terminal with one input line below what is printed.
+// Console is a terminal with an input line below the output.
 type Console struct {
 	editor   *term.Terminal
 	size     func() (width, height int, err error)
@@ -17,14 +17,14 @@ type Console struct {
 	done     chan struct{}
 }
 
-// line is what was typed, and the turn in which Enter was pressed.
+// line is a typed line, with the turn in which Enter was pressed.
 type line struct {
 	text string
 	turn int
 }
 
-// NewConsole makes a console of a terminal that is in raw mode. size tells its size, which is asked for
-// with every prompt. Reading ends with in: a terminal is read until the process ends.
+// NewConsole returns a console for a terminal in raw mode. It calls size with every prompt. It reads in until in ends,
+// which for a terminal is the end of the process.
 func NewConsole(in io.Reader, out io.Writer, size func() (width, height int, err error)) *Console {
 	c := &Console{size: size, keyboard: newKeyboard(in), lines: make(chan line), done: make(chan struct{})}
 	c.editor = term.NewTerminal(struct {
@@ -36,14 +36,14 @@ func NewConsole(in io.Reader, out io.Writer, size func() (width, height int, err
 	return c
 }
 
-// Rest sets how long the keyboard rests before keys count, instead of the default.
+// Rest sets how long the keyboard must rest before keys count.
 func (c *Console) Rest(d time.Duration) {
 	c.keyboard.mu.Lock()
 	defer c.keyboard.mu.Unlock()
 	c.keyboard.rest = d
 }
 
-// read passes lines on until the input ends or Ctrl-C or Ctrl-D is pressed.
+// read passes lines on until the input ends, Close is called, or Ctrl-C or Ctrl-D is pressed.
 func (c *Console) read() {
 	defer close(c.lines)
 	for {
@@ -59,17 +59,17 @@ func (c *Console) read() {
 	}
 }
 
-// Close stops passing lines on.
+// Close stops the passing on of lines. It MUST be called once.
 func (c *Console) Close() { close(c.done) }
 
-// print shows text above the input line.
+// print writes text above the input line.
 func (c *Console) print(text string) error {
 	_, err := io.WriteString(c.editor, text)
 	return err
 }
 
-// idlePrompt stands below what is printed when nothing waits. A prompt is never empty: the editor draws
-// the line anew only when there is something on it.
+// idlePrompt is the prompt while nothing waits. A prompt MUST NOT be empty: the editor redraws a line only if something
+// is on it.
 const idlePrompt = "(no approvals) "
 
 // ask shows a prompt and starts a turn.
@@ -80,13 +80,13 @@ func (c *Console) ask(prompt string) (turn int, err error) {
 		}
 	}
 	c.editor.SetPrompt(prompt)
-	if err := c.print(""); err != nil { // draws the line anew
+	if err := c.print(""); err != nil { // redraws the line
 		return 0, err
 	}
 	return c.keyboard.begin(), nil
 }
 
-// forgetful keeps no history: an old answer must not come back with an arrow key.
+// forgetful keeps no history: an arrow key must not bring back an old answer.
 type forgetful struct{}
 
 func (forgetful) Add(string)    {}

@@ -14,12 +14,12 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line of in is one
-// of lineFrames (v may be left out). Any other line gets an error frame on out. Lines are taken once there is a
-// connection. The end of in ends only the answers; in is read until the process ends.
+// Relay is Watch for programs. It writes every frame of the server to out as one line of JSON. Every line of in must be
+// one of lineFrames, where v may be left out; any other line gets an error frame on out. It takes lines once there is a
+// connection. After the end of in it still writes frames. in is read until the process ends.
 func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writer, once bool) (wire.Outcome, error) {
 	lines := linesOf(ctx, in)
-	var taken <-chan []byte // lines, once there is a connection that they can go to
+	var taken <-chan []byte // lines, or nil before the first connection
 	pending := map[string]bool{}
 	for {
 		select {
@@ -65,7 +65,7 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 	}
 }
 
-// linesOf reads lines until in ends, which closes the channel, or ctx does.
+// linesOf reads lines until in or ctx ends, and then closes the channel.
 func linesOf(ctx context.Context, in io.Reader) chan []byte {
 	lines := make(chan []byte)
 	go func() {
@@ -83,7 +83,7 @@ func linesOf(ctx context.Context, in io.Reader) chan []byte {
 	return lines
 }
 
-// answerLine hands a line to the server, and writes what keeps it from that; an empty one is nothing.
+// answerLine sends a line to the server. If that fails, it writes why. It ignores empty lines.
 func answerLine(client *client.Client, data []byte, out io.Writer) error {
 	if len(data) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func answerLine(client *client.Client, data []byte, out io.Writer) error {
 	return nil
 }
 
-// writeProblems writes what the server says of itself as error frames.
+// writeProblems writes the problems that the server reports as error frames.
 func writeProblems(out io.Writer, problems []string) error {
 	for _, problem := range problems {
 		problem := wire.Error{Head: wire.NewHead(wire.TypeError, ""), Code: wire.CodeProblem, Message: problem}
@@ -105,7 +105,7 @@ func writeProblems(out io.Writer, problems []string) error {
 	return nil
 }
 
-// writeLine writes an error frame of ours among those of the server.
+// writeLine writes an error frame that does not come from the server.
 func writeLine(out io.Writer, problem wire.Error) error {
 	frame, err := wire.Encode(problem)
 	if err != nil {
@@ -115,10 +115,10 @@ func writeLine(out io.Writer, problem wire.Error) error {
 	return err
 }
 
-// clientFrame is a frame of a client.
+// clientFrame is a frame that a client sends.
 type clientFrame interface{ Self() *wire.Head }
 
-// lineFrames are the frames that a line may be.
+// lineFrames makes the frames that a line may hold, by type.
 var lineFrames = map[string]func() clientFrame{
 	wire.TypeToolApprove: func() clientFrame { return new(wire.ToolApprove) },
 	wire.TypeCancel:      func() clientFrame { return new(wire.Cancel) },
@@ -133,7 +133,7 @@ var lineFrames = map[string]func() clientFrame{
 	wire.TypeKBRemove:    func() clientFrame { return new(wire.KBRemove) },
 }
 
-// relayLine sends what one line of JSON asks for.
+// relayLine sends the frame in one line of JSON.
 func relayLine(c *client.Client, data []byte) *wire.Refusal {
 	var head wire.Head
 	if refused := rest.Decode(data, &head); refused != nil {

@@ -15,11 +15,11 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// restful is how long the keyboard has to rest before a key answers: what was typed into the terminal before the
-// question was there answers nothing.
+// restful is how long the keyboard must rest before a key answers. Keys typed into the terminal before the question
+// appeared must not answer it.
 const restful = 400 * time.Millisecond
 
-// Card is a call as people see it before they answer with one key.
+// Card describes a call that a person answers with one key.
 func Card(a *wire.ToolApproveRequest, waiting int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s (%s)\n", tools.Visible(a.Tool), a.Risk.Label, tools.Visible(a.Client.Name), tools.Visible(a.Origin.Folder))
@@ -41,15 +41,15 @@ func Card(a *wire.ToolApproveRequest, waiting int) string {
 	return b.String()
 }
 
-// ReadKey reads one key that is pressed after the keyboard has rested. When ctx ends first, nothing more is read, and
-// the error is that of ctx.
+// ReadKey returns the first single key pressed after the keyboard has rested, with its lower-case bit set. If ctx ends
+// first, it stops reading and returns the error of ctx.
 func ReadKey(ctx context.Context, in *os.File) (byte, error) {
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return 0, err
 	}
 	defer func() {
-		_ = term.Restore(int(in.Fd()), state) // nothing is left to do with a terminal that refuses
+		_ = term.Restore(int(in.Fd()), state) // nothing else can be done if the terminal refuses
 		fmt.Fprintln(os.Stdout)
 	}()
 	return readKey(ctx, in)
@@ -73,7 +73,7 @@ func readKey(ctx context.Context, in *os.File) (byte, error) {
 			return 0, err
 		}
 		if rested := time.Since(began); n == 1 && rested >= restful {
-			return buffer[0] | 0x20, nil // in lower case
+			return buffer[0] | 0x20, nil // lower case
 		}
 		began = time.Now()
 	}

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// quietTime is how long the keyboard must rest after a prompt has appeared before keys count. A person who types into
-// something else when a prompt appears must not answer it.
+// quietTime is how long the keyboard must rest after a prompt has appeared before keys count. A prompt must not take
+// keys that a person was typing into something else.
 const quietTime = 400 * time.Millisecond
 
 const ctrlC = 0x03
 
-// clearLine are the keys that empty a line editor: a letter that ends an escape sequence begun before, to
-// the end of the line, delete to its start.
+// clearLine holds the keys that empty a line editor: a letter that ends an unfinished escape sequence, "to the end of
+// the line", and "delete to its start".
 var clearLine = []byte{'~', 0x05, 0x15}
 
-// keyboard passes keys on to a line editor and knows which prompt they were meant for. Prompts are
-// numbered by turns. With each turn it empties the editor and swallows keys until they have rested.
+// keyboard passes keys on to a line editor and knows for which prompt they were typed. Turns number the prompts. At
+// each turn it empties the editor and swallows keys until they have rested.
 type keyboard struct {
 	chunks  chan []byte
-	arm     chan struct{} // a turn began and the editor is to be emptied
-	pending []byte        // of Read alone
-	rest    time.Duration // quietTime; tests shorten it
+	arm     chan struct{} // a turn began: empty the editor
+	pending []byte        // only for Read
+	rest    time.Duration // quietTime, or less in tests
 
 	mu     sync.Mutex
 	turn   int
-	passed int       // turn in which the last keys were passed on
+	passed int       // turn of the keys passed on last
 	muted  bool      // keys of this turn do not count yet
-	last   time.Time // when the turn began, or the last swallowed key came
+	last   time.Time // when the turn began, or the last key was swallowed
 }
 
 // newKeyboard reads keys from in. Its goroutine ends when in does.
@@ -51,8 +51,8 @@ func newKeyboard(in io.Reader) *keyboard {
 	return k
 }
 
-// begin starts the next turn. Call it after the prompt is on the screen, so that the rest that is asked
-// for is one in which it could be seen.
+// begin starts the next turn. Call it after the prompt is on the screen, so that the required rest is one in which the
+// person could see it.
 func (k *keyboard) begin() (turn int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,7 +65,7 @@ func (k *keyboard) begin() (turn int) {
 	return k.turn
 }
 
-// passedIn returns the turn to which the keys belong that Read returned last.
+// passedIn returns the turn of the keys that Read returned last.
 func (k *keyboard) passedIn() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,8 +90,8 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// counted returns what of the keys counts. Ctrl-C always does. Broken UTF-8 is left out: the editor would
-// wait for the rest of it, and hold back what comes after.
+// counted returns the keys that count. Ctrl-C always does. Broken UTF-8 is dropped, because the editor would wait for
+// the rest of it and hold back later keys.
 func (k *keyboard) counted(keys []byte) []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,15 +12,15 @@ import (
 	"callgate/internal/visible"
 )
 
-// What is shown of arguments before a person asks for all of them.
+// How much of the arguments is shown before a person asks for all of them.
 const (
 	shownLines = 60
 	shownBytes = 8 << 10
 )
 
-// show describes an approval for a terminal. Every string of it goes through visible.Text or quote: it may come
-// from the model or from an upstream, and must not move the cursor, pass for another part of the display,
-// or hide. whole shows arguments of any size; complete says that all of them were shown.
+// show describes an approval for a terminal. Every string in it goes through visible.Text or wire.Quoted: it may come
+// from the model or an upstream, and must not move the cursor, imitate another part of the display, or hide. whole
+// shows arguments of any size; complete reports whether all of them were shown.
 func show(f *wire.ToolApproveRequest, now time.Time, whole bool) (text string, complete bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n── %s ──\n", visible.Text(f.Tool))
@@ -72,7 +72,7 @@ func section(b *strings.Builder, title, text string) {
 	}
 }
 
-// showArguments writes arguments as Readable does, indented.
+// showArguments writes the lines of wire.Readable, indented. It reports whether it wrote all of them.
 func showArguments(b *strings.Builder, args json.RawMessage, whole bool) (complete bool) {
 	b.WriteString("Arguments\n")
 	size := 0
@@ -86,7 +86,7 @@ func showArguments(b *strings.Builder, args json.RawMessage, whole bool) (comple
 	return true
 }
 
-// left is the time until the call is denied.
+// left returns the time until the call is denied.
 func left(f *wire.ToolApproveRequest, now time.Time) string {
 	seconds := max(0, int(f.ExpiresAt.Sub(now).Seconds()))
 	return strconv.Itoa(seconds) + " s"

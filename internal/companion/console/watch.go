@@ -1,5 +1,5 @@
 // Package console is the approver for a plain terminal and for programs: one approval at a time, or one frame a line.
-// Nothing counts as an answer that was typed before its question appeared.
+// Nothing typed before a question appeared counts as its answer.
 package console
 
 import (
@@ -16,9 +16,9 @@ import (
 	"callgate/internal/visible"
 )
 
-// Watch shows what waits, one approval at a time, and takes answers from the console. It ends when the
-// person leaves, ctx ends, the connection is gone for good, or, with once, when the first approval that it
-// showed is over, whoever ended it.
+// Watch shows pending approvals one at a time and takes answers from the console. It returns when the person leaves,
+// ctx ends, or the connection is lost for good. With once, it also returns when the first approval that it received is
+// over, no matter who ended it.
 func Watch(ctx context.Context, client *client.Client, console *Console, once bool) (wire.Outcome, error) {
 	w := &watcher{client: client, console: console, skipped: map[string]bool{}}
 	for {
@@ -55,13 +55,13 @@ type watcher struct {
 	waiting []*wire.ToolApproveRequest // oldest first
 	skipped map[string]bool
 
-	current *wire.ToolApproveRequest // the one that the prompt asks about, or nil
-	turn    int                      // of its prompt: lines of other turns are not meant for it
+	current *wire.ToolApproveRequest // the approval in the prompt, or nil
+	turn    int                      // of its prompt; lines of other turns do not count
 	viewed  bool                     // all of its arguments were shown
-	sent    bool                     // an answer is on its way: nothing more is taken for it
+	sent    bool                     // an answer is on its way, so no other is taken
 }
 
-// event takes in one event. over is what ended an approval that was shown.
+// event handles one event. over is the end of a known approval, or nil.
 func (w *watcher) event(e wire.Event) (over *wire.ToolApproveResolved, err error) {
 	switch f := e.Frame.(type) {
 	case wire.Connected:
@@ -104,8 +104,8 @@ func (w *watcher) reset(note string) error {
 	return w.next()
 }
 
-// add takes an approval in. One that is known already is shown again: its arguments were edited, and what
-// the person looked at is void.
+// add takes in an approval. If it is already known, its arguments were edited: the approval is shown again, because
+// what the person looked at is void.
 func (w *watcher) add(f *wire.ToolApproveRequest) error {
 	known := slices.IndexFunc(w.waiting, func(o *wire.ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
 	if known < 0 {
@@ -160,10 +160,10 @@ func resolvedText(tool string, f *wire.ToolApproveResolved) string {
 	return text
 }
 
-// failed shows an error. One that concerns the current approval means that the answer did nothing.
+// failed shows an error. If it concerns the current approval, the answer had no effect.
 func (w *watcher) failed(f *wire.Error) error {
 	if f.Code == wire.CodeApprovalTimeout {
-		return nil // the resolved frame said it
+		return nil // the resolved frame said so already
 	}
 	if err := w.say("callgate says: %s", f.Message); err != nil {
 		return err
@@ -209,7 +209,7 @@ s                              skip: leave it to others, or to its timeout
 q                              leave
 `
 
-// line does what was typed. An empty line, or one of an earlier prompt, does nothing.
+// line handles a typed line. It ignores empty lines and lines typed at an earlier prompt.
 func (w *watcher) line(l line) (leave bool, err error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(l.text), " ")
 	rest = strings.TrimSpace(rest)
@@ -253,7 +253,7 @@ func (w *watcher) line(l line) (leave bool, err error) {
 	return false, w.console.print(help)
 }
 
-// chooseGrants reads the words after "a".
+// chooseGrants reads the words after "a". problem says what is wrong with them, or is "".
 func chooseGrants(offers []wire.Offer, words []string) (f wire.ToolApprove, problem string) {
 	f.Decision = "always"
 	if len(offers) == 0 {
@@ -294,7 +294,7 @@ func (w *watcher) answer(f wire.ToolApprove) error {
 	return nil
 }
 
-// say prints one line. What it is given may come from anywhere.
+// say prints one line. The arguments may come from anywhere.
 func (w *watcher) say(format string, args ...any) error {
 	return w.console.print(visible.Text(fmt.Sprintf(format, args...)) + "\n")
 }

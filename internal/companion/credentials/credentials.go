@@ -1,5 +1,5 @@
 // Package credentials makes, reads and proves the secrets of one data directory. A client shows no secret before the
-// other side has proven that it holds the same one.
+// other side has proved that it holds the same one.
 package credentials
 
 import (
@@ -18,7 +18,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// Credential names one of the secrets in {dataDir}/credentials. None implies another.
+// Credential names a secret in {dataDir}/credentials. None implies another.
 type Credential string
 
 const (
@@ -26,32 +26,32 @@ const (
 	View    Credential = "view"    // may watch
 	MCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
 	Worker  Credential = "worker"  // lets a process join the hub and show its own approvals there
-	Tools   Credential = "tools"   // may bring tools into sessions, and sees which sessions there are
+	Tools   Credential = "tools"   // may bring tools into sessions, and list the sessions
 	Hook    Credential = "hook"    // lets the hooks of hosts ask whether a call may run; opens nothing here
-	Prompt  Credential = "prompt"  // may tell what the user said to the model, and sees which sessions there are
+	Prompt  Credential = "prompt"  // may report what the user said to the model, and list the sessions
 )
 
 const (
 	TokenBytes  = 32
-	tokenLength = 43 // of tokenBytes in unpadded base64url
+	tokenLength = 43 // TokenBytes in unpadded base64url
 )
 
-// Names are the credentials that are nobody's in particular. Each is there after Open.
+// Names returns the credentials that do not belong to one person. All of them exist after Open.
 func Names() []Credential { return []Credential{Approve, View, MCP, Worker, Tools, Hook, Prompt} }
 
-// Store reads and makes the secrets of one data directory. Each secret is 32 random bytes in
-// base64url, in a file of its own: 0600, in a directory that is 0700. They are handed over by file only,
-// never in arguments or the environment, where every process of the user could read them.
+// Store reads and makes the secrets of one data directory. Each secret is 32 random bytes in base64url, in its own
+// file: mode 0600, in a directory of mode 0700. Secrets are handed over by file only, never in arguments or the
+// environment, where every process of the user could read them.
 //
-// Files are read again on every use, which is rare (a connection, a REST call, an answer), so that a
-// rotated secret stops working at once in every process.
+// Store reads a file again on every use, which is rare (a connection, a REST call, an answer). So a rotated secret
+// stops working at once in every process.
 type Store struct{ dir string }
 
 func Dir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
 
-// Open makes what is missing and checks what is there. Processes that start at the same time agree on the
-// same secrets. It refuses what Check does. Another secret that is damaged, or that others may read or write, opens
-// nothing and keeps nobody else out. One that others could read must be rotated; changing its mode is not enough.
+// Open makes missing secrets and checks the others. Processes that start at the same time agree on the same secrets.
+// Open fails if Check does. Any other secret that is damaged, or that others may read or write, opens nothing but does
+// not stop the rest from working. A secret that others could read must be rotated; changing its mode is not enough.
 func Open(dataDir string) (*Store, error) {
 	c := &Store{dir: Dir(dataDir)}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
@@ -66,7 +66,7 @@ func Open(dataDir string) (*Store, error) {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.replace(name)
 			} else {
-				err = nil // Check says
+				err = nil // left to Check
 			}
 			if err != nil {
 				return err
@@ -86,11 +86,11 @@ func Open(dataDir string) (*Store, error) {
 // At returns the secrets of a data directory as they are. It makes none.
 func At(dataDir string) *Store { return &Store{dir: Dir(dataDir)} }
 
-// ErrDamaged says that a file is there, is private, and holds no secret.
+// ErrDamaged means that a file exists and is private, but holds no secret.
 var ErrDamaged = errors.New("damaged")
 
-// Lasting returns the secret called name if it does not end by itself, and "" for one that a sign-in made. The error
-// wraps fs.ErrNotExist when there is none, and ErrDamaged.
+// Lasting returns the secret called name if it has no end, and "" if a sign-in made it. The error wraps fs.ErrNotExist
+// if there is no such secret, or ErrDamaged.
 func (c *Store) Lasting(name Credential) (string, error) {
 	token, until, _, err := c.read(name)
 	if err != nil || !until.IsZero() {
@@ -99,7 +99,8 @@ func (c *Store) Lasting(name Credential) (string, error) {
 	return token, nil
 }
 
-// Token returns the secret called name. The error wraps fs.ErrNotExist when it was never made.
+// Token returns the secret called name. The error wraps fs.ErrNotExist if there is no such secret or its sign-in is
+// over.
 func (c *Store) Token(name Credential) (string, error) {
 	token, until, _, err := c.read(name)
 	if err == nil && !until.IsZero() && !time.Now().Before(until) {
@@ -108,8 +109,8 @@ func (c *Store) Token(name Credential) (string, error) {
 	return token, err
 }
 
-// read returns the secret called name, and of one that a sign-in made when it ends and what names the account: zero and
-// "" for others.
+// read returns the secret called name. For one made by a sign-in it also returns its end and the hash of the account;
+// for others these are zero and "".
 func (c *Store) read(name Credential) (token string, until time.Time, account string, err error) {
 	data, err := ReadPrivate(filepath.Join(c.dir, string(name)))
 	if open, ok := errors.AsType[*OpenError](err); ok {
@@ -132,15 +133,14 @@ func (c *Store) read(name Credential) (token string, until time.Time, account st
 	return token, until, account, nil
 }
 
-// Foreign returns the secret of another service that the user put beside callgate's own, where no tool may
-// look: {dataDir}/credentials/{name}. It has to be as private as they are. The error wraps fs.ErrNotExist
-// when there is none.
+// Foreign returns the secret of another service that the user put beside callgate's own, where no tool may look:
+// {dataDir}/credentials/{name}. It must be as private as they are. The error wraps fs.ErrNotExist if there is none.
 func Foreign(dataDir, name string) (string, error) {
 	data, err := ReadPrivate(filepath.Join(Dir(dataDir), name))
 	return strings.TrimSpace(string(data)), err
 }
 
-// Check returns what is wrong with the folder, or with a secret by which callgate's processes know each other.
+// Check returns what is wrong with the folder, or with a secret by which callgate's processes recognize each other.
 func (c *Store) Check() error {
 	if err := CheckPrivate(c.dir); err != nil {
 		return err
@@ -153,13 +153,13 @@ func (c *Store) Check() error {
 	return nil
 }
 
-// Fault says why a credential opens nothing although its file is there.
+// Fault describes a credential that cannot be used although its file exists.
 type Fault struct {
 	Name Credential
-	Err  error // names the file and the cure
+	Err  error // names the file and the remedy
 }
 
-// Faults lists the credentials that cannot be used. They do not count, and the others do.
+// Faults lists the credentials that cannot be used. The others still work.
 func (c *Store) Faults() (all []Fault) {
 	people, err := c.People()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -173,9 +173,9 @@ func (c *Store) Faults() (all []Fault) {
 	return all
 }
 
-// Rotate replaces the secret called name, whatever is wrong with it. Clients that hold the old one are turned away from
-// now on. It makes no person's credential: the error wraps fs.ErrNotExist if there is none. One that a sign-in made ends
-// when it did before, so one that does not say whether it is such stays as it is.
+// Rotate replaces the secret called name, even a damaged one. Clients with the old secret are refused from now on.
+// Rotate does not create a person's credential: the error wraps fs.ErrNotExist if there is none. A secret from a
+// sign-in keeps its end; if the end cannot be read, Rotate fails and changes nothing.
 func (c *Store) Rotate(name Credential) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("credentials: %w", err)
@@ -201,8 +201,8 @@ func (c *Store) Rotate(name Credential) error {
 	})
 }
 
-// Identify returns which credential of the companion token is, which may be a person's, or "". Credentials that cannot be
-// read are none; the error names them if token is no other.
+// Identify returns the companion's credential with this token, which may be a person's, or "". It skips credentials
+// that cannot be read; the error lists them if no other matches.
 func (c *Store) Identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil
@@ -212,7 +212,7 @@ func (c *Store) Identify(token string) (Credential, error) {
 	for _, name := range append(people, Approve, View, Tools, Prompt) {
 		want, err := c.Token(name)
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) || name.Person() == "" { // a person's may have been removed meanwhile
+			if !errors.Is(err, fs.ErrNotExist) || name.Person() == "" { // a person's credential may have been removed in the meantime
 				faults = append(faults, err)
 			}
 			continue
@@ -224,7 +224,7 @@ func (c *Store) Identify(token string) (Credential, error) {
 	return "", errors.Join(faults...)
 }
 
-// State is another text after any change of the folder.
+// State returns a text that changes whenever the folder changes.
 func (c *Store) State() string {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

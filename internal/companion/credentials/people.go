@@ -15,12 +15,12 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// A person can have a secret of their own. The credential "approve@alice" opens what approve opens, and the record says
+// A person can have their own secret. The credential "approve@alice" opens what approve opens, and the record says
 // alice because the secret proves it. From then on, clients without that secret cannot use the name.
 
 var personalName = lazyregexp.New(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{0,62})$`)
 
-// Of names the secret of one person. role is approve or view.
+// Of returns the name of a person's credential. role is approve or view.
 func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
 	if role != Approve && role != View || !personalName.MatchString(string(c)) {
@@ -29,7 +29,7 @@ func Of(role Credential, person string) (Credential, error) {
 	return c, nil
 }
 
-// Role is what the credential opens, whosever it is.
+// Role returns what the credential opens, no matter whose it is.
 func (c Credential) Role() Credential {
 	if m := personalName.FindStringSubmatch(string(c)); m != nil {
 		return Credential(m[1])
@@ -37,7 +37,7 @@ func (c Credential) Role() Credential {
 	return c
 }
 
-// Person is whose the credential is, "" when it is nobody's in particular.
+// Person returns the person to whom the credential belongs, or "".
 func (c Credential) Person() string {
 	if m := personalName.FindStringSubmatch(string(c)); m != nil {
 		return m[2]
@@ -45,7 +45,7 @@ func (c Credential) Person() string {
 	return ""
 }
 
-// People lists the credentials of persons, sorted.
+// People returns the credentials of persons, sorted.
 func (c *Store) People() (all []Credential, err error) {
 	dir, err := os.Open(c.dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Store) People() (all []Credential, err error) {
 	return all, err
 }
 
-// Add makes a person's credential. One person has one: a second is an error that wraps fs.ErrExist.
+// Add makes a person's credential. If the person already has one, the error wraps fs.ErrExist.
 func (c *Store) Add(name Credential) error {
 	return c.locked(func() error {
 		known, err := c.People()
@@ -78,7 +78,7 @@ func (c *Store) Add(name Credential) error {
 	})
 }
 
-// Remove takes a person's credential away. It opens nothing from now on.
+// Remove deletes a person's credential.
 func (c *Store) Remove(name Credential) error {
 	if name.Person() == "" {
 		return fmt.Errorf("%s does not belong to one person: rotate it instead", name)
@@ -90,13 +90,13 @@ func (c *Store) Remove(name Credential) error {
 	return err
 }
 
-// SignedInFor is how long a person who signed in at a provider has their credential.
+// SignedInFor is how long the credential from a provider's sign-in lasts.
 const SignedInFor = 12 * time.Hour
 
-// SignIn gives a person who proved elsewhere who they are a credential that ends by itself. One that they have by an
-// earlier sign-in goes on, one of another role is taken away. It never replaces one that was added by hand. account is
-// the provider's permanent id of the person, because names can change there. While a credential lasts, the account has
-// one name, and the name one account.
+// SignIn gives a person who signed in at a provider a credential that expires. It extends one from an earlier sign-in,
+// and removes one of another role. It never replaces a credential that was added by hand. account is the provider's
+// permanent id of the person, because names can change there. While a credential lasts, its account has only this name,
+// and the name only this account.
 func (c *Store) SignIn(role Credential, person, account string) (name Credential, err error) {
 	if name, err = Of(role, person); err != nil {
 		return "", err
@@ -121,12 +121,13 @@ func (c *Store) SignIn(role Credential, person, account string) (name Credential
 	})
 }
 
-// makeWay removes what other is when the account signs in for name, or says why it cannot sign in.
+// makeWay removes the credential other if it is in the way when the account signs in as name, or returns why the
+// account cannot sign in.
 func (c *Store) makeWay(other, name Credential, account string) error {
 	_, until, of, err := c.read(other)
 	lasts := time.Now().Before(until)
 	switch alike := Skeleton(other.Person()) == Skeleton(name.Person()); {
-	case errors.Is(err, fs.ErrNotExist) || err != nil && !alike: // it opens nothing
+	case errors.Is(err, fs.ErrNotExist) || err != nil && !alike: // other opens nothing
 		return nil
 	case err != nil:
 		return err
@@ -146,7 +147,7 @@ func (c *Store) makeWay(other, name Credential, account string) error {
 	return nil
 }
 
-// Knows reports whether the person has a credential that opens something; "" stands for nobody in particular.
+// Knows reports whether the person has a credential that works. It returns true for "", which is no particular person.
 func (c *Store) Knows(person string) bool {
 	if person == "" {
 		return true

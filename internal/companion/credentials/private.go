@@ -8,10 +8,10 @@ import (
 	"callgate/internal/durable"
 )
 
-// maxPrivate bounds a private file, in bytes: all of them are small.
+// maxPrivate bounds a private file, in bytes. All of them are small.
 const maxPrivate = 4096
 
-// OpenError says that other users can read or write a file or folder that only the user may.
+// OpenError means that other users can read or write a private file or folder.
 type OpenError struct {
 	Path string
 	Mode fs.FileMode
@@ -24,8 +24,8 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("%s is open to other users (mode %04o): run chmod 600 %[1]s, and make a new secret if others may have read it", e.Path, e.Mode.Perm())
 }
 
-// Cure is the subcommand that ends what is wrong with a credential's file. A person's is taken away: what cannot be read
-// may be of a sign-in, and a new secret would have neither its end nor its account.
+// Cure returns the subcommand that repairs a credential's file. It removes a person's credential: an unreadable one may
+// come from a sign-in, and a new secret would have neither its end nor its account.
 func (c Credential) Cure() string {
 	if c.Person() != "" {
 		return "credentials remove " + string(c)
@@ -33,7 +33,7 @@ func (c Credential) Cure() string {
 	return "credentials rotate " + string(c)
 }
 
-// howToMend says what Cure is good for.
+// howToMend returns advice that names Cure and what it does.
 func (c Credential) howToMend() string {
 	if c.Person() != "" {
 		return fmt.Sprintf("run \"callgate %s\"; then it can be added again, or %s signs in again", c.Cure(), c.Person())
@@ -41,7 +41,7 @@ func (c Credential) howToMend() string {
 	return fmt.Sprintf("run \"callgate %s\", which replaces it, also while callgate runs", c.Cure())
 }
 
-// exposed is an OpenError of a credential, which callgate itself can replace.
+// exposed is the OpenError of a credential. callgate itself can replace the credential.
 type exposed struct {
 	name Credential
 	open *OpenError
@@ -73,5 +73,5 @@ func ReadPrivate(path string) ([]byte, error) {
 	return data, nil
 }
 
-// WritePrivate puts data at path, whole or not at all, readable and writable by the user alone.
+// WritePrivate writes data to path, whole or not at all. Only the user can read and write the file.
 func WritePrivate(path string, data []byte) error { return durable.Replace(path, data, 0o600) }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// CheckPrivate refuses links and devices. Who may read a file is inherited from the user's profile
-// directory here, and not told by its mode.
+// CheckPrivate refuses links and devices. Here a file's mode does not tell who may read it: that is inherited from the
+// user's profile directory.
 func CheckPrivate(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -20,5 +20,5 @@ func CheckPrivate(path string) error {
 	return nil
 }
 
-// MakePrivate has nothing to do: who may open a file here is told by the folder that it is in.
+// MakePrivate does nothing: here the folder decides who may open a file.
 func MakePrivate(string) error { return nil }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// CheckPrivate refuses what another user can read or write, or could have put there: wrong mode, wrong
-// owner, a symbolic link, anything that is neither a file nor a directory.
+// CheckPrivate refuses a path that another user can read or write, or could have put there: one with the wrong mode or
+// owner, a symbolic link, or anything else that is neither a file nor a directory.
 func CheckPrivate(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -27,5 +27,5 @@ func CheckPrivate(path string) error {
 	return nil
 }
 
-// MakePrivate takes the rights of others at path away.
+// MakePrivate takes all rights at path away from other users.
 func MakePrivate(path string) error { return os.Chmod(path, 0o600) }

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Two names that a person cannot tell apart are one name. A skeleton is what a name looks like, after the manner of
-// Unicode TS #39, as far as it can look like one of the ASCII names that persons have.
+// Two names that a person cannot tell apart count as one name. A skeleton is what a name looks like, similar to Unicode
+// TS #39, as far as the name can look like the ASCII name of a person.
 
-// drawnAlike maps what looks like a letter of the alphabet, in lower case or not, to that letter.
+// drawnAlike maps what looks like a lower-case or upper-case ASCII letter to that letter.
 var drawnAlike = strings.NewReplacer(
 	// Cyrillic
 	"а", "a", "в", "b", "ь", "b", "с", "c", "ԁ", "d", "е", "e", "ё", "e", "ғ", "f", "ԍ", "g", "һ", "h", "н", "h", "і", "l", "ї", "l", "ӏ", "l", "ј", "j", "к", "k", "ӄ", "k",
@@ -21,12 +21,12 @@ var drawnAlike = strings.NewReplacer(
 	"ա", "w", "գ", "q", "զ", "q", "հ", "h", "յ", "j", "ո", "n", "ռ", "n", "ս", "u", "օ", "o", "ց", "g", "ք", "p", "ց", "g",
 	"Ꭺ", "a", "ꭺ", "a", "Ᏼ", "b", "Ꮯ", "c", "ꮯ", "c", "Ꭰ", "d", "ꭰ", "d", "Ꭼ", "e", "ꭼ", "e", "Ꮐ", "g", "ꮐ", "g", "Ꮋ", "h", "Ꭵ", "l", "Ꭻ", "j", "Ꮶ", "k", "Ꮮ", "l", "ꮮ", "l", "Ꮇ", "m",
 	"Ꮲ", "p", "Ꭱ", "r", "Ꮪ", "s", "Ꭲ", "t", "Ꮩ", "v", "Ꮤ", "w", "Ꮃ", "w", "Ꮍ", "y", "Ꮓ", "z", "ⲟ", "o", "ⲥ", "c", "ⲣ", "p",
-	// Latin letters that are drawn alike, and figures
+	// Latin letters that look alike, and digits
 	"ı", "l", "i", "l", "ɩ", "l", "ɪ", "l", "ǀ", "l", "|", "l", "1", "l", "0", "o", "ɑ", "a", "ɡ", "g", "ꞓ", "c", "ᴄ", "c", "ᴏ", "o", "ᴠ", "v", "ᴡ", "w", "ᴢ", "z", "ꜱ", "s", "ʀ", "r", "ɴ", "n", "ʜ", "h", "ʟ", "l", "ᴅ", "d", "ᴇ", "e", "ᴊ", "j", "ᴋ", "k", "ᴍ", "m", "ᴘ", "p", "ᴛ", "t", "ᴜ", "u", "ʏ", "y", "ᴀ", "a", "ʙ", "b",
 	"rn", "m", "vv", "w", "ø", "o", "đ", "d", "ł", "l", "ħ", "h",
 )
 
-// Skeleton is what a name looks like: without case, without accents, and without what nobody sees.
+// Skeleton returns what a name looks like: without case, accents and invisible characters.
 func Skeleton(name string) string {
 	seen := strings.Map(func(r rune) rune {
 		switch {
@@ -38,7 +38,7 @@ func Skeleton(name string) string {
 	return drawnAlike.Replace(strings.ToLower(seen))
 }
 
-// Scripts counts the scripts that the letters of a name are of.
+// Scripts returns the number of scripts in a name's letters.
 func Scripts(name string) int {
 	found := map[string]bool{}
 	for _, r := range norm.NFKC.String(name) {
@@ -55,7 +55,7 @@ func Scripts(name string) int {
 	return len(found)
 }
 
-// together names scripts that one language is written in by one of them.
+// together maps scripts that are used together in one language to one of them.
 func together(script string) string {
 	switch script {
 	case "Hiragana", "Katakana", "Hangul", "Bopomofo":

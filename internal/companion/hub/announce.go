@@ -20,17 +20,17 @@ import (
 	"callgate/internal/spawn"
 )
 
-// A process with a door announces it in a file of {dataDir}/companions: the hub, and processes that cannot join it.
-// Beside these there is {dataDir}/companion.json, for clients that want one: a copy of the hub's announcement, or of
-// the newest whose companion answers when no hub does. Each process updates the copy when it starts, when it ends, and
-// from time to time in between. So it stays correct after the process that it names has ended, orderly or not.
+// A process with a door announces it in a file in {dataDir}/companions: the hub, and each process that cannot join it.
+// {dataDir}/companion.json is for clients that want a single announcement. It copies the hub's or, without a hub, the
+// newest whose companion answers. Each process updates the copy when it starts, when it ends, and from time to time in
+// between. So it stays correct after the process that it names has ended, even by a crash.
 
 const (
-	publishEvery = 5 * time.Second // how long companion.json may name a process that crashed
+	publishEvery = 5 * time.Second // how long companion.json may name a crashed process
 )
 
-// pathOf is where a door is announced. One for other machines may have the port of one for this machine, at another
-// address.
+// pathOf returns the file that announces a door. A door for other machines may have the same port as one for this
+// machine, at another address.
 func pathOf(dataDir string, a client.Announcement) (string, error) {
 	_, port, err := net.SplitHostPort(a.Address)
 	if err != nil {
@@ -43,8 +43,8 @@ func pathOf(dataDir string, a client.Announcement) (string, error) {
 	return filepath.Join(client.PortsDir(dataDir), whose+"-"+port+".json"), nil
 }
 
-// Announce writes the announcement of a companion of this process and removes those of processes that are gone. A hub
-// is in companion.json before anybody can find it otherwise.
+// Announce writes the announcement of a companion of this process and removes those of processes that are gone. It
+// writes a hub into companion.json first, before clients can find it in any other way.
 func Announce(dataDir, address string, isHub bool) error {
 	a := announcementOf(client.Announcement{Address: address, Hub: isHub})
 	if isHub {
@@ -59,12 +59,12 @@ func Announce(dataDir, address string, isHub bool) error {
 	return Publish(dataDir, address)
 }
 
-// announceRemote writes down that this process has a door for other machines, so that no tool reaches it (Ports).
+// announceRemote announces this process's door for other machines, so that no tool may reach it (see client.Ports).
 func announceRemote(dataDir, address string) error {
 	return write(dataDir, announcementOf(client.Announcement{Address: address, Remote: true}))
 }
 
-// announcementOf adds whose door it is, and since when.
+// announcementOf adds this process's id and the current time.
 func announcementOf(a client.Announcement) client.Announcement {
 	a.PID, a.Started = os.Getpid(), time.Now().UTC()
 	return a
@@ -89,7 +89,7 @@ func write(dataDir string, a client.Announcement) error {
 	return nil
 }
 
-// withdraw removes the announcement of a door of this process, and leaves companion.json to another.
+// withdraw removes the announcement of a door of this process, and updates companion.json.
 func withdraw(dataDir string, a client.Announcement) error {
 	a.PID = os.Getpid()
 	path, err := pathOf(dataDir, a)
@@ -102,8 +102,8 @@ func withdraw(dataDir string, a client.Announcement) error {
 	return Publish(dataDir, "")
 }
 
-// Publish has companion.json name the newest companion that answers, or takes it away when none does. The one
-// at own is known to answer; one whose process is stopped is known not to.
+// Publish has companion.json name the first announced companion that answers, or removes the file if none does. The
+// companion at own is taken to answer; one whose process is stopped is not.
 func Publish(dataDir, own string) error {
 	path := client.AnnouncePath(dataDir)
 	found, err := client.Companions(dataDir)
@@ -122,7 +122,7 @@ func Publish(dataDir, own string) error {
 	return name(dataDir, found[at])
 }
 
-// name writes a companion into companion.json, unless it stands there.
+// name writes a companion into companion.json, unless it is already there.
 func name(dataDir string, a client.Announcement) error {
 	path := client.AnnouncePath(dataDir)
 	data, err := json.Marshal(a)
@@ -139,15 +139,15 @@ func name(dataDir string, a client.Announcement) error {
 	return nil
 }
 
-// Publish is publish for a door of this process, whose failure is told in the log.
+// publish calls Publish and logs a failure.
 func (h *Hub) publish(own string) {
 	if err := Publish(h.o.DataDir, own); err != nil {
 		h.o.Log.Warn("companion: not announced", slog.Any("error", err))
 	}
 }
 
-// sweep removes announcements of processes that are gone and at whose address no callgate answers. A process
-// that cannot be seen from here may still answer: it may live in another container.
+// sweep removes announcements of processes that are gone and at whose address no callgate answers. A process that is
+// not visible here may still answer: it may run in another container.
 func sweep(dataDir string) {
 	found, _ := client.Announced(dataDir)
 	for _, a := range found {

@@ -16,31 +16,31 @@ import (
 	"callgate/internal/companion/client"
 )
 
-// bindWithin is how long a new hub tries to get the address of the one before: the system may still be
-// clearing up what a killed process had open.
+// bindWithin is how long a new hub tries to bind the previous hub's address. The system may still be cleaning up after
+// a killed process.
 const bindWithin = time.Second
 
-// Door is a TCP address that people's clients come in by. A process has one while it is the hub, or alone. The hub
-// has a second one when other machines may come in too: that one speaks TLS, and nothing else leads off this machine.
+// Door is a TCP address where people's clients connect. A process has one while it is the hub or alone. The hub has a
+// second one if other machines may connect. That one speaks TLS, and it is the only way in from outside this machine.
 type Door struct {
 	Address string          // host:port it listens on
-	Remote  bool            // other machines come in here, over TLS
-	Hosts   map[string]bool // values of the Host header that mean this door
+	Remote  bool            // for other machines, over TLS
+	Hosts   map[string]bool // accepted values of the Host header
 	HTTP    *http.Server
-	stop    context.CancelFunc // ends the WebSockets, which the HTTP server does not know any more
+	stop    context.CancelFunc // ends the WebSockets, which the HTTP server no longer tracks
 	served  chan struct{}      // closed when the listener's loop has ended
 }
 
 type doorKey struct{}
 
-// DoorOf returns the door that a request came in by, nil when it came from the hub.
+// DoorOf returns the door through which a request came, or nil if it came from the hub.
 func DoorOf(r *http.Request) *Door {
 	d, _ := r.Context().Value(doorKey{}).(*Door)
 	return d
 }
 
-// openDoor listens at the first of the addresses that is free, or at a free port of the last one's host. The
-// Caller announces it.
+// openDoor listens at the first address that is free, or at a free port of the last one's host. The caller announces
+// the door.
 func (h *Hub) openDoor(addresses ...string) (*Door, error) {
 	listener, err := h.bind(addresses)
 	if err != nil {
@@ -51,7 +51,8 @@ func (h *Hub) openDoor(addresses ...string) (*Door, error) {
 	return d, nil
 }
 
-// openRemoteDoor listens where other machines come in. Nobody does before no tool reaches the port (Ports).
+// openRemoteDoor listens for other machines. It announces the port before it serves anybody, so that no tool can reach
+// it (see client.Ports).
 func (h *Hub) openRemoteDoor() (*Door, error) {
 	listener, err := net.Listen("tcp", h.o.Remote.Address)
 	if err != nil {
@@ -63,12 +64,13 @@ func (h *Hub) openRemoteDoor() (*Door, error) {
 	secured := tls.NewListener(listener, &tls.Config{
 		Certificates: []tls.Certificate{*h.o.Remote.Certificate},
 		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"}, // a WebSocket is an upgrade of it
+		NextProtos:   []string{"http/1.1"}, // WebSocket needs it
 	})
 	return h.serveDoor(secured, true, h.o.Remote.Hosts), nil
 }
 
-// serveDoor lets clients in. hosts are the names that they may know this machine by, beside the address itself.
+// serveDoor serves clients in the background. hosts are names by which they may know this machine, besides the address
+// itself.
 func (h *Hub) serveDoor(listener net.Listener, remote bool, hosts []string) *Door {
 	ctx, stop := context.WithCancel(h.ctx)
 	d := &Door{Address: listener.Addr().String(), Remote: remote, Hosts: make(map[string]bool), stop: stop, served: make(chan struct{})}
@@ -100,7 +102,7 @@ func (h *Hub) serveDoor(listener net.Listener, remote bool, hosts []string) *Doo
 	return d
 }
 
-// Origin is the origin of the door's own page. guard has checked the host.
+// Origin returns the origin of the door's page. guard MUST have checked the host.
 func (d *Door) Origin(host string) string {
 	if d.Remote {
 		return "https://" + host
@@ -108,7 +110,7 @@ func (d *Door) Origin(host string) string {
 	return "http://" + host
 }
 
-// close ends what came in by the door. Requests that it has in hand are answered.
+// close ends the connections through the door. Requests in progress get a second to finish.
 func (d *Door) close() error {
 	d.stop()
 	err := endServer(d.HTTP)
@@ -116,7 +118,7 @@ func (d *Door) close() error {
 	return err
 }
 
-// endServer ends a server, and gives the requests that it has in hand a second to be answered.
+// endServer shuts a server down. Requests in progress get a second to finish.
 func endServer(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -126,14 +128,14 @@ func endServer(server *http.Server) error {
 	return server.Close()
 }
 
-// leaveDoor closes the door and takes its announcement away.
+// leaveDoor closes the door and withdraws its announcement.
 func (h *Hub) leaveDoor(d *Door) {
 	if err := errors.Join(d.close(), withdraw(h.o.DataDir, client.Announcement{Address: d.Address, Remote: d.Remote})); err != nil {
 		h.o.Log.Warn("companion: the address was not released cleanly", slog.Any("error", err))
 	}
 }
 
-// bind opens the listener. The first address is waited for when there are others.
+// bind opens the listener. It waits up to bindWithin for every address but the last.
 func (h *Hub) bind(addresses []string) (listener net.Listener, err error) {
 	began := time.Now()
 	for i, address := range addresses {
@@ -149,7 +151,7 @@ func (h *Hub) bind(addresses []string) (listener net.Listener, err error) {
 		}
 	}
 	wanted := addresses[len(addresses)-1]
-	host, _, _ := net.SplitHostPort(wanted) // loopback wrote it
+	host, _, _ := net.SplitHostPort(wanted) // Loopback wrote it, so it is valid
 	listener, freeErr := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if freeErr != nil {
 		return nil, fmt.Errorf("companion: %w", err)
@@ -158,8 +160,8 @@ func (h *Hub) bind(addresses []string) (listener net.Listener, err error) {
 	return listener, nil
 }
 
-// taken reports whether somebody has the address.
+// taken reports whether err means that the address is in use.
 func taken(err error) bool {
-	const windows = syscall.Errno(10048) // WSAEADDRINUSE, which the syscall package does not take for EADDRINUSE
+	const windows = syscall.Errno(10048) // WSAEADDRINUSE, which the syscall package does not equate with EADDRINUSE
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows)
 }

@@ -16,53 +16,54 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// A process joins the hub over its unix socket. The two prove to each other what they hold before anything else
-// is said, and no secret crosses:
+// A process joins the hub over its unix socket. Each first proves to the other that it holds a credential, and no
+// secret is sent:
 //
 //	member → hub   introduction: versions, process id, worker, nonce
 //	hub → member   introduction: versions, process id, people's address, nonce, proof that it holds the approve credential
 //	member → hub   proof that it holds the worker credential
 //	hub → member   verdict
 //
-// A proof covers both nonces. The approve credential makes a hub, because a hub passes on what people answer; the
-// Worker credential lets a process show its own approvals, and see and answer nothing of the others. From then on
+// A proof covers both nonces. A hub needs the approve credential, because it passes on people's answers. With the
+// worker credential a process can show its own approvals, but cannot see or answer those of others. After the handshake
 // the connection carries streams (yamux), which the hub opens and on which the member serves HTTP.
 
-// HandshakeVersion is the version of what hub and members speak to each other.
+// HandshakeVersion is the version of the protocol between hub and members.
 const HandshakeVersion = 1
 
 const (
 	handshakeTimeout = 2 * time.Second
-	maxHandshake     = 4096 // bytes of one message
+	maxHandshake     = 4096 // largest message, in bytes
 )
 
-// Introduction is what each side says first.
+// Introduction is each side's first message.
 type Introduction struct {
 	V       int    `json:"v"`
 	Version string `json:"version"` // of callgate
 	PID     int    `json:"pid"`
 	Nonce   string `json:"nonce"`
-	Worker  string `json:"worker,omitempty"`  // member: whose rules it goes by
-	Address string `json:"address,omitempty"` // hub: where people come in
-	Proof   string `json:"proof,omitempty"`   // hub
+	Worker  string `json:"worker,omitempty"`  // from a member: whose rules it follows
+	Address string `json:"address,omitempty"` // from the hub: where people connect
+	Proof   string `json:"proof,omitempty"`   // from the hub
 }
 
-// Verdict is how the hub ends the handshake.
+// Verdict is the hub's last message of the handshake.
 type Verdict struct {
-	Refused string `json:"refused,omitempty"` // why; "" means joined
+	Refused string `json:"refused,omitempty"` // the reason; "" means joined
 }
 
-// ErrRefused says why one side refuses the other. Trying again at once would not help.
+// ErrRefused means that one side refused the other. An immediate retry would not help.
 var ErrRefused = errors.New("hub and this callgate cannot work together")
 
-// Vouch returns a proof that only a holder of token can make, as role, for the two nonces.
+// Vouch returns a proof for two nonces that only a holder of token can make. role is the role of the prover.
 func Vouch(token, role, own, peers string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("callgate " + role + " v1\x00" + own + "\x00" + peers))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// JoinHub is the member's side. The token returned is the approve credential that the hub has proven to hold.
+// JoinHub performs the member's side of the handshake. It returns the approve credential that the hub has proved to
+// hold. The caller closes conn.
 func (h *Hub) JoinHub(conn *net.UnixConn) (hub Introduction, token string, err error) {
 	if err := conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return hub, "", err
@@ -97,7 +98,8 @@ func (h *Hub) JoinHub(conn *net.UnixConn) (hub Introduction, token string, err e
 	return hub, token, conn.SetDeadline(time.Time{})
 }
 
-// admit is the hub's side. The token returned is the worker credential that the member has proven to hold.
+// admit performs the hub's side of the handshake. It returns the worker credential that the member has proved to hold.
+// The caller closes conn.
 func (h *Hub) admit(conn *net.UnixConn, address string) (peer Introduction, token string, err error) {
 	if err := conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return peer, "", err
@@ -127,7 +129,7 @@ func (h *Hub) admit(conn *net.UnixConn, address string) (peer Introduction, toke
 	return peer, token, errors.Join(Say(conn, Verdict{}), conn.SetDeadline(time.Time{}))
 }
 
-// Say writes one message: its length in two bytes, then JSON.
+// Say writes one message: its length in two bytes, big-endian, then JSON.
 func Say(w io.Writer, message any) error {
 	data, err := json.Marshal(message)
 	if err != nil {
@@ -137,7 +139,7 @@ func Say(w io.Writer, message any) error {
 	return err
 }
 
-// Hear reads one message and no byte of what follows.
+// Hear reads one message, and not a byte beyond it.
 func Hear(r io.Reader, into any) error {
 	var length [2]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {

@@ -21,29 +21,29 @@ import (
 	"callgate/internal/periodic"
 )
 
-// leader is the place of the one process that people's clients come to. It lets other processes join and passes on
-// what they show and what people answer. It decides nothing for them: an approval belongs to the process whose
-// host waits, and that process' gate takes the answer or refuses it.
+// leader is the place of the hub, the one process to which people's clients connect. It lets other processes join, and
+// relays what they show and what people answer. It decides nothing for them: an approval belongs to the process whose
+// host waits, and the gate of that process accepts or refuses the answer.
 type leader struct {
 	hub      *Hub
 	lock     *flock.Flock
 	door     *Door
-	remote   *Door // for other machines; nil when there is none
+	remote   *Door // for other machines; nil if not open
 	listener *net.UnixListener
 }
 
-// lead makes this process the hub. It owns the lock from here on. address is what it binds first; own is a door
-// that is open already, or nil.
+// lead makes this process the hub. lead owns the lock from here on. address is the address to try first; own is a door
+// that is already open, or nil.
 func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err error) {
 	l := &leader{hub: h, lock: lock, door: own}
-	h.leads.Store(true) // before the door opens, so that nobody who comes in hears otherwise
+	h.leads.Store(true) // before the door opens, so that no client hears otherwise
 	defer func() {
 		if err != nil {
 			h.leads.Store(false)
 			err = errors.Join(err, lock.Close())
 		}
 	}()
-	// A process that left a socket here has lost the lock, and so is no longer the hub.
+	// The process that left this socket has lost the lock, so it is no longer the hub.
 	path := Socket(h.o.DataDir)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("hub: %w", err)
@@ -73,7 +73,7 @@ func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err e
 
 func (l *leader) successor() string { return l.door.Address }
 
-// hold lets processes join until ctx ends. It releases the lock last, because the next hub removes the socket that it
+// hold lets processes join until ctx ends. It releases the lock last, because the next hub removes any socket that it
 // finds.
 func (l *leader) hold(ctx context.Context) place {
 	defer l.hub.leads.Store(false)
@@ -97,8 +97,8 @@ func (l *leader) hold(ctx context.Context) place {
 	return nil
 }
 
-// letMachinesIn opens the door for other machines, unless it is open or none is wanted. The hub before may still
-// have the address, so what fails is tried again.
+// letMachinesIn opens the door for other machines, if one is wanted and not open yet. The previous hub may still hold
+// the address, so the caller retries.
 func (l *leader) letMachinesIn() {
 	if l.remote != nil || l.hub.o.Remote == nil {
 		return
@@ -133,7 +133,7 @@ func (l *leader) admitAll(ctx context.Context, joining *sync.WaitGroup) {
 	}
 }
 
-// admit serves one process that joins until it is gone.
+// admit serves one joining process until it is gone.
 func (l *leader) admit(ctx context.Context, conn *net.UnixConn) {
 	defer conn.Close()
 	peer, token, err := l.hub.admit(conn, l.door.Address)
@@ -160,8 +160,8 @@ func (l *leader) admit(ctx context.Context, conn *net.UnixConn) {
 	l.hub.o.Log.Info("companion: a process is gone", "process", p.PID)
 }
 
-// whileHolding returns when the session ends. It ends the session when the credential that the other side has proven
-// to hold is replaced, and when the other side's process is stopped.
+// whileHolding returns when the session ends. It ends the session when the credential that the other side proved to
+// hold is replaced, or when stopped returns true.
 func (h *Hub) whileHolding(name credentials.Credential, token string, session *yamux.Session, stopped func() bool) {
 	ticker := time.NewTicker(time.Second / 2)
 	defer ticker.Stop()
@@ -182,9 +182,9 @@ func (h *Hub) whileHolding(name credentials.Credential, token string, session *y
 	}
 }
 
-// Streams is how a connection between hub and member is divided up: how often one asks whether the other is there, and
-// how long it waits for an answer. A member notices a stopped hub by its silence and soon, because nobody sees its
-// calls then. The hub is patient: it shows a stopped member as silent, and would forget it when the connection ends.
+// Streams configures a connection between hub and member: ask is the interval of the keepalives, and wait is how long a
+// side may take to answer one. A member must soon notice that the hub is stopped, because nobody sees its calls then.
+// The hub is patient: it shows a stopped member as silent, and would forget it if the connection ended.
 func (h *Hub) Streams(ask, wait time.Duration) *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.KeepAliveInterval, c.ConnectionWriteTimeout = ask, wait
@@ -194,7 +194,8 @@ func (h *Hub) Streams(ask, wait time.Duration) *yamux.Config {
 	return c
 }
 
-// slogWriter sends lines of a library's log to ours. They are about connections that break, which is told elsewhere.
+// slogWriter sends lines of a library's log to ours, at debug level: they report broken connections, which are logged
+// elsewhere.
 type slogWriter struct{ log *slog.Logger }
 
 func (w slogWriter) Write(line []byte) (int, error) {

@@ -8,11 +8,11 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// fromHeader is where the hub says that the client of a request which it passes on came from.
+// fromHeader is the header in which the hub passes on a client's address.
 const fromHeader = "Callgate-From"
 
-// ClientAddress is where the client of a request is, for the record: the address that it came from. The hub's word
-// counts, a client's does not.
+// ClientAddress returns the address of the client of a request, for the record. It trusts the hub's header, not a
+// client's.
 func ClientAddress(r *http.Request) string {
 	if membershipOf(r) != nil {
 		return tools.Visible(r.Header.Get(fromHeader))
@@ -20,13 +20,14 @@ func ClientAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// By these headers the hub says to a process on which page a client is, and whose credential it has shown.
+// In these headers the hub tells a process which page a client is on, and which person's credential it has shown.
 const (
 	pageHeader   = "Callgate-Page"
 	personHeader = "Callgate-Person"
 )
 
-// PageOf is the origin of the page that a request comes from, as the door knows it. The browser's own word is signed.
+// PageOf returns the origin of the page that sent a request, as the door knows it, or "". The origin that the browser
+// itself names is part of what a passkey signs.
 func PageOf(r *http.Request) string {
 	if membershipOf(r) != nil {
 		return r.Header.Get(pageHeader)
@@ -39,8 +40,7 @@ func PageOf(r *http.Request) string {
 
 type personKey struct{}
 
-// PersonOf is whose credential the client has shown, "" when it is nobody's in particular. The hub's word counts, a
-// client's does not.
+// PersonOf returns the person whose credential the client has shown, or "". It trusts the hub's header, not a client's.
 func PersonOf(r *http.Request) string {
 	if membershipOf(r) != nil {
 		return r.Header.Get(personHeader)
@@ -49,13 +49,13 @@ func PersonOf(r *http.Request) string {
 	return person
 }
 
-// WithPerson has the request say whose credential the client has shown.
+// WithPerson returns the request with the person whose credential the client has shown.
 func WithPerson(r *http.Request, person string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), personKey{}, person))
 }
 
-// Vouched is what the hub says that the client of a request may do; it is not ok when the client came in by a door of
-// this process.
+// Vouched returns the client's credential according to the hub. ok is false if the client came through a door of this
+// process.
 func Vouched(r *http.Request) (may credentials.Credential, ok bool) {
 	if may, ok := r.Context().Value(vouchedKey{}).(func() credentials.Credential); ok {
 		return may(), true

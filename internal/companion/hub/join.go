@@ -19,10 +19,10 @@ import (
 type membership struct {
 	hub     *Hub
 	peer    Introduction
-	token   string // the approve credential that the hub has proven to hold
+	token   string // the approve credential that the hub has proved to hold
 	session *yamux.Session
-	stopped func() bool // whether the hub's process is
-	replica bool        // the hub is another replica's, and came over the cluster
+	stopped func() bool // reports whether the hub's process is stopped
+	replica bool        // the hub belongs to another replica, and connected over the cluster
 }
 
 // join finds the hub and joins it.
@@ -52,13 +52,13 @@ func (h *Hub) join() (place, error) {
 
 func (m *membership) successor() string { return m.peer.Address }
 
-// hold serves what the hub asks until the hub ends.
+// hold serves the hub's requests until the hub ends.
 func (m *membership) hold(ctx context.Context) place {
 	ctx, stop := context.WithCancel(context.WithValue(ctx, membershipKey{}, m))
 	defer stop()
 	server := m.server(ctx)
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(m.session) }) // ends with the session, whose end is told below
+	serving.Go(func() { _ = server.Serve(m.session) }) // ends with the session, which is logged below
 	defer context.AfterFunc(ctx, func() { m.session.Close() })()
 	m.hub.whileHolding(credentials.Approve, m.token, m.session, m.stopped)
 	stop()
@@ -69,7 +69,7 @@ func (m *membership) hold(ctx context.Context) place {
 		return nil
 	}
 	m.hub.o.Log.Info("companion: the hub is gone", "process", m.peer.PID)
-	if m.stopped() { // it keeps its lock and socket, so there is no other hub to wait for
+	if m.stopped() { // a stopped hub keeps its lock and socket, so there is no other hub to wait for
 		if alone, err := m.hub.beAlone(); err == nil {
 			return alone
 		}
@@ -77,7 +77,7 @@ func (m *membership) hold(ctx context.Context) place {
 	return nil
 }
 
-// server answers what a hub asks, for this process alone.
+// server returns the server for the hub's requests, which concern only this process.
 func (m *membership) server(ctx context.Context) *http.Server {
 	return &http.Server{
 		Handler:           m.hub.o.Member,
@@ -93,18 +93,19 @@ func (m *membership) server(ctx context.Context) *http.Server {
 
 type membershipKey struct{}
 
-// membershipOf returns the membership by which the hub sent a request, nil when it came in by a door.
+// membershipOf returns the membership through which the hub sent a request, or nil if it came through a door.
 func membershipOf(r *http.Request) *membership {
 	m, _ := r.Context().Value(membershipKey{}).(*membership)
 	return m
 }
 
-// OnBehalf is the header by which the hub says which credential the person's client has shown to it.
+// OnBehalf is the header in which the hub names the credential that the person's client has shown.
 const OnBehalf = "Callgate-Credential"
 
-// credential is what the hub passes on, "" when the hub no longer holds what makes it one.
+// credential returns the credential that the hub passes on, or "" if the hub's own credential has been replaced since
+// it joined.
 func (m *membership) credential(r *http.Request) credentials.Credential {
-	if !m.replica { // a replica holds the cluster's key, and no credential makes it more
+	if !m.replica { // a replica has proved that it holds the cluster's key, so no credential is needed
 		if now, err := m.hub.o.Credentials.Token(credentials.Approve); err != nil || now != m.token {
 			return ""
 		}

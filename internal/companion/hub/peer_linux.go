@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// OwnPeer fails unless the socket at client that is connected to server belongs to this user, or to root, who can
-// read the credentials anyway and whose relays bring a browser outside a virtual machine here. A loopback
-// connection has both ends in one network namespace, so the kernel's table always has it.
+// OwnPeer returns an error unless the socket at client, connected to server, belongs to this user or root. root can
+// read the credentials anyway, and its relays connect a browser from outside a virtual machine. Both ends of a loopback
+// connection are in one network namespace, so the kernel's table always lists it.
 func OwnPeer(client, server netip.AddrPort) error {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		uid, found, err := SocketOwner(table, client, server)
@@ -30,7 +30,7 @@ func OwnPeer(client, server netip.AddrPort) error {
 	return fmt.Errorf("nobody owns the connection from %s", client)
 }
 
-// SocketOwner looks a connected socket up in one of the kernel's tables.
+// SocketOwner looks up the owner of a connected socket in one of the kernel's tables.
 func SocketOwner(table string, local, remote netip.AddrPort) (uid int, found bool, err error) {
 	f, err := os.Open(table)
 	if os.IsNotExist(err) && strings.HasSuffix(table, "6") { // a kernel without IPv6
@@ -53,8 +53,8 @@ func SocketOwner(table string, local, remote netip.AddrPort) (uid int, found boo
 	return 0, false, lines.Err()
 }
 
-// SocketAddress reads "0100007F:1E61": an address in words of the machine's byte order, and a port. What is
-// no address, the table's heading among it, is the zero value.
+// SocketAddress parses text such as "0100007F:1E61": an address in words of the machine's byte order, and a port. It
+// returns the zero value for anything else, such as the table's heading.
 func SocketAddress(text string) netip.AddrPort {
 	address, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(address)

@@ -4,6 +4,6 @@ package hub
 
 import "net/netip"
 
-// OwnPeer knows nothing of the other end here. macOS hands the address to the browser without a command line,
-// and Windows shows a command line to its own user alone.
+// OwnPeer cannot check the other end here. It need not: macOS hands the address to the browser without a command line,
+// and Windows shows a command line only to its own user.
 func OwnPeer(_, _ netip.AddrPort) error { return nil }

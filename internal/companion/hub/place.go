@@ -19,37 +19,37 @@ import (
 	"callgate/internal/durable"
 )
 
-// Of the processes that share a data directory one is the hub: the one that holds the lock on {dataDir}/hub/lock.
-// The system takes the lock from a process that ends, however it ends, so a lock is never stale, and what
-// the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/callgate.sock. They notice
-// its end because their connection ends; then each of them tries for the lock, one gets it, and the rest join that one.
+// Of the processes that share a data directory, the hub is the one that holds the lock on {dataDir}/hub/lock. The
+// system takes the lock from a process that ends, however it ends. So a lock is never stale, and the content of the
+// file means nothing. The others join the hub over the unix socket {dataDir}/hub/callgate.sock. When their connection
+// ends they know that the hub has ended. Then each of them tries to get the lock; one succeeds, and the rest join it.
 //
-// A process that can neither get the lock nor join for timing.Alone, because the file system has no locks or no
-// sockets, or because the hub hangs or speaks another version, opens a door of its own, so that people can answer
-// what it asks. It goes on trying.
+// A process may be able neither to get the lock nor to join for Timing.Alone: because the file system has no locks or
+// sockets, or because the hub hangs or speaks another version. Then it opens its own door, so that people can answer
+// its questions, and keeps trying.
 
-// SocketName is the hub's socket in its folder. Nothing else is called so: no tool may name it.
+// SocketName is the name of the hub's socket in its folder. No other file has this name, because no tool may name it.
 const SocketName = "callgate.sock"
 
 const (
-	retryEvery = 20 * time.Millisecond // for the lock and the hub's socket, while nobody else can be reached
-	aloneEvery = time.Second           // the same, while this process has a door of its own
+	retryEvery = 20 * time.Millisecond // pause between attempts to get the lock or join, while people cannot reach this process
+	aloneEvery = time.Second           // the same, while this process has its own door
 )
 
 // place is the role of a process: hub, member or alone.
 type place interface {
-	// hold returns when the place is lost or given up for next, or when ctx ends. It leaves nothing running or open,
-	// except what next owns.
+	// hold keeps the place until it is lost, given up for next, or ctx ends. It leaves nothing running or open except
+	// what next owns.
 	hold(ctx context.Context) (next place)
-	// successor is the address at which people look for the next process; "" if any will do.
+	// successor returns the address where people look for the next process; "" if any will do.
 	successor() string
 }
 
 func Dir(dataDir string) string    { return filepath.Join(dataDir, "hub") }
 func Socket(dataDir string) string { return filepath.Join(Dir(dataDir), SocketName) }
 
-// keepPlace holds one place after the other until Close. What is taken is always held, because holding is what
-// gives it up.
+// keepPlace holds one place after another until the hub's context ends. Every place that is taken MUST be held, because
+// only hold gives it up.
 func (h *Hub) keepPlace(p place) {
 	for {
 		next := p.hold(h.ctx)
@@ -67,12 +67,12 @@ func (h *Hub) keepPlace(p place) {
 	}
 }
 
-// silence is how long a process whose hub is gone looks for the next: one that is stopped holds the lock and answers
+// silence is how long a process whose hub is gone looks for the next one. A stopped hub keeps the lock and answers
 // nobody.
 const silence = time.Second
 
-// takePlace makes this process the hub, a member of the hub, or, after it has looked for one for so long, alone.
-// Address is what a hub binds first.
+// takePlace makes this process the hub or a member. After trying for patience, it makes the process alone. A hub tries
+// to bind address first.
 func (h *Hub) takePlace(address string, patience time.Duration) (place, error) {
 	began := time.Now()
 	for {
@@ -90,11 +90,11 @@ func (h *Hub) takePlace(address string, patience time.Duration) (place, error) {
 	}
 }
 
-// errNoHubYet: another process holds the lock and does not answer at the socket, as a new hub does for a moment.
+// errNoHubYet means that another process holds the lock but does not answer at the socket. A new hub takes a moment.
 var errNoHubYet = errors.New("the hub does not answer")
 
-// tryPlace tries once to become the hub or a member. A hub takes own for its door when it is not nil; a member
-// leaves it to the caller, as does an error.
+// tryPlace tries once to become the hub or a member. A hub takes own as its door unless own is nil. A member leaves own
+// to the caller, as tryPlace does when it fails.
 func (h *Hub) tryPlace(address string, own *Door) (place, error) {
 	if err := h.prepareHubDir(); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (h *Hub) tryPlace(address string, own *Door) (place, error) {
 	return h.join()
 }
 
-// prepareHubDir makes the folder that nobody but the user may look into.
+// prepareHubDir makes the hub's folder, which only the user may look into.
 func (h *Hub) prepareHubDir() error {
 	if path := Socket(h.o.DataDir); len(path) > maxSocketPath {
 		return fmt.Errorf("the path of the hub's socket, %s, has %d bytes and the system takes %d: use a shorter --data-dir", path, len(path), maxSocketPath)
@@ -129,14 +129,14 @@ func (h *Hub) prepareHubDir() error {
 	return credentials.CheckPrivate(dir)
 }
 
-// alone is a process with a door that leads to it and to no other.
+// alone is a process that is neither hub nor member. Its door shows only its own calls.
 type alone struct {
 	hub  *Hub
 	door *Door
 }
 
 func (h *Hub) beAlone() (_ place, err error) {
-	h.apart.Store(true) // before the door opens, so that nobody who comes in takes a part for the whole
+	h.apart.Store(true) // before the door opens, so that no client takes this part for the whole
 	defer func() {
 		if err != nil {
 			h.apart.Store(false)
@@ -152,7 +152,7 @@ func (h *Hub) beAlone() (_ place, err error) {
 	return &alone{h, d}, nil
 }
 
-// Problems says which calls people at this process do not see; none if they see all.
+// Problems returns sentences on calls that people do not see here, or nil if they see all.
 func (h *Hub) Problems() (said []string) {
 	if h.apart.Load() {
 		return []string{wire.UnseenElsewhere}

@@ -16,25 +16,25 @@ import (
 	"callgate/internal/spawn"
 )
 
-// Process is a callgate that joined this one, the hub.
+// Process is a process that joined this one, the hub.
 type Process struct {
 	PID     int
 	Worker  string
 	Version string
-	Replica string // of the cluster that it is; "" for a process of this data directory
+	Replica string // name of the replica or tenant; "" for a process of this data directory
 	HTTP    *http.Client
-	open    func() (net.Conn, error) // a stream to it
-	ended   <-chan struct{}          // closed when it, or the connection to it, has ended
-	end     func()                   // cuts it off
+	open    func() (net.Conn, error) // opens a stream to it
+	ended   <-chan struct{}          // closed when the process or its connection has ended
+	end     func()                   // ends the connection
 
 	mu  sync.Mutex
-	has map[string]map[string]bool // the ids that it has shown, by the path that lists them; those of bound alone
+	has map[string]map[string]bool // ids that it has shown, by the path that lists them; only for the paths in bound
 }
 
-// bound are the lists of what one process alone has and keeps: the hub remembers who showed it.
+// bound holds the paths of lists whose items belong to one process. The hub remembers which process showed an item.
 var bound = []string{"/api/sessions", "/api/approvals"}
 
-// lists notes all that the process has of such things.
+// lists records the process's whole list of things, if it is in bound.
 func (p *Process) lists(things string, items []json.RawMessage) {
 	if !slices.Contains(bound, things) {
 		return
@@ -53,7 +53,7 @@ func (p *Process) lists(things string, items []json.RawMessage) {
 	p.has[things] = ids
 }
 
-// shows notes that the process has, or no longer has, one thing more.
+// shows records that the process has one thing more, or one less.
 func (p *Process) shows(things, id string, has bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ func (p *Process) shows(things, id string, has bool) {
 	}
 }
 
-// showed reports whether the process has shown the thing. It may be over by now, which the process then says.
+// showed reports whether the process has shown the thing. If the thing is over by now, the process will say so.
 func (p *Process) showed(things, id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +82,7 @@ func newProcess(peer Introduction, session *yamux.Session) *Process {
 	return p.reached()
 }
 
-// reached gives the process its client.
+// reached sets the HTTP client for the process and returns the process.
 func (p *Process) reached() *Process {
 	p.HTTP = &http.Client{
 		Transport: &http.Transport{
@@ -97,27 +97,27 @@ func (p *Process) reached() *Process {
 	return p
 }
 
-// dial opens a stream to the process, whatever the address.
+// dial opens a stream to the process. It ignores the address.
 func (p *Process) dial(context.Context, string, string) (net.Conn, error) { return p.open() }
 
-// Gone is closed when the process, or the connection to it, has ended.
+// Gone returns a channel that is closed when the process or its connection has ended.
 func (p *Process) Gone() <-chan struct{} { return p.ended }
 
-// End cuts the process off. One that lives comes again.
+// End ends the connection. A running process joins again.
 func (p *Process) End() { p.end() }
 
-// fleet is the processes that joined, and the clients that follow what they do. Its zero value is ready.
+// fleet holds the processes that joined, and the relays that follow them. Its zero value is ready to use.
 type fleet struct {
 	mu        sync.Mutex
 	processes []*Process // in the order of joining
 	relays    map[*Relay]struct{}
-	left      map[int]time.Time // when processes left that had not ended then, by process id
+	left      map[int]time.Time // when processes left that were still running, by process id
 }
 
-// backWithin is how long a running process that left may take to come back. All leave if this process was stopped.
+// backWithin is how long a running process that left may take to come back. All leave if the hub was stopped.
 const backWithin = 3 * time.Second
 
-// away lists the processes that left, have not ended, and are on their way back.
+// away returns the processes that left, are still running, and may be on their way back.
 func (f *fleet) away() (pids []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +132,7 @@ func (f *fleet) away() (pids []int) {
 	return pids
 }
 
-// maxProcesses bounds the processes that may join, and maxPeers the replicas and tenants that are met.
+// maxProcesses bounds the processes that may join, maxPeers the replicas and tenants.
 const (
 	maxProcesses = 256
 	maxPeers     = 10_000
@@ -174,14 +174,14 @@ func (f *fleet) remove(p *Process) {
 	p.HTTP.CloseIdleConnections()
 }
 
-// all lists who is there now.
+// all returns the processes that are here now.
 func (f *fleet) all() []*Process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.processes)
 }
 
-// dismiss ends every process's connection.
+// dismiss ends the connections of all processes.
 func (f *fleet) dismiss() {
 	for _, p := range f.all() {
 		p.end()

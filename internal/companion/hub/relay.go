@@ -22,49 +22,49 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Relay connects one client of the hub with every process that joined: a WebSocket (protocol version 1) to each,
-// in the client's name and with no more than the client's credential. Frames of processes go to the client as they
-// are, and a frame of the client goes to the one process that owns the session. The hub knows no more of
-// a frame than its head, so what a newer process has to say passes too.
+// Relay connects one client of the hub to every process that joined. It opens a WebSocket (protocol version 1) to each,
+// in the client's name and with no more than the client's credential. It passes frames of processes to the client
+// unchanged, and a frame of the client to the one process that owns the session. The hub reads only the head of a
+// frame, so frames of newer processes pass too.
 //
 // A session or an approval belongs to the process that showed it first. Frames about it from other processes are
 // dropped.
 type Relay struct {
 	hub        *Hub
-	hello      []byte                        // as it goes to each process
-	credential func() credentials.Credential // of the client, now
-	from       string                        // where the client is
-	person     string                        // whose credential it has shown
+	hello      []byte                        // the client's hello, as sent to each process
+	credential func() credentials.Credential // returns the client's current credential
+	from       string                        // the client's address
+	person     string                        // the person whose credential the client has shown
 	Frames     chan []byte                   // to the client; unbuffered, so that processes take turns
-	Failed     chan struct{}                 // closed when the client has to come again to hear everything
-	fail       func()                        // closes failed
+	Failed     chan struct{}                 // closed when the client MUST reconnect, because it missed frames
+	fail       func()                        // closes Failed
 
 	ctx   context.Context
 	stop  context.CancelFunc
 	links sync.WaitGroup
 
 	mu     sync.Mutex
-	owners map[string]owned // by id of session or approval
-	counts map[*Link]int    // of those of each process
+	owners map[string]owned // by id of the session or approval
+	counts map[*Link]int    // number of sessions and approvals of each process
 }
 
-// owned says whose a session or an approval is.
+// owned says who owns a session or an approval.
 type owned struct {
-	link    *Link  // nil: this process'
+	link    *Link  // nil means this process
 	session string // of an approval; "" for a session
 }
 
 const (
-	maxOwned    = 20000 // sessions and approvals of one process: of several, none takes the place of another
+	maxOwned    = 20000 // most sessions and approvals of one process, so that a process cannot crowd out others
 	RateWhile   = time.Second
 	linkQueue   = 32 // frames of a client that may wait for one process
 	linkAgain   = time.Second
-	linkTimeout = 5 * time.Second // to connect to a process
+	linkTimeout = 5 * time.Second // for connecting to a process
 )
 
 var errFlood = errors.New("it sends more than a client could be shown")
 
-// Follow begins to follow all processes. The caller MUST close it.
+// Follow starts to follow all processes. The caller MUST close the Relay.
 func (h *Hub) Follow(hello []byte, credential func() credentials.Credential, from, person string) *Relay {
 	r := &Relay{
 		hub: h, hello: hello, credential: credential, from: from, person: person,
@@ -82,7 +82,7 @@ func (r *Relay) Close() {
 	r.links.Wait()
 }
 
-// follow starts to relay for a process until it is gone.
+// follow starts a link to a process, which runs until the process is gone.
 func (r *Relay) follow(p *Process) {
 	l := &Link{relay: r, process: p, as: r.credential(), out: make(chan []byte, linkQueue)}
 	r.links.Go(l.run)
@@ -104,14 +104,14 @@ func (r *Relay) Own(event gate.Event) {
 	}
 }
 
-// own notes whose a session or an approval is. The caller holds mu.
+// own notes who owns a session or an approval. The caller holds mu.
 func (r *Relay) own(id string, o owned) {
 	r.disown(id)
 	r.owners[id] = o
 	r.counts[o.link]++
 }
 
-// disown forgets whose it was. The caller holds mu.
+// disown forgets the owner of a session or an approval. The caller holds mu.
 func (r *Relay) disown(id string) {
 	o, known := r.owners[id]
 	if !known {
@@ -123,8 +123,8 @@ func (r *Relay) disown(id string) {
 	}
 }
 
-// LinkFor returns the link to the process that the frame of a client is for: that which has the approval, or else the
-// session. It is nil when that is this process, or nobody knows.
+// LinkFor returns the link to the process that a client's frame is for: the owner of the approval, or else of the
+// session. It returns nil if that is this process or not known.
 func (r *Relay) LinkFor(data []byte, session string) *Link {
 	f, err := glance(data)
 	r.mu.Lock()
@@ -135,7 +135,7 @@ func (r *Relay) LinkFor(data []byte, session string) *Link {
 	return r.owners[session].link
 }
 
-// deliver hands a frame to the client. It is false when the client is gone.
+// deliver hands a frame to the client. It returns false if the client is gone.
 func (r *Relay) deliver(data []byte) bool {
 	select {
 	case r.Frames <- data:
@@ -145,16 +145,16 @@ func (r *Relay) deliver(data []byte) bool {
 	}
 }
 
-// Link is the WebSocket to one process on behalf of one client.
+// Link is a WebSocket to one process on behalf of one client.
 type Link struct {
 	relay   *Relay
 	process *Process
-	as      credentials.Credential // what the client had shown when the link was made
-	out     chan []byte            // frames of the client
+	as      credentials.Credential // the client's credential when the link was made
+	out     chan []byte            // frames from the client
 }
 
-// Send queues a frame of the client, for the process to judge. A client that may no longer do what it could when it
-// came is refused here: the process knows only what the hub told it then.
+// Send queues a client's frame for the process. It refuses the frame if the client's credential has changed, because
+// the process only knows the credential that the link was made with.
 func (l *Link) Send(data []byte) *wire.Refusal {
 	if l.relay.credential() != l.as {
 		return wire.Refuse(wire.CodeUnauthorized, "this credential was rotated: connect again")
@@ -199,8 +199,8 @@ func (l *Link) run() {
 	}
 }
 
-// end tells the client what the end of the link means. A process that ends says goodbye on this link a moment before
-// its connection is gone.
+// end tells the client what the end of the link means. A process that ends closes this link a moment before its
+// connection.
 func (l *Link) end() {
 	moment := time.NewTimer(l.relay.hub.o.Timing.Goodbye)
 	defer moment.Stop()
@@ -208,12 +208,12 @@ func (l *Link) end() {
 	case <-l.process.Gone():
 		l.retract()
 	case <-moment.C:
-		l.relay.fail() // it lives, and what it said meanwhile is lost
+		l.relay.fail() // the process lives, but its frames since then are lost
 	case <-l.relay.ctx.Done():
 	}
 }
 
-// open connects in the client's name.
+// open connects to the process in the client's name.
 func (l *Link) open() (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(l.relay.ctx, linkTimeout)
 	defer cancel()
@@ -234,7 +234,7 @@ func (l *Link) open() (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// pass carries frames both ways until one side ends.
+// pass relays frames both ways until one side ends.
 func (l *Link) pass(conn *websocket.Conn) error {
 	ctx, stop := context.WithCancel(l.relay.ctx)
 	defer stop()
@@ -248,7 +248,7 @@ func (l *Link) pass(conn *websocket.Conn) error {
 			select {
 			case data := <-l.out:
 				if conn.SetWriteDeadline(time.Now().Add(l.relay.hub.o.Timing.Write)) != nil || conn.WriteMessage(websocket.TextMessage, data) != nil {
-					return // the reader tells
+					return // the reader returns the error
 				}
 			case <-ctx.Done():
 				return
@@ -281,7 +281,7 @@ func (l *Link) pass(conn *websocket.Conn) error {
 	}
 }
 
-// owns reports whether the process may say what the frame says, and notes what it has from now on.
+// owns reports whether the process may send the frame, and notes what the process owns from now on.
 func (l *Link) owns(data []byte) (bool, error) {
 	f, err := glance(data)
 	if err != nil {
@@ -315,8 +315,8 @@ func (l *Link) owns(data []byte) (bool, error) {
 	return true, nil
 }
 
-// inherits reports whether what another has may be the link's by now: replicas take over what one of them left, and
-// hear of its end at different times. Tenants have nothing of each other.
+// inherits reports whether the link may take over what o describes. Replicas take over from one that ended, and learn
+// of its end at different times. Tenants never inherit from each other.
 func (l *Link) inherits(o owned) bool {
 	if l.process.Replica == "" {
 		return false
@@ -327,7 +327,7 @@ func (l *Link) inherits(o owned) bool {
 	return o.link.process.Replica != "" && o.link.process.Worker == l.process.Worker
 }
 
-// retract tells the client that what the process showed is over: its host waits no more.
+// retract tells the client that everything the process showed is over, since its host no longer waits.
 func (l *Link) retract() {
 	r := l.relay
 	var calls, sessions []any
@@ -359,16 +359,16 @@ func (l *Link) retract() {
 	}
 }
 
-// glimpse is what the hub reads of a frame.
+// glimpse is the part of a frame that the hub reads.
 type glimpse struct {
 	kind, session, call string
 	empty               bool // a team_update without agents: the session has ended
 }
 
-// glance reads what the hub must know of a frame. A frame that clients could read in two ways is an error: one with
-// a member twice, or in another case.
+// glance reads what the hub must know of a frame. It refuses a frame that clients could read in two ways: with a member
+// that is repeated or differs in case.
 func glance(data []byte) (f glimpse, err error) {
-	// What lies deeper is the process' own business: an upstream's result may hold anything.
+	// Deeper duplicates are the process's own business: an upstream's result may hold anything.
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return f, errors.Join(errors.New("a frame that is not an object"), err)

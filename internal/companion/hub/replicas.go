@@ -5,15 +5,15 @@ import (
 	"net"
 )
 
-// Peer is another replica of the cluster, or a tenant of this process, as this one reaches it. All of it is required.
+// Peer tells this process how to reach another replica of the cluster, or a tenant. All fields are required.
 type Peer struct {
 	Name, Worker, Version string
-	Open                  func() (net.Conn, error) // a stream to its ServeReplicas
+	Open                  func() (net.Conn, error) // opens a stream to its ServeReplicas
 	Ended                 <-chan struct{}          // closed when the replica is gone
 }
 
-// Meet shows people here what waits at another replica, and passes their answers on, until the replica ends or this
-// process gives its place up. It returns at once.
+// Meet shows people here what waits at another replica and relays their answers, until the replica or this Hub ends. It
+// returns at once.
 func (h *Hub) Meet(peer Peer) {
 	h.holding.Go(func() {
 		for h.meet(peer) && h.pause(linkAgain) {
@@ -21,7 +21,7 @@ func (h *Hub) Meet(peer Peer) {
 	})
 }
 
-// meet is true when the replica was cut off and may come again.
+// meet returns true if the replica was cut off and may come again.
 func (h *Hub) meet(peer Peer) bool {
 	ctx, end := context.WithCancel(h.ctx)
 	defer end()
@@ -41,8 +41,8 @@ func (h *Hub) meet(peer Peer) bool {
 	}
 }
 
-// ServeReplicas answers what the hubs of other replicas ask for their people, for this process alone. Each peer MUST
-// have proven that it is a replica. It returns when the listener is closed.
+// ServeReplicas answers the requests of other replicas' hubs for this process alone. The caller MUST let in only peers
+// that have proved to be replicas. It returns when the listener is closed.
 func (h *Hub) ServeReplicas(listener net.Listener) {
 	m := &membership{hub: h, replica: true}
 	ctx, stop := context.WithCancel(context.WithValue(h.ctx, membershipKey{}, m))

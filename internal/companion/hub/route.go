@@ -22,27 +22,26 @@ import (
 	"callgate/internal/forward"
 )
 
-// What the hub does with a REST request, so that every path works for every process, those of later versions
-// included:
+// The hub routes REST requests so that every path works for every process, even of a later version:
 //
-//   - What all processes share (shared) the hub answers alone.
+//   - The hub alone answers for what all processes share (shared).
 //   - A request that names a session (?sessionId=) or a worker (?worker=) goes to the process that has it.
-//   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID; what several list they share, and one answers.
-//     Sessions and approvals that the hub has seen it passes on without asking who has them.
-//   - GET /api/THINGS without a name is the lists of all processes in one. What several list they share: it is there
-//     once, and what each of them counts (Options.Counted) is added up.
-//   - What is left goes to the hub itself, or to the first process that has /api/THINGS when the hub has not.
+//   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID. If several list it they share it, and one
+//     answers. The hub knows the owners of sessions and approvals that it has seen, and does not ask.
+//   - GET /api/THINGS without a name merges the lists of all processes. An item that several list appears once, and
+//     its counts (Options.Counted) are added up.
+//   - Any other request goes to the hub itself or, if the hub has no /api/THINGS, to the first process that has it.
 //
-// The hub checks the client's credential and says to the process what it was; the credential itself stays here.
+// The hub checks the client's credential and tells the process which one it was. The secret itself stays here.
 
-// shared are paths whose content is the same for all processes: files of the data directory or of hosts, or the hub's
-// own.
+// shared holds the paths that all processes answer alike, from files of the data directory or of hosts, and those of
+// the hub itself.
 var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/hosts", "/api/audit", "/api/report", "/api/push", "/api/freeze", "/api/commands", "/api/presence"}
 
-// gatherWithin is how long the hub waits for the processes' part of an answer.
+// gatherWithin is how long the hub waits for the processes' answers.
 const gatherWithin = 2 * time.Second
 
-// Route passes requests on to the processes that joined and the rest to own.
+// Route relays requests to the processes that joined, and serves the rest with own.
 func (h *Hub) Route(own http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		things, id, ok := thing(r.URL.Path)
@@ -51,7 +50,7 @@ func (h *Hub) Route(own http.Handler) http.Handler {
 		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
 		prompts := as == credentials.Prompt && things == "/api/sessions"
 		if !ok || len(processes) == 0 || as != credentials.Approve && as != credentials.View && !prompts || !reading && (as == credentials.View || !rest.SaysJSON(r)) {
-			own.ServeHTTP(w, r) // or refuses
+			own.ServeHTTP(w, r) // own also refuses
 			return
 		}
 		a := Request{hub: h, own: own, as: as, from: ClientAddress(r), page: PageOf(r), person: PersonOf(r), Processes: processes}
@@ -75,7 +74,7 @@ func (h *Hub) Route(own http.Handler) http.Handler {
 	})
 }
 
-// thing splits /api/THINGS/ID/… into /api/THINGS and ID. It is not ok for what the hub answers alone.
+// thing splits /api/THINGS/ID/… into /api/THINGS and ID. ok is false if the hub answers alone.
 func thing(path string) (things, id string, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/api/")
 	if !ok || slices.ContainsFunc(shared, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
@@ -86,18 +85,18 @@ func thing(path string) (things, id string, ok bool) {
 	return "/api/" + name, id, true
 }
 
-// Request is one request with those whom it may concern.
+// Request is one request, with the processes that may have to answer it.
 type Request struct {
 	hub       *Hub
-	own       http.Handler           // this process' answers
-	as        credentials.Credential // what the client has shown
-	from      string                 // where the client is
-	page      string                 // that it is on
-	person    string                 // whose credential it has shown
+	own       http.Handler           // answers for this process
+	as        credentials.Credential // the client's credential
+	from      string                 // the client's address
+	page      string                 // the client's page
+	person    string                 // the person whose credential it has shown
 	Processes []*Process
 }
 
-// answer is what one process says. process is nil for this one.
+// answer is the response of one process. Process is nil for this one.
 type answer struct {
 	Process *Process
 	Status  int
@@ -105,7 +104,7 @@ type answer struct {
 	Body    []byte
 }
 
-// An answer takes what a handler of this process writes.
+// An answer records what a handler of this process writes.
 var _ http.ResponseWriter = (*answer)(nil)
 
 func (a *answer) Header() http.Header {
@@ -123,14 +122,14 @@ func (a *answer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// copyTo answers the client with it.
+// copyTo sends the answer to the client.
 func (a *answer) copyTo(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // a client that is gone gets nothing
+	_, _ = w.Write(a.Body) // the client may be gone
 }
 
-// pass sends the request to the first of those who have what it names, and to this process when nobody has.
+// pass sends the request to the first process in to. If to is empty or its first is nil, this process answers.
 func (a Request) pass(w http.ResponseWriter, r *http.Request, to []*Process) {
 	if len(to) == 0 || to[0] == nil {
 		a.own.ServeHTTP(w, r)
@@ -156,7 +155,7 @@ func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 	proxy.ServeHTTP(w, r)
 }
 
-// setHeaders tells a process for whom the request is, and removes what concerns only the client and the hub.
+// setHeaders tells a process whose request this is. It removes headers that concern only the client and the hub.
 func (a Request) setHeaders(r *http.Request) {
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
 		r.Header.Del(name)
@@ -167,8 +166,8 @@ func (a Request) setHeaders(r *http.Request) {
 	r.Header.Set(personHeader, a.person)
 }
 
-// Each asks several processes for the same at once. The answers are in their order, without those that do not come in
-// time.
+// Each sends a GET for uri to several processes at the same time; nil is this process. It returns the answers in their
+// order, without those that do not arrive in time.
 func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 	ctx, cancel := context.WithTimeout(r.Context(), gatherWithin)
 	defer cancel()
@@ -212,14 +211,15 @@ func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 	return slices.DeleteFunc(answers, func(one answer) bool { return one.Status == 0 })
 }
 
-// Everyone is this process and then all others. Processes that serve hosts come before those that only keep the page.
+// Everyone returns this process, as nil, and all others. Processes that serve hosts come before those that only keep
+// the page.
 func (a Request) Everyone() []*Process {
 	all := append([]*Process{nil}, a.Processes...)
 	slices.SortStableFunc(all, func(x, y *Process) int { return cmp.Compare(a.keepsThePage(x), a.keepsThePage(y)) })
 	return all
 }
 
-// keepsThePage returns 1 for a process without hosts, else 0.
+// keepsThePage returns 1 for a process without hosts, otherwise 0.
 func (a Request) keepsThePage(p *Process) int {
 	if p == nil && a.hub.o.Worker == "" || p != nil && p.Worker == "" {
 		return 1
@@ -227,7 +227,7 @@ func (a Request) keepsThePage(p *Process) int {
 	return 0
 }
 
-// owner finds who has the thing with that id, and asks only when nobody has shown it yet.
+// owner returns the processes that have the thing with that id. It asks only if none has shown it yet.
 func (a Request) owner(r *http.Request, things, id string) []*Process {
 	if a.hub.o.Owns(things, id) {
 		return []*Process{nil}
@@ -240,7 +240,7 @@ func (a Request) owner(r *http.Request, things, id string) []*Process {
 	return a.listing(r, things, id)
 }
 
-// listing finds who has the thing with that id: those whose GET of things lists it.
+// listing returns the processes whose GET of things lists the id.
 func (a Request) listing(r *http.Request, things, id string) (who []*Process) {
 	for _, one := range a.Each(r, a.Everyone(), things) {
 		_, items, ok := items(one)
@@ -254,7 +254,7 @@ func (a Request) listing(r *http.Request, things, id string) (who []*Process) {
 	return who
 }
 
-// having finds the first that has such things at all.
+// having returns the first process that has such things at all.
 func (a Request) having(r *http.Request, things string) []*Process {
 	for _, one := range a.Each(r, a.Everyone(), things) {
 		if one.Status == http.StatusOK {
@@ -264,7 +264,7 @@ func (a Request) having(r *http.Request, things string) []*Process {
 	return nil
 }
 
-// idOf is what names an item of a list, "" when nothing does.
+// idOf returns the id or name of a list's item, or "".
 func idOf(item json.RawMessage) string {
 	var has struct{ ID, Name, ToolCallID, SessionID string }
 	if json.Unmarshal(item, &has) != nil {
@@ -273,7 +273,7 @@ func idOf(item json.RawMessage) string {
 	return cmp.Or(has.ID, has.Name, has.ToolCallID, has.SessionID)
 }
 
-// ofWorker finds a process that goes by the worker's rules, this one before others.
+// ofWorker returns a process that follows the worker's rules. nil means this one, which is preferred, or none.
 func (a Request) ofWorker(worker string) []*Process {
 	if a.hub.o.Worker == worker {
 		return nil
@@ -286,7 +286,7 @@ func (a Request) ofWorker(worker string) []*Process {
 	return nil
 }
 
-// items returns the list that an answer is: by itself, or as the one member of an object.
+// items returns the list in an answer: the body itself, or the only member of an object.
 func items(one answer) (member string, list []json.RawMessage, ok bool) {
 	if one.Status != http.StatusOK {
 		return "", nil, false
@@ -307,8 +307,8 @@ func items(one answer) (member string, list []json.RawMessage, ok bool) {
 	return "", nil, false
 }
 
-// union answers with the lists of all. What is not a list is the answer of this process, or else of the first that
-// has one.
+// union answers with the lists of all processes. If no answer is a list, it picks the one with the lowest status, this
+// process's first.
 func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
 	answers := a.Each(r, a.Everyone(), r.URL.RequestURI())
 	var all []json.RawMessage
@@ -339,7 +339,7 @@ func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
 	rest.WriteJSON(w, http.StatusOK, rest.Listed(name, wire.List(all), a.missing(things, answers)))
 }
 
-// missing names the processes whose part of a list is missing, if each process has a part of its own.
+// missing returns sentences on the processes whose part of a list is missing, if each process has its own part.
 func (a Request) missing(things string, answers []answer) []string {
 	if !slices.Contains(bound, things) {
 		return nil
@@ -353,10 +353,10 @@ func (a Request) missing(things string, answers []answer) []string {
 	return said
 }
 
-// once leaves out items that another process listed before: they share them. count, which may be nil, adds what such
-// an item counts to the one that stays.
+// once drops items that an earlier process listed too, since they share them. If count is not nil, it adds the dropped
+// item's counts to the kept one.
 func once(all []json.RawMessage, count func(sum, next json.RawMessage) json.RawMessage) []json.RawMessage {
-	at := map[string]int{} // where the items are, by key
+	at := map[string]int{} // index in kept, by key
 	var kept []json.RawMessage
 	for _, item := range all {
 		var has struct{ ID, Name string }
@@ -376,7 +376,7 @@ func once(all []json.RawMessage, count func(sum, next json.RawMessage) json.RawM
 	return kept
 }
 
-// oldestFirst sorts by createdAt, where all items have one.
+// oldestFirst sorts by createdAt, if all items have it.
 func oldestFirst(all []json.RawMessage) []json.RawMessage {
 	type dated struct {
 		item json.RawMessage
@@ -397,8 +397,9 @@ func oldestFirst(all []json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// Ask makes a request to those who joined, which are none unless this process is the hub and the request is a client's:
-// what a hub asks, each answers for itself. own is what this process answers, nil when it is not asked.
+// Ask returns a request to the processes that joined. There are none unless this process is the hub and the request
+// comes from a client: each process answers the hub only for itself. own answers for this process; it may be nil if
+// this process is not asked.
 func (h *Hub) Ask(r *http.Request, own http.Handler) Request {
 	a := Request{hub: h, own: own, as: h.o.Caller(r), from: ClientAddress(r)}
 	if membershipOf(r) == nil {
@@ -407,11 +408,11 @@ func (h *Hub) Ask(r *http.Request, own http.Handler) Request {
 	return a
 }
 
-// Here leaves other replicas out: who watches them asks each.
+// Here returns the request without other replicas, for data that is collected from each replica separately.
 func (a Request) Here() Request {
 	a.Processes = slices.DeleteFunc(a.Processes, func(p *Process) bool { return p.Replica != "" })
 	return a
 }
 
-// Alone reports whether nobody else is asked.
+// Alone reports whether no other process is asked.
 func (a Request) Alone() bool { return len(a.Processes) == 0 }

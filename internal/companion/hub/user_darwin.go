@@ -14,7 +14,7 @@ func peerOf(fd int) (uid, pid int, err error) {
 // stoppedState is SSTOP of sys/proc.h.
 const stoppedState = 4
 
-// stopped reports whether a process is stopped (SIGSTOP, Ctrl-Z). It is false of one that this process cannot see.
+// stopped reports whether a process is stopped (SIGSTOP, Ctrl-Z). It returns false if this process cannot see it.
 func stopped(pid int) bool {
 	process, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	return err == nil && process.Proc.P_stat == stoppedState

@@ -16,7 +16,7 @@ func peerOf(fd int) (uid, pid int, err error) {
 	return int(peer.Uid), int(peer.Pid), nil
 }
 
-// stopped reports whether a process is stopped (SIGSTOP, Ctrl-Z). It is false of one that this process cannot see.
+// stopped reports whether a process is stopped (SIGSTOP, Ctrl-Z). It returns false if this process cannot see it.
 func stopped(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // "PID (NAME) STATE …"; the name may hold anything
 	state := stat[bytes.LastIndexByte(stat, ')')+1:]

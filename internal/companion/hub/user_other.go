@@ -4,15 +4,15 @@ package hub
 
 import "net"
 
-// maxSocketPath is how long the path of a unix socket may be, in bytes. It is the same on all other systems.
+// maxSocketPath is the longest path of a unix socket, in bytes. All other systems have the same limit.
 const maxSocketPath = 107
 
-// sameUser cannot ask the system here. The folder of the socket is in the user's profile, which other users
-// cannot look into, and both sides prove that they hold the credentials.
+// sameUser cannot check the peer here. But other users cannot look into the socket's folder, which is in the user's
+// profile, and both sides prove that they hold the credentials.
 func sameUser(*net.UnixConn) error { return nil }
 
-// suspended cannot ask the system here: the silence of a stopped process is noticed later.
+// suspended cannot tell here: a stopped process is noticed later, by its silence.
 func suspended(*net.UnixConn) func() bool { return func() bool { return false } }
 
-// stopped cannot ask the system here.
+// stopped cannot tell here.
 func stopped(int) bool { return false }

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// maxSocketPath is how long the path of a unix socket may be, in bytes.
+// maxSocketPath is the longest path of a unix socket, in bytes.
 const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// peer is the process at the other end of a unix socket: its user, and its id, which is 0 where it cannot be told.
+// peer returns the user and process id at the other end of a unix socket. pid is 0 if the system does not tell.
 func peer(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -24,7 +24,7 @@ func peer(conn *net.UnixConn) (uid, pid int, err error) {
 	return uid, pid, errors.Join(err, seen)
 }
 
-// sameUser fails unless the process at the other end of a unix socket is this user's.
+// sameUser returns an error unless the process at the other end of a unix socket belongs to this user.
 func sameUser(conn *net.UnixConn) error {
 	uid, _, err := peer(conn)
 	if err != nil {
@@ -40,8 +40,9 @@ func mine(uid, own int) error {
 	return nil
 }
 
-// suspended returns a function that says whether the process at the other end of a unix socket is stopped (SIGSTOP,
-// Ctrl-Z): it keeps its sockets and locks then and answers nobody. It is false of a process that this one cannot see.
+// suspended returns a function that reports whether the process at the other end of a unix socket is stopped (SIGSTOP,
+// Ctrl-Z). A stopped process keeps its sockets and locks but answers nobody. The function returns false if this process
+// cannot see the other.
 func suspended(conn *net.UnixConn) func() bool {
 	_, pid, err := peer(conn)
 	if err != nil || pid <= 0 {

@@ -1,4 +1,5 @@
-// Package rest has what all HTTP answers share: their form, their refusals, and how a panic fails only its own request.
+// Package rest has what all HTTP responses share: their form, their refusals, and how a panic fails only its own
+// request.
 package rest
 
 import (
@@ -12,12 +13,12 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// SaysJSON reports whether a request that has to have a body has one of JSON.
+// SaysJSON reports whether the body is declared as JSON. It returns true for methods other than POST and PUT.
 func SaysJSON(r *http.Request) bool {
 	return r.Method != http.MethodPost && r.Method != http.MethodPut || JsonBody(r)
 }
 
-// JsonBody reports whether the body is declared as JSON, which a form of a foreign page cannot do.
+// JsonBody reports whether the body is declared as JSON. A form on a foreign page cannot declare that.
 func JsonBody(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
@@ -39,11 +40,11 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // a client that is gone gets nothing
+	_, _ = w.Write(append(data, '\n')) // the client may be gone
 }
 
-// Bearer returns the credential that the request brings, or "". For WebSockets, browsers cannot set
-// headers, so it may come as the second of the subprotocols "callgate.v1, bearer.TOKEN".
+// Bearer returns the token of the request, or "". Browsers cannot set headers for WebSockets, so the token may also be
+// the second of the subprotocols "callgate.v1, bearer.TOKEN".
 func Bearer(r *http.Request, subprotocols []string) string {
 	if values := r.Header.Values("Authorization"); len(values) > 0 {
 		scheme, token, _ := strings.Cut(values[0], " ")
@@ -59,7 +60,7 @@ func Bearer(r *http.Request, subprotocols []string) string {
 	return ""
 }
 
-// Listed is the answer with a list, and with what is missing in it.
+// Listed returns the answer with a list, and with the problems that make it incomplete.
 func Listed(name string, list any, problems []string) any {
 	answer := map[string]any{name: list}
 	if len(problems) > 0 {
@@ -68,8 +69,8 @@ func Listed(name string, list any, problems []string) any {
 	return answer
 }
 
-// Decode reads JSON from a client, of a request or of a frame: duplicate members and text that is not UTF-8 are errors,
-// names are matched exactly, unknown members are ignored.
+// Decode decodes JSON from a client's request or frame. Duplicate members and invalid UTF-8 are errors. Names are
+// case-sensitive, and unknown members are ignored.
 func Decode(data []byte, into any) *wire.Refusal {
 	if err := json.Unmarshal(data, into); err != nil {
 		return wire.Refuse(wire.CodeBadMessage, "not a valid message: %v", jsonx.Explain(err))

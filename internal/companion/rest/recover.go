@@ -11,20 +11,20 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// A bug in one request MUST NOT end the process, which serves others too. Every goroutine that works for a client or
-// another process survives a panic.
+// A bug in one request MUST NOT end the process, which serves others too. So every goroutine that works for a client or
+// another process recovers from panics.
 
-// FailedText is what clients are told of it.
+// FailedText is what clients are told about a panic.
 const FailedText = "callgate could not do that; its log says why"
 
-// Recover logs a panic and ends it. It MUST be deferred itself; what says what failed.
+// Recover logs a panic and stops it. It MUST be deferred directly. what names the work that failed.
 func Recover(log *slog.Logger, what string) {
 	if p := recover(); p != nil {
 		Panicked(log, what, p)
 	}
 }
 
-// RecoverAs is Recover for work whose client is told of a refusal.
+// RecoverAs is Recover for work that returns a refusal to the client.
 func RecoverAs(log *slog.Logger, refused **wire.Refusal, what string) {
 	if p := recover(); p != nil {
 		Panicked(log, what, p)
@@ -36,7 +36,7 @@ func Panicked(log *slog.Logger, what string, p any) {
 	log.Error("companion: callgate failed: please report this", "at", what, slog.Any("panic", p), "stack", string(debug.Stack()))
 }
 
-// Recovering answers 500 when next panics. An answer that has begun is cut off instead.
+// Recovering answers 500 if next panics. If the response has already begun, it aborts the response instead.
 func Recovering(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := &begun{ResponseWriter: w}
@@ -49,7 +49,7 @@ func Recovering(log *slog.Logger, next http.Handler) http.Handler {
 				Panicked(log, r.Method+" "+r.URL.Path, p)
 			}
 			if begun.yes {
-				panic(http.ErrAbortHandler) // the HTTP server takes it
+				panic(http.ErrAbortHandler) // the HTTP server handles it
 			}
 			WriteError(w, http.StatusInternalServerError, wire.CodeInternal, FailedText)
 		}()
@@ -57,7 +57,7 @@ func Recovering(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// begun notes whether an answer was begun.
+// begun records whether the response has begun.
 type begun struct {
 	http.ResponseWriter
 	yes bool
@@ -73,10 +73,10 @@ func (b *begun) Write(data []byte) (int, error) {
 	return b.ResponseWriter.Write(data)
 }
 
-// Unwrap lets http.ResponseController reach the rest.
+// Unwrap lets http.ResponseController reach the wrapped writer.
 func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// Hijack is what WebSockets look for.
+// Hijack lets a WebSocket take the connection over.
 func (b *begun) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	b.yes = true
 	return http.NewResponseController(b.ResponseWriter).Hijack()

@@ -16,11 +16,11 @@ import (
 	"callgate/internal/spelling"
 )
 
-// What REST requests name and callgate does not know is refused, because who misspells a member or a filter would take
-// the answer for what they asked. Frames may have members of a later version.
+// REST requests with unknown names are refused: whoever misspells a member or a filter would take the answer for what
+// they asked. Frames may have members of a later version.
 
-// DecodeBody is Decode for the body of a request, without unknown members. An empty body is {}: what is missing then is
-// told by its name.
+// DecodeBody is Decode for the body of a request, and refuses unknown members. It takes an empty body as {}, so that
+// the error can name what is missing.
 func DecodeBody(data []byte, into any) *wire.Refusal {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
@@ -30,7 +30,7 @@ func DecodeBody(data []byte, into any) *wire.Refusal {
 		return wire.Refuse(wire.CodeBadMessage, "%q is not a time: write it as 2026-12-24T18:00:00Z", strings.Trim(wrong.Value, `"`))
 	}
 	if !errors.Is(err, json.ErrUnknownName) {
-		return Decode(data, into) // in the same words
+		return Decode(data, into) // for the same wording
 	}
 	var at []string
 	if shape, ok := errors.AsType[*json.SemanticError](err); ok {
@@ -39,7 +39,7 @@ func DecodeBody(data []byte, into any) *wire.Refusal {
 	return unknown("member", at, membersOf(within(reflect.TypeOf(into), at)))
 }
 
-// within returns the type of the value that holds the member at a path, or nil.
+// within returns the type of the value that holds the member at path at, or nil.
 func within(t reflect.Type, at []string) reflect.Type {
 	for len(at) > 1 && t != nil {
 		switch t.Kind() {
@@ -66,7 +66,7 @@ func member(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// CheckQuery refuses the first parameter of a query that is not one of names.
+// CheckQuery refuses a query with a parameter that is not one of names.
 func CheckQuery(query url.Values, names []string) *wire.Refusal {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(names, name) {
@@ -76,7 +76,7 @@ func CheckQuery(query url.Values, names []string) *wire.Refusal {
 	return nil
 }
 
-// CheckWord refuses a value of a query parameter that is not one of words; "" is none.
+// CheckWord refuses a parameter's value that is not one of words. It accepts "".
 func CheckWord(name, value string, words []string) *wire.Refusal {
 	if value == "" || slices.Contains(words, value) {
 		return nil
@@ -84,7 +84,7 @@ func CheckWord(name, value string, words []string) *wire.Refusal {
 	return wire.Refuse(wire.CodeBadMessage, "%s must be one of %s, not %q", name, strings.Join(words, ", "), value)
 }
 
-// unknown names what is unknown, by its path, what may be meant, and what is known there.
+// unknown returns the refusal of an unknown name: its path, a likely alternative, and the known names.
 func unknown(what string, at, names []string) *wire.Refusal {
 	name := strings.Join(at, ".")
 	if len(at) == 0 || len(names) == 0 {
@@ -97,7 +97,7 @@ func unknown(what string, at, names []string) *wire.Refusal {
 	return wire.Refuse(wire.CodeBadMessage, "unknown %s %q: %sknown are %s", what, name, meant, strings.Join(names, ", "))
 }
 
-// membersOf are the names of the members that a value of the type is read from, but for those of every frame.
+// membersOf returns the names of a type's JSON members, sorted, without v and type.
 func membersOf(t reflect.Type) (names []string) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrNotRunning says that no companion is announced in the data directory.
+// ErrNotRunning means that no companion is announced in the data directory.
 var ErrNotRunning = errors.New("no callgate is running")
 
 // Errors of Dial, besides ErrNotRunning.
@@ -23,31 +23,30 @@ var (
 	ErrNotBack      = fmt.Errorf("%w: the process that asks has not come to the new hub yet", ErrClosed)
 )
 
-// Event is what a Client delivers: one frame of the server, or a change of the connection.
+// Event is one frame of the server, or a change of the connection, as a Client delivers it.
 type Event struct {
-	// Frame points to a wire type of the server (*ToolApproveRequest, *Error, …), to Connected or to
-	// Disconnected. It is nil for a frame whose type this version does not know.
+	// Frame points to one of the server's wire types (*ToolApproveRequest, *Error, …), or is a Connected, Notice or
+	// Disconnected. It is nil for a type that this version does not know.
 	Frame any
-	Raw   json.RawMessage // the frame as it came; nil for Connected and Disconnected
+	Raw   json.RawMessage // the frame as it came; nil if no frame came
 }
 
-// Connected: the connection is there, again or for the first time. What was known is void: the replay of
-// what waits follows. A connection that is renewed within two seconds, as when another process becomes the hub, is
-// no event: the stream goes on.
+// Connected means that the client has connected, for the first time or again. What was known is void, and a replay of
+// what waits follows. If a lost connection is renewed within two seconds, as when another process becomes the hub,
+// there is no event: the stream goes on.
 type Connected struct{ Address string }
 
-// Notice is what a person who looks through this connection should know: calls that cannot be seen here, damage to
-// what callgate keeps. It comes before what a connection that has any shows, and when there are other ones or none any
-// more.
+// Notice tells a person what they should know about this connection: calls that cannot be seen here, or damage to what
+// callgate stores. It comes before anything else on a connection with problems, and whenever the problems change.
 type Notice struct{ Problems []string }
 
-// UnseenElsewhere is the problem that only the calls of the process that is connected to are shown.
+// UnseenElsewhere is the problem that only the calls of the connected process are shown.
 const UnseenElsewhere = "calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"
 
-// IsUnseen reports whether a problem is that not all calls are shown.
+// IsUnseen reports whether a problem means that some calls are not shown.
 func IsUnseen(problem string) bool { return strings.Contains(problem, "cannot be seen") }
 
-// Unseen is the problem that calls of one process, or of a replica of the cluster, are not shown.
+// Unseen returns the problem that the calls of one process, or of one replica of the cluster, are not shown.
 func Unseen(pid int, replica string) string {
 	if replica != "" {
 		return fmt.Sprintf("calls of the replica %s cannot be seen: it does not answer. If it is gone, the others soon show what waited there", replica)
@@ -56,20 +55,20 @@ func Unseen(pid int, replica string) string {
 		"It may have been stopped (Ctrl-Z); continue or end it", pid)
 }
 
-// Disconnected: the connection is gone. The client tries again by itself, unless Final is set.
+// Disconnected means that the connection is lost. The client reconnects by itself, unless Final is set.
 type Disconnected struct {
 	Err   error
 	Final bool
 }
 
-// Outcome is how watching ended.
+// Outcome is how Watch or Relay ended.
 type Outcome int
 
 const (
-	Ended     Outcome = iota // nobody wanted to go on
-	Approved                 // once: the approval was approved
-	Rejected                 // once: it was rejected
-	Withdrawn                // once: it timed out, or the host took it back
+	Ended     Outcome = iota // the person left, or there is no connection any more
+	Approved                 // with once: the approval was approved
+	Rejected                 // with once: it was rejected
+	Withdrawn                // with once: it timed out or was withdrawn
 )
 
 func OutcomeOf(decision string) Outcome {
@@ -84,7 +83,7 @@ func OutcomeOf(decision string) Outcome {
 
 // RequestError is a REST request that the companion refused.
 type RequestError struct {
-	Status  int // of HTTP
+	Status  int // HTTP status
 	Code    string
 	Message string
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// serverFrames are the frames that a server sends.
+// serverFrames makes the frames that a server sends, by type.
 var serverFrames = map[string]func() any{
 	TypeToolStart:           func() any { return new(ToolStart) },
 	TypeToolApproveRequest:  func() any { return new(ToolApproveRequest) },
@@ -33,10 +33,10 @@ var serverFrames = map[string]func() any{
 	TypeError:               func() any { return new(Error) },
 }
 
-// ServerTypes are the types of frames that a server sends.
+// ServerTypes returns the types of the frames that a server sends, sorted.
 func ServerTypes() []string { return slices.Sorted(maps.Keys(serverFrames)) }
 
-// DecodeServer reads a frame of the server. It is nil for a type that this version does not know.
+// DecodeServer decodes a frame of the server. It returns nil for a type that this version does not know.
 func DecodeServer(data []byte) (any, error) {
 	var head Head
 	if err := json.Unmarshal(data, &head); err != nil {

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// NewHead begins a frame.
+// NewHead returns the head of a frame.
 func NewHead(kind, session string) Head { return Head{V: Version, Type: kind, SessionID: session} }
 
-// NoTeam says that a session has ended.
+// NoTeam returns the frame that means that a session has ended.
 func NoTeam(session string) TeamUpdate {
 	return TeamUpdate{Head: NewHead(TypeTeamUpdate, session), Agents: []TeamAgent{}, Strategy: "single"}
 }
 
-// Object returns the arguments as they were received, and {} for a call that has none.
+// Object returns the arguments as they were received, or {} for a call without any.
 func Object(arguments json.RawMessage) json.RawMessage {
 	if len(arguments) == 0 {
 		return json.RawMessage("{}")
@@ -23,7 +23,7 @@ func Object(arguments json.RawMessage) json.RawMessage {
 	return arguments
 }
 
-// List makes JSON of no items [] and not null.
+// List makes nil an empty list, so that JSON gets [] instead of null.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -31,9 +31,9 @@ func List[T any](items []T) []T {
 	return items
 }
 
-// Encode writes one frame or one REST answer as JSON text. Raw JSON keeps its spelling of numbers, and text
-// stays as people read it: && is not \u0026\u0026. Bytes that are not UTF-8, which an upstream's result may
-// hold and a WebSocket text frame may not, become U+FFFD.
+// Encode encodes one frame or REST answer as JSON. Raw JSON keeps its spelling of numbers, and text stays readable: &&
+// does not become \u0026\u0026. Bytes that are not UTF-8 become U+FFFD: an upstream's result may hold them, but a
+// WebSocket text frame may not.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -51,5 +51,5 @@ func Encode(v any) ([]byte, error) {
 	return data, nil
 }
 
-// encoded sees every text that encode makes. Tests hold each frame against the schema with it; else it is nil.
+// Encoded, if not nil, gets every text that Encode makes. Tests use it to check each frame against the schema.
 var Encoded func(text []byte)
