@@ -11,23 +11,23 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// The notification service of the freedesktop.org specification, version 1.2.
+// The notification service, as in version 1.2 of the freedesktop.org specification.
 const (
 	service   = "org.freedesktop.Notifications"
 	object    = "/org/freedesktop/Notifications"
-	critical  = byte(2)  // it stays until it is answered
-	untilGone = int32(0) // it never expires
+	critical  = byte(2)  // stays until it is answered
+	untilGone = int32(0) // never expires
 )
 
-// labels of the buttons.
+// labels maps actions to the labels of their buttons.
 var labels = map[string]string{actionApprove: "Approve", actionDeny: "Deny", actionOpen: "Open"}
 
-// dbusBoard shows notifications through the session's bus.
+// dbusBoard shows notifications through the session bus.
 type dbusBoard struct {
 	bus     *dbus.Conn
 	server  dbus.BusObject
-	buttons bool // the service shows them
-	markup  bool // it reads the text as markup
+	buttons bool // the service supports buttons
+	markup  bool // the service reads the text as markup
 	signals chan *dbus.Signal
 	clicked chan click
 	reading sync.WaitGroup

@@ -7,7 +7,8 @@ import (
 	"os/exec"
 )
 
-// programBoard shows notifications with a program of the system. They have no buttons: the person answers on the page.
+// programBoard shows notifications with a program of the system. They have no buttons, so the person answers on the
+// page.
 type programBoard struct{ shown uint32 }
 
 func openBoard() (board, error) {
@@ -17,7 +18,7 @@ func openBoard() (board, error) {
 	return &programBoard{}, nil
 }
 
-// show passes the texts in the environment, where no program reads them as code.
+// show passes the texts in environment variables, where they cannot be taken for code.
 func (b *programBoard) show(n notice) (uint32, error) {
 	cmd := exec.Command(program[0], program[1:]...)
 	cmd.Env = append(os.Environ(), "CALLGATE_TITLE="+n.title, "CALLGATE_TEXT="+n.text)
@@ -25,6 +26,6 @@ func (b *programBoard) show(n notice) (uint32, error) {
 	return b.shown, cmd.Run()
 }
 
-func (b *programBoard) hide(uint32) error    { return nil } // the system takes it away
+func (b *programBoard) hide(uint32) error    { return nil } // the system removes it
 func (b *programBoard) clicks() <-chan click { return nil }
 func (b *programBoard) close() error         { return nil }

@@ -1,6 +1,6 @@
 package desktop
 
-// program shows a toast in the name of PowerShell: an application of our own would have to be installed for one.
+// program shows a toast in PowerShell's name, because an application must be installed to show toasts in its own name.
 var program = []string{
 	"powershell.exe", "-NoProfile", "-NonInteractive", "-Command", `$ErrorActionPreference = 'Stop'
 [Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType = WindowsRuntime] | Out-Null

@@ -1,8 +1,8 @@
 // Package desktop asks people in desktop notifications when no page or terminal is open.
 //
-// It decides nothing, and can do no more than any client of the companion. A notification is small and easily clicked:
-// Approve is offered for low risk alone, when all arguments are shown and nothing is marked. Deny is always offered,
-// and a click on the text opens the page. A notification that is closed answers nothing.
+// It decides nothing, and can do no more than any client of the companion. A notification is small and easily clicked
+// by mistake. So it offers Approve only for low risk, if all arguments are shown and nothing is marked. It always
+// offers Deny, and a click on the text opens the page. Closing a notification answers nothing.
 package desktop
 
 import (
@@ -18,18 +18,19 @@ import (
 	"callgate/internal/visible"
 )
 
-// Client is what an approver needs of the companion. *client.Client is one.
+// Client is the part of a companion client that Run uses. *client.Client implements it.
 type Client interface {
 	Events() <-chan wire.Event
 	Answer(wire.ToolApprove) error
 }
 
-// Options say whose questions are shown. Client and Open are required.
+// Options holds the options of Run. Client, Open and Logger are required.
 type Options struct {
 	Client Client
-	Open   func() error // shows the page
+	Open   func() error // opens the page
 	Logger *slog.Logger
-	// Rest is how long a notification is there before Approve counts: it may appear under the pointer. 0 means 400 ms.
+	// Rest is how long a notification must be visible before Approve counts, because it may appear under the pointer. 0
+	// means 400 ms.
 	Rest time.Duration
 }
 
@@ -37,22 +38,22 @@ type Options struct {
 const (
 	actionApprove = "approve"
 	actionDeny    = "reject"
-	actionOpen    = "default" // a click on the text, as notification servers name it
+	actionOpen    = "default" // a click on the text, in the words of notification servers
 )
 
-// notice is one notification.
+// notice is the content of a notification.
 type notice struct {
 	title, text string
-	actions     []string // of those above; a desktop without buttons shows none
+	actions     []string // some of the actions above; not shown on a desktop without buttons
 }
 
-// click is an answer of a person to the notification with the id.
+// click is a click on the notification with the id.
 type click struct {
 	id     uint32
 	action string
 }
 
-// board shows notifications on one kind of desktop, each until it is answered or hidden. The ids are the board's own.
+// board shows notifications on one kind of desktop, each until it is answered or hidden. The board chooses the ids.
 type board interface {
 	show(n notice) (id uint32, err error)
 	hide(id uint32) error
@@ -60,12 +61,12 @@ type board interface {
 	close() error
 }
 
-// approver is a running Run.
+// approver is the state of one Run.
 type approver struct {
 	Options
 	board board
-	shown map[string]uint32 // notification by call
-	calls map[uint32]asked  // and back
+	shown map[string]uint32 // ids of notifications, by call
+	calls map[uint32]asked  // the reverse, by id
 }
 
 // asked is a call that is shown.
@@ -74,8 +75,8 @@ type asked struct {
 	since time.Time
 }
 
-// Run shows and answers until ctx ends or the connection to callgate or to the desktop ends for good. It leaves no
-// notification behind.
+// Run shows questions and takes answers until ctx ends, or the connection to callgate or the desktop ends for good. It
+// removes its notifications.
 func Run(ctx context.Context, o Options) error {
 	b, err := openBoard()
 	if err != nil {
@@ -109,11 +110,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// hear takes what callgate says. The error ends the approver.
+// hear handles an event from callgate. An error ends the approver.
 func (a *approver) hear(event wire.Event) error {
 	switch f := event.Frame.(type) {
 	case wire.Connected:
-		a.hideAll() // what waits is told again
+		a.hideAll() // what waits is shown again
 		a.Logger.Info("desktop: connected to callgate", "address", f.Address)
 	case wire.Disconnected:
 		a.hideAll()
@@ -132,7 +133,7 @@ func (a *approver) hear(event wire.Event) error {
 	return nil
 }
 
-// ask shows a call. One whose arguments were edited is shown anew.
+// ask shows a call. If it was already shown, as before an edit of its arguments, ask replaces the notification.
 func (a *approver) ask(f *wire.ToolApproveRequest) {
 	a.hide(f.ToolCallID)
 	id, err := a.board.show(noticeOf(f))
@@ -161,7 +162,7 @@ func (a *approver) hideAll() {
 	}
 }
 
-// clicked does what a person wants, if the notification offered it.
+// clicked performs the action, if the notification offered it.
 func (a *approver) clicked(c click) {
 	f, ok := a.calls[c.id]
 	if !ok {
@@ -172,7 +173,7 @@ func (a *approver) clicked(c click) {
 	case c.action == actionOpen:
 		err = a.Open()
 	case c.action == actionApprove && time.Since(f.since) < a.Rest:
-		a.ask(f.ToolApproveRequest) // the click has closed it
+		a.ask(f.ToolApproveRequest) // the click has closed the notification
 	case c.action == actionDeny, c.action == actionApprove && approvable(f.ToolApproveRequest):
 		err = a.Client.Answer(wire.ToolApprove{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: c.action})
 	}
@@ -181,10 +182,10 @@ func (a *approver) clicked(c click) {
 	}
 }
 
-// longestArguments is how many bytes of arguments a notification shows; desktops cut longer ones.
+// longestArguments is how many bytes of arguments a notification shows. Desktops cut longer texts.
 const longestArguments = 200
 
-// approvable reports whether a notification is enough to say yes.
+// approvable reports whether a notification shows enough to approve the call.
 func approvable(f *wire.ToolApproveRequest) bool {
 	return f.Risk.Label == "low" && len(f.Marks) == 0 && len(f.Args) <= longestArguments
 }

@@ -1,5 +1,5 @@
-// Package idp lets people sign in at an OpenID Connect provider. It says who they are, and what their groups let them
-// do.
+// Package idp lets people sign in at an OpenID Connect provider. It returns who they are, and what their groups allow
+// them to do.
 package idp
 
 import (
@@ -18,21 +18,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Options describe the provider and what callgate is there.
+// Options describes the provider, and callgate's registration there.
 type Options struct {
 	Issuer, ClientID string
-	Secret           func() (string, error) // of a confidential client; nil for a public one
-	Scopes           []string               // beside openid
-	NameClaim        string                 // what people are called by; "" is email, if the provider has verified it
-	GroupsClaim      string                 // "" is groups
+	Secret           func() (string, error) // returns the secret of a confidential client; nil for a public client
+	Scopes           []string               // in addition to openid
+	NameClaim        string                 // claim with the person's name; "" means email, which the provider must have verified
+	GroupsClaim      string                 // "" means groups
 	Approvers        []string               // groups whose members may approve
-	Viewers          []string               // and may only watch
-	TenantsClaim     string                 // names the tenants that people see; "" when there are none
+	Viewers          []string               // groups whose members may only watch
+	TenantsClaim     string                 // claim with the tenants that a person sees; "" without tenants
 	Operators        []string               // groups whose members see all tenants
-	Client           *http.Client           // nil is one of this package's own
+	Client           *http.Client           // nil means a client with a timeout of 20 seconds
 }
 
-// Provider is ready for use by many goroutines at once. It asks the provider for its metadata when it is first needed.
+// Provider may be used by many goroutines at once. It fetches the provider's metadata on first use.
 type Provider struct {
 	o Options
 
@@ -41,43 +41,43 @@ type Provider struct {
 	pending map[string]attempt // by state
 }
 
-// attempt is a sign-in that has begun.
+// attempt is a sign-in in progress.
 type attempt struct {
 	nonce, verifier, redirect string
 	expires                   time.Time
 }
 
-// Person is who signed in.
+// Person is a person who has signed in.
 type Person struct {
 	Name    string
-	Subject string   // the account at the provider, whose name can change
-	Approve bool     // else they may watch
-	Tenants []string // that they see; none for who sees all
+	Subject string   // the account's id at the provider; its name can change
+	Approve bool     // if false, they may only watch
+	Tenants []string // the tenants that they see; empty means all
 }
 
-// ErrNoTenant is for people who are in no tenant, and do not see all.
+// ErrNoTenant refuses people who belong to no tenant and may not see all.
 var ErrNoTenant = errors.New("your account names no tenant here, and is in no group of operators")
 
-// ErrNoRole is for people whose groups let them do nothing.
+// ErrNoRole refuses people whose groups allow them nothing.
 var ErrNoRole = errors.New("none of your groups may watch or approve here")
 
 const (
 	attemptLife = 10 * time.Minute
-	maxAttempts = 100 // of more, the oldest is given up
+	maxAttempts = 100 // beyond this, the oldest is dropped
 	patience    = 20 * time.Second
 )
 
-// algorithms are the signatures that are believed: those that only the provider can make.
+// algorithms lists the accepted signature algorithms: only those with which nobody but the provider can sign.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
-// New makes a Provider. It asks nobody.
+// New returns a Provider. It makes no requests.
 func New(o Options) *Provider {
 	o.GroupsClaim = cmp.Or(o.GroupsClaim, "groups")
 	o.Client = cmp.Or(o.Client, &http.Client{Timeout: patience})
 	return &Provider{o: o, pending: map[string]attempt{}}
 }
 
-// Issuer is who people sign in at.
+// Issuer returns the URL of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
 func (p *Provider) provider() (*oidc.Provider, error) {
@@ -86,7 +86,7 @@ func (p *Provider) provider() (*oidc.Provider, error) {
 	if p.known != nil {
 		return p.known, nil
 	}
-	// The keys are fetched anew when a token names one that is not known, so the context outlives the request.
+	// The keys are fetched again when a token names an unknown one, so this context must outlive the request.
 	known, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.o.Client), p.o.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("the sign-in provider: %w", err)
@@ -107,8 +107,8 @@ func (p *Provider) client(known *oidc.Provider, redirect string) (*oauth2.Config
 	return c, nil
 }
 
-// Begin returns where the person's browser has to go, and the state that comes back with it. redirect is the address of
-// callgate's own that it comes back to.
+// Begin returns where to send the person's browser, and the state that comes back with it. redirect is the address at
+// which callgate takes the browser back.
 func (p *Provider) Begin(redirect string) (location, state string, err error) {
 	known, err := p.provider()
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Provider) Begin(redirect string) (location, state string, err error) {
 	return c.AuthCodeURL(state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.verifier)), state, nil
 }
 
-// Finish takes what came back and returns who the person is. A state counts once.
+// Finish takes the state and code from the browser and returns the person. A state can be used once.
 func (p *Provider) Finish(ctx context.Context, redirect, state, code string) (Person, error) {
 	p.mu.Lock()
 	a, ok := p.pending[state]
@@ -182,7 +182,7 @@ func (p *Provider) Finish(ctx context.Context, redirect, state, code string) (Pe
 	return person, err
 }
 
-// person reads who somebody is, and what they may.
+// person reads the person and their rights from the claims.
 func (p *Provider) person(claims map[string]any) (Person, error) {
 	claim := cmp.Or(p.o.NameClaim, "email")
 	name, _ := claims[claim].(string)
@@ -213,7 +213,7 @@ func (p *Provider) person(claims map[string]any) (Person, error) {
 	return who, nil
 }
 
-// texts reads a claim that is one text or a list of them.
+// texts converts a claim that is a text or a list of texts.
 func texts(claim any) (all []string, err error) {
 	switch list := claim.(type) {
 	case nil:

@@ -1,4 +1,4 @@
-// Package keyboard reads what a person types at a terminal. It stops when the command is to end.
+// Package keyboard reads what a person types at a terminal. It stops reading when the command has to end.
 package keyboard
 
 import (
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Line reads one line from a terminal, without its end. What is typed appears on echo. At Ctrl-C, and at Ctrl-D before
-// anything is typed, the error is context.Canceled, whatever is typed after it. When ctx ends first, it is that of ctx.
+// Line reads one line from a terminal and returns it without its end. It shows what is typed on echo. Ctrl-C, or Ctrl-D
+// on an empty line, makes it return context.Canceled at once. If ctx ends first, it returns the error of ctx.
 func Line(ctx context.Context, in *os.File, echo io.Writer) (line string, err error) {
-	// Without the raw mode, the terminal sends a signal for Ctrl-C, which may arrive after the line that is typed next.
+	// Without raw mode, the terminal would send a signal for Ctrl-C, which may arrive only after the next line.
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func Line(ctx context.Context, in *os.File, echo io.Writer) (line string, err er
 	return line, nil
 }
 
-// Echo returns where a person sees what they type: out, if that is a terminal, or standard error.
+// Echo returns where a person sees what they type: out if it is a terminal, or else standard error if that is one.
 func Echo(out io.Writer) io.Writer {
 	for _, w := range []io.Writer{out, os.Stderr} {
 		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

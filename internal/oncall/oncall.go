@@ -1,4 +1,4 @@
-// Package oncall says from an iCalendar file who is on call.
+// Package oncall reads from an iCalendar file who is on call.
 package oncall
 
 import (
@@ -21,36 +21,36 @@ import (
 // maxFile bounds the calendar, in bytes.
 const maxFile = 4 << 20
 
-// Calendar is a file that is read again when it changed.
+// Calendar is an iCalendar file. It is read again when it has changed.
 type Calendar struct {
 	path string
 
 	mu      sync.Mutex
 	stamp   fs.FileInfo
 	shifts  []shift
-	minute  time.Time // that names is for
+	minute  time.Time // for which names was computed
 	names   []string
 	problem error
 }
 
-// shift is one event with those who are on call during it.
+// shift is an event, with the people who are on call during it.
 type shift struct {
 	names  []string
-	set    *rrule.Set // its starts; nil for one
+	set    *rrule.Set // its starts; nil for a single one
 	start  time.Time
 	length time.Duration
-	not    []time.Time // starts that other events stand for
+	not    []time.Time // starts that other events replace
 }
 
-// Open reads the calendar.
+// Open opens the calendar at path. The Calendar is usable even if the first reading fails.
 func Open(path string) (*Calendar, error) {
 	c := &Calendar{path: path}
 	_, err := c.At(time.Now())
 	return c, err
 }
 
-// At returns who is on call: the summaries of the events, and the names and addresses of the attendees. If the file is
-// unreadable, nobody is on call.
+// At returns who is on call: the summaries of the events, and the names and addresses of their attendees. If the file
+// cannot be read, it returns an error and nobody is on call.
 func (c *Calendar) At(now time.Time) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Calendar) At(now time.Time) ([]string, error) {
 	return slices.Clone(c.names), nil
 }
 
-// Among reports whether one of the names belongs to a person, who may have several.
+// Among reports whether one of the names is one of the person's names, ignoring case.
 func Among(names []string, person ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return slices.ContainsFunc(person, func(own string) bool { return own != "" && strings.EqualFold(name, own) })
@@ -105,7 +105,7 @@ func read(path string) ([]shift, error) {
 		return nil, err
 	}
 	var shifts []shift
-	series := map[string][]int{} // by UID
+	series := map[string][]int{} // indexes in shifts, by UID
 	moved := map[string][]time.Time{}
 	for _, e := range calendar.Events() {
 		uid, err := e.Props.Text(ical.PropUID)
@@ -142,7 +142,7 @@ func read(path string) ([]shift, error) {
 	return shifts, nil
 }
 
-// shiftOf is nil for an event that does not take place.
+// shiftOf returns the shift of an event, or nil if the event is cancelled.
 func shiftOf(e *ical.Event) (*shift, error) {
 	if status, err := e.Status(); err != nil || status == ical.EventCancelled {
 		return nil, err
@@ -172,8 +172,8 @@ func shiftOf(e *ical.Event) (*shift, error) {
 	return s, nil
 }
 
-// recurrence is all starts of an event, nil for one that takes place once. (The library takes no lists of days, and
-// takes days that are added for days that are left out.)
+// recurrence returns all starts of an event, or nil if it takes place once. (The library does not parse lists of dates,
+// and treats added dates as excluded ones.)
 func recurrence(e *ical.Event, start time.Time) (*rrule.Set, error) {
 	rule, added := e.Props.Get(ical.PropRecurrenceRule), e.Props.Values(ical.PropRecurrenceDates)
 	if rule == nil && len(added) == 0 {
@@ -187,7 +187,7 @@ func recurrence(e *ical.Event, start time.Time) (*rrule.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		if option.Freq > rrule.DAILY { // the search for a moment would take as many steps as there are hours since the start
+		if option.Freq > rrule.DAILY { // a lookup would take one step for each hour since the start
 			return nil, errors.New("a shift cannot repeat more often than daily")
 		}
 		every, err := rrule.NewRRule(*option)
@@ -200,7 +200,7 @@ func recurrence(e *ical.Event, start time.Time) (*rrule.Set, error) {
 	return set, errors.Join(eachDate(added, set.RDate), eachDate(e.Props.Values(ical.PropExceptionDates), set.ExDate))
 }
 
-// eachDate calls f for the dates of properties that hold one or more.
+// eachDate calls f for every date in the properties, each of which holds one or more.
 func eachDate(props []ical.Prop, f func(time.Time)) error {
 	for _, p := range props {
 		for value := range strings.SplitSeq(p.Value, ",") {

@@ -1,5 +1,5 @@
 // Package presence lets people prove with a passkey that they are present when they approve. It keeps the public keys,
-// makes the challenges, and checks the signatures: at once, and later in the audit trail.
+// makes the challenges, and checks the signatures, both at once and later in the audit trail.
 package presence
 
 import (
@@ -13,11 +13,11 @@ type Class string
 
 const (
 	None   Class = "none"
-	High   Class = "high"   // a yes to calls of high or critical risk, to marked ones, and whatever loosens the gate
-	Always Class = "always" // every yes, and whatever loosens the gate
+	High   Class = "high"   // approvals of high or critical risk or with marks, and changes that loosen the gate
+	Always Class = "always" // all approvals, and changes that loosen the gate
 )
 
-// ParseClass reads the value of approvers.presence; "" is none.
+// ParseClass parses the value of approvers.presence. "" means none.
 func ParseClass(s string) (Class, error) {
 	switch c := Class(s); c {
 	case "":
@@ -28,7 +28,7 @@ func ParseClass(s string) (Class, error) {
 	return "", fmt.Errorf("%q: use none, high or always", s)
 }
 
-// Needs reports whether a yes to a call of that risk needs a passkey.
+// Needs reports whether approving a call of that risk needs a passkey.
 func (c Class) Needs(risk permissions.Risk, marked bool) bool {
 	switch c {
 	case None:

@@ -16,10 +16,10 @@ import (
 
 const (
 	nonceLife = 2 * time.Minute
-	maxNonces = 256 // open at one time; the oldest gives way
+	maxNonces = 256 // open at the same time; the oldest gives way
 )
 
-// Desk asks for signatures and takes each once. Its zero value is not usable: see Open.
+// Desk asks for signatures and accepts each once. Use Open to make one.
 type Desk struct {
 	Keys  *Keys
 	class Class
@@ -36,7 +36,7 @@ type nonce struct {
 
 var _ gate.Presence = (*Desk)(nil)
 
-// Open returns the desk of a process. page says where the page is.
+// Open returns the desk of a process. page returns the page's address.
 func Open(dataDir string, class Class, page func() string) *Desk {
 	return &Desk{Keys: OpenKeys(dataDir), class: class, page: page}
 }
@@ -44,29 +44,30 @@ func Open(dataDir string, class Class, page func() string) *Desk {
 // On reports whether some answers need a passkey.
 func (d *Desk) On() bool { return d.class != None }
 
-// Class says which do.
+// Class returns the class of answers that need a passkey.
 func (d *Desk) Class() Class { return d.class }
 
-// Page is the address of the page where passkeys work.
+// Page returns the address of the page where passkeys work.
 func (d *Desk) Page() string { return d.page() }
 
-// Needed is the error of an answer that needs a passkey and has none that counts. It is a gate.ErrPresence.
+// Needed is the error for an answer that needs a passkey and has no valid one. It matches gate.ErrPresence.
 type Needed struct {
 	Why       string
-	Nonce     string // "" when the answer came from elsewhere than the page
+	Nonce     string // "" if the answer did not come from the page
 	Challenge string
 	Party     string
-	Keys      []string // that may sign
+	Keys      []string // ids of the passkeys that may sign
 }
 
 func (n *Needed) Error() string { return n.Why }
 
 func (n *Needed) Is(target error) bool { return target == gate.ErrPresence }
 
-// Needs reports whether a yes to a call of that risk needs a passkey.
+// Needs reports whether approving a call of that risk needs a passkey.
 func (d *Desk) Needs(risk permissions.Risk, marked bool) bool { return d.class.Needs(risk, marked) }
 
-// Check returns the proof that belongs to the answer, for the record. The error is a *Needed unless callgate failed.
+// Check returns the proof of the answer, for the record. runs is the digest of the arguments that would run. The error
+// is a *Needed unless callgate itself failed.
 func (d *Desk) Check(a *gate.Approval, answer gate.Answer, runs string) ([]byte, error) {
 	rest, err := json.Marshal([]any{answer.Grants, answer.Scope, answer.ExpiresIn})
 	if err != nil {
@@ -77,12 +78,14 @@ func (d *Desk) Check(a *gate.Approval, answer gate.Answer, runs string) ([]byte,
 	}, answer.Presence, d.registered)
 }
 
-// CheckAct is Check for a change that loosens the gate, named by method and path. body is what was sent.
+// CheckAct is Check for a change that loosens the gate. act is the method and path, and body is the body of the
+// request.
 func (d *Desk) CheckAct(act string, body []byte, given gate.PresenceGiven) ([]byte, error) {
 	return d.check(Statement{Act: act, Rest: hashOf(body)}, given, d.registered)
 }
 
-// Register adds the key, which has to sign the body that it came with. record puts the proof on record first.
+// Register adds a key, which MUST have signed the body that it came with. It calls record with the proof before it adds
+// the key.
 func (d *Desk) Register(key Key, code, act string, body []byte, given gate.PresenceGiven, record func(proof []byte) error) error {
 	if err := key.check(); err != nil {
 		return err
@@ -106,7 +109,7 @@ func hashOf(text []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// registered are the passkeys that may sign for the person on the page.
+// registered returns the passkeys that may sign for the person on the page.
 func (d *Desk) registered(given gate.PresenceGiven) ([]Key, error) {
 	all, err := d.Keys.List()
 	if err != nil {
@@ -123,13 +126,13 @@ func (d *Desk) registered(given gate.PresenceGiven) ([]Key, error) {
 	return all, nil
 }
 
-// elsewhere refuses an answer that did not come from where a passkey can be asked for.
+// elsewhere refuses an answer from a place that cannot ask for a passkey.
 func (d *Desk) elsewhere(why string) *Needed {
 	page := d.page()
 	return &Needed{Why: fmt.Sprintf("this needs your passkey: answer on the page %s (%s)", page, why)}
 }
 
-// check takes the signature that was given for the statement, or asks for one.
+// check verifies the signature that was given for the statement, or asks for one.
 func (d *Desk) check(s Statement, given gate.PresenceGiven, may func(gate.PresenceGiven) ([]Key, error)) ([]byte, error) {
 	if given.Page == "" {
 		return nil, d.elsewhere(`"callgate open" opens it`)
@@ -160,7 +163,7 @@ func (d *Desk) check(s Statement, given gate.PresenceGiven, may func(gate.Presen
 	return json.Marshal(proof)
 }
 
-// ask makes a challenge.
+// ask returns a *Needed with a new challenge.
 func (d *Desk) ask(s Statement, given gate.PresenceGiven, keys []Key, why string) error {
 	party, err := PartyOf(given.Page)
 	if err != nil {
@@ -190,7 +193,7 @@ func (d *Desk) issue() string {
 	return text
 }
 
-// take uses a nonce up. It is false for one that this process did not issue, or that was used or is too old.
+// take uses up a nonce. It returns false if this process did not issue it, or if it was used or is too old.
 func (d *Desk) take(text string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,13 +206,13 @@ func (d *Desk) take(text string) bool {
 	return true
 }
 
-// expire drops what is too old; the caller holds mu.
+// expire drops nonces that are too old. The caller holds mu.
 func (d *Desk) expire() {
 	now := time.Now()
 	d.open = slices.DeleteFunc(d.open, func(n nonce) bool { return !now.Before(n.expires) })
 }
 
-// Problem says why nobody can give the answers that need a passkey, "" when somebody can.
+// Problem returns why nobody can give the answers that need a passkey, or "".
 func (d *Desk) Problem() string {
 	if !d.On() {
 		return ""
@@ -224,5 +227,5 @@ func (d *Desk) Problem() string {
 	return ""
 }
 
-// IsNeeded returns what an answer lacks.
+// IsNeeded returns the *Needed in err, if there is one.
 func IsNeeded(err error) (n *Needed, ok bool) { return n, errors.As(err, &n) }

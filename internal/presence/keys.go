@@ -16,12 +16,12 @@ import (
 	"callgate/internal/durable"
 )
 
-// Key is a passkey that may say yes. Nothing of it is secret.
+// Key is a passkey that may approve. It holds no secret.
 type Key struct {
-	ID     string    `json:"id"` // the credential's id as browsers spell it
+	ID     string    `json:"id"` // the credential's id in browsers' base64url
 	Name   string    `json:"name"`
-	Person string    `json:"person,omitempty"` // whose credential it goes with; "" for the shared one
-	Party  string    `json:"party"`            // host of the page that it works on
+	Person string    `json:"person,omitempty"` // the person of the credential that it goes with; "" for the shared credential
+	Party  string    `json:"party"`            // host of the page where it works
 	Public []byte    `json:"public"`           // PKIX
 	Added  time.Time `json:"added"`
 }
@@ -29,11 +29,11 @@ type Key struct {
 const (
 	maxKeysFile = 1 << 20
 	maxKeys     = 64
-	maxKeyID    = 1400 // bytes: WebAuthn's own bound, in base64
+	maxKeyID    = 1400 // in bytes: WebAuthn's limit of 1023, in base64
 	maxName     = 64
 )
 
-// ToldError is what the person who registers or removes a passkey did wrong.
+// ToldError is a mistake of the person who registers or removes a passkey.
 type ToldError interface {
 	error
 	told()
@@ -44,19 +44,19 @@ type told string
 func (t told) Error() string { return string(t) }
 func (told) told()           {}
 
-// ErrNoKey: there is no passkey with that id.
+// ErrNoKey means that there is no passkey with that id.
 var ErrNoKey error = told("there is no such passkey")
 
-// Keys is the passkeys of a data directory. Every process reads the file anew.
+// Keys is the list of passkeys of a data directory. Every call reads the file again.
 type Keys struct{ dir string }
 
-// OpenKeys opens the passkeys of a data directory.
+// OpenKeys returns the passkeys of a data directory. It reads nothing yet.
 func OpenKeys(dataDir string) *Keys { return &Keys{filepath.Join(dataDir, "presence")} }
 
 func (k *Keys) file() string { return filepath.Join(k.dir, "keys.json") }
 func (k *Keys) code() string { return filepath.Join(k.dir, "code.json") }
 
-// List returns the passkeys, the oldest first.
+// List returns the passkeys, oldest first.
 func (k *Keys) List() ([]Key, error) {
 	var kept []Key
 	if err := durable.LoadJSON(k.file(), maxKeysFile, &kept); err != nil {
@@ -65,7 +65,7 @@ func (k *Keys) List() ([]Key, error) {
 	return kept, nil
 }
 
-// Named returns the id of the only passkey with that id or name.
+// Named returns the id of the passkey with that id or name. It is an error if several match.
 func (k *Keys) Named(name string) (id string, err error) {
 	all, err := k.List()
 	if err != nil {
@@ -86,7 +86,7 @@ func (k *Keys) Named(name string) (id string, err error) {
 	return "", fmt.Errorf("%q is the name of several passkeys: give the id of one, %s", name, strings.Join(matches, " or "))
 }
 
-// Remove takes a passkey out, and returns what it was.
+// Remove removes a passkey and returns it. It returns ErrNoKey if there is none with that id.
 func (k *Keys) Remove(id string) (removed Key, err error) {
 	err = k.locked(func() error {
 		all, err := k.List()
@@ -103,7 +103,7 @@ func (k *Keys) Remove(id string) (removed Key, err error) {
 	return removed, err
 }
 
-// check says what is wrong with a key that is to be added.
+// check returns what is wrong with a key that is to be added.
 func (k *Key) check() error {
 	if _, err := parsePublic(k.Public); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (k *Key) check() error {
 	return nil
 }
 
-// add keeps a key that showed the right code, which works once. record puts it on record first.
+// add stores a key if the code is right. The code is used up, and record is called, before the key is stored.
 func (k *Keys) add(key Key, code string, record func() error) error {
 	return k.locked(func() error {
 		if err := k.checkCode(code); err != nil {
@@ -142,8 +142,8 @@ func (k *Keys) add(key Key, code string, record func() error) error {
 	})
 }
 
-// A code lets one passkey be registered. It is told to whoever can write the data directory, and its hash is kept:
-// whoever holds a credential or reads the files cannot register.
+// A code lets a person register one passkey. Only somebody who can write to the data directory gets a code, and only
+// its hash is stored: whoever holds a credential or can read the files cannot register.
 
 const (
 	codeLife      = 10 * time.Minute
@@ -156,10 +156,10 @@ type keptCode struct {
 	Wrong   int       `json:"wrong"`
 }
 
-// errCode is what a code gets that does not let a passkey in.
+// errCode refuses a code.
 var errCode error = told(`the code is wrong, was used already, or is too old: run "callgate passkeys add" for another one`)
 
-// NewCode makes the code that lets one passkey be registered, for some minutes. Earlier ones are void.
+// NewCode returns a code for registering one passkey, and how long it lives. It voids earlier codes.
 func (k *Keys) NewCode() (code string, life time.Duration, err error) {
 	var secret [10]byte
 	rand.Read(secret[:])
@@ -179,7 +179,7 @@ func (k *Keys) tryCode(code string) error {
 	return k.locked(func() error { return k.checkCode(code) })
 }
 
-// checkCode compares, and counts what is wrong. The caller holds the lock.
+// checkCode compares the code and counts wrong ones. The caller holds the lock.
 func (k *Keys) checkCode(code string) error {
 	var kept keptCode
 	if err := durable.LoadJSON(k.code(), maxKeysFile, &kept); err != nil {

@@ -19,15 +19,15 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Statement is what a person signs. Its hash is the challenge, so a signature is good for nothing else.
+// Statement is what a person signs. Its hash is the challenge, so the signature is valid for nothing else.
 type Statement struct {
 	Nonce    string `json:"nonce"`
 	Act      string `json:"act"`                // approve, always, or method and path of a change
 	Approval string `json:"approval,omitempty"` // id
 	Session  string `json:"session,omitempty"`
 	Digest   string `json:"digest,omitempty"` // of the arguments that were shown
-	Runs     string `json:"runs,omitempty"`   // of the arguments that run
-	Rest     string `json:"rest,omitempty"`   // hash of whatever else was said
+	Runs     string `json:"runs,omitempty"`   // digest of the arguments that would run
+	Rest     string `json:"rest,omitempty"`   // hash of the rest of the answer or request
 }
 
 func (s *Statement) challenge() (string, error) {
@@ -39,16 +39,16 @@ func (s *Statement) challenge() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
-// Assertion is what a browser hands over: an authenticator's signature, and what was signed. Binary members are base64.
+// Assertion is the browser's answer: an authenticator's signature, and what it signed. Binary members are base64.
 type Assertion struct {
 	Nonce             string `json:"nonce"`
-	Key               string `json:"key"` // the credential's id as browsers spell it
+	Key               string `json:"key"` // the credential's id in browsers' base64url
 	ClientData        []byte `json:"clientData"`
 	AuthenticatorData []byte `json:"authenticatorData"`
 	Signature         []byte `json:"signature"`
 }
 
-// Proof is an assertion with all that is needed to check it again. It is the member "presence" of audit records.
+// Proof is an assertion with everything needed to check it again. Audit records hold it as "presence".
 type Proof struct {
 	Statement         Statement `json:"statement"`
 	Key               Key       `json:"key"`
@@ -58,10 +58,10 @@ type Proof struct {
 	Signature         []byte    `json:"signature"`
 }
 
-// flagPresent is the authenticator's word that a person touched it.
+// flagPresent is the authenticator's flag that a person touched it.
 const flagPresent = 1
 
-// Verify checks that the key signed the statement at the origin while a person was there.
+// Verify returns nil if the key signed the statement at the origin while a person was present.
 func (p *Proof) Verify() error {
 	challenge, err := p.Statement.challenge()
 	if err != nil {
@@ -114,8 +114,8 @@ func (p *Proof) checkClientData(challenge string) error {
 	return nil
 }
 
-// PartyOf is the name that passkeys of a page belong to: its host. Browsers take names alone, and http for localhost
-// alone.
+// PartyOf returns the name to which a page's passkeys belong: its host. Browsers accept only names, and http only for
+// localhost.
 func PartyOf(origin string) (string, error) {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -127,7 +127,7 @@ func PartyOf(origin string) (string, error) {
 	return u.Hostname(), nil
 }
 
-// parsePublic reads a public key of a kind that callgate checks.
+// parsePublic parses a public key. It accepts only kinds that callgate can check.
 func parsePublic(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"callgate/audit"
 )
 
-// What records of registration and removal say was done.
+// Acts in the records of registration and removal.
 const (
 	ActAdd    = "POST /api/presence/keys"
 	ActRemove = "DELETE /api/presence/keys/"
 )
 
-// RemovedSummary is how the removal of a passkey is recorded.
+// RemovedSummary returns the summary that records the removal of a passkey.
 func RemovedSummary(k Key) string { return removedPrefix + k.ID }
 
 const removedPrefix = "Passkey removed: "
 
-// VerifyTrail checks every proof in a data directory's trail again, and what each record says against it. It needs
-// nothing but the trail and the list of passkeys. checked is how many proofs there are.
+// VerifyTrail checks every proof in a trail again, and whether each record says what was signed. It needs only the
+// trail and the list of passkeys in the same data directory. checked is the number of proofs.
 func VerifyTrail(trailDir string) (checked int, breaks []audit.Break, err error) {
 	known, err := OpenKeys(filepath.Dir(trailDir)).List()
 	if err != nil {
@@ -36,7 +36,7 @@ func VerifyTrail(trailDir string) (checked int, breaks []audit.Break, err error)
 	var records []audit.Record
 	for r, err := range audit.Read(trailDir, audit.Filter{}) {
 		if err != nil {
-			continue // the chain's own check names it
+			continue // the check of the chain reports it
 		}
 		if r.Event == audit.Asked {
 			t.asked[r.CallID] = r.Digest
@@ -46,7 +46,7 @@ func VerifyTrail(trailDir string) (checked int, breaks []audit.Break, err error)
 			records = append(records, r)
 		}
 	}
-	for i := len(records) - 1; i >= 0; i-- { // the oldest first
+	for i := len(records) - 1; i >= 0; i-- { // oldest first
 		r := &records[i]
 		if len(r.Presence) > 0 {
 			checked++
@@ -58,19 +58,19 @@ func VerifyTrail(trailDir string) (checked int, breaks []audit.Break, err error)
 	return checked, breaks, nil
 }
 
-// span is from when to when a passkey counted; a zero end is now.
+// span is until when a passkey was valid; zero means that it still is.
 type span struct{ to time.Time }
 
 type trail struct {
 	known map[string]span   // by fingerprint
-	used  map[string]string // nonces, and the id of the call that they were for
-	asked map[string]string // ids of calls that a person was asked about, and digests of their arguments
+	used  map[string]string // nonce → id of the call that it was for
+	asked map[string]string // calls that a person was asked about → digest of their arguments
 }
 
-// fingerprint names a passkey and its public key.
+// fingerprint identifies a passkey and its public key.
 func (k *Key) fingerprint() string { return fmt.Sprintf("%q %x", k.ID, k.Public) }
 
-// check says what is wrong with the proof in a record, "" when nothing is.
+// check returns what is wrong with the proof in a record, or "".
 func (t *trail) check(r *audit.Record) string {
 	if id, removed := strings.CutPrefix(r.Summary, removedPrefix); removed && r.Event == audit.Control {
 		for name := range t.known {
@@ -103,7 +103,7 @@ func (t *trail) check(r *audit.Record) string {
 	return t.fits(r, &p)
 }
 
-// fits says whether the record tells of something else than what was signed.
+// fits returns how the record differs from what was signed, or "".
 func (t *trail) fits(r *audit.Record, p *Proof) string {
 	s := &p.Statement
 	before, again := t.used[s.Nonce]
@@ -120,7 +120,8 @@ func (t *trail) fits(r *audit.Record, p *Proof) string {
 	case r.Decision == "approved" && s.Act != "approve" && s.Act != "always":
 		return "something other than an approval was signed"
 	case again && before != s.Approval, !again && r.CallID != s.Approval && t.asked[s.Approval] != s.Digest:
-		// A call that its host gave up and repeats has another id; one that was decided meanwhile is recorded twice.
+		// A repeated call has another id than the one its host gave up, and an approval decided meanwhile is recorded
+		// twice.
 		return "another call was approved"
 	}
 	return ""

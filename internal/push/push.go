@@ -1,7 +1,7 @@
-// Package push sends Web Push messages about questions to browsers that subscribed, and keeps the list of them.
+// Package push sends Web Push messages about questions to browsers that subscribed, and stores the subscriptions.
 //
-// A message is encrypted for its browser; the push service on the way sees its size and when it was sent. A push
-// service is one of the browsers' own: whoever may subscribe cannot make callgate talk to any other place.
+// A message is encrypted for its browser; the push service on the way sees only its size and time. callgate sends only
+// to the push services of known browsers, so nobody who may subscribe can make it talk to any other place.
 package push
 
 import (
@@ -26,43 +26,43 @@ import (
 	"callgate/internal/outbound"
 )
 
-// Device is one browser. P256dh and Auth are the keys of its subscription, as it gives them.
+// Device is one browser. P256dh and Auth are the keys of its subscription, as the browser gives them.
 type Device struct {
 	Endpoint string    `json:"endpoint"`
 	P256dh   string    `json:"p256dh"`
 	Auth     string    `json:"auth"`
-	Person   string    `json:"person,omitempty"` // whose it is; "" for nobody in particular
+	Person   string    `json:"person,omitempty"` // whose browser it is; "" for no particular person
 	Since    time.Time `json:"since"`
 }
 
-// Message is what goes out to every device.
+// Message is a message for the devices.
 type Message struct {
 	Payload []byte        // JSON, at most MaxPayload bytes
-	Topic   string        // a later message of the same topic takes the place of one that is not delivered yet
+	Topic   string        // replaces an undelivered message with the same topic
 	Urgent  bool          // wakes the device up
-	Keep    time.Duration // how long the push service tries
+	Keep    time.Duration // how long the push service tries to deliver it
 }
 
-// Bounds.
+// Bounds of messages, devices and the file.
 const (
 	MaxPayload = 3000
 	maxOwn     = 32       // devices of one person
 	maxFile    = 16 << 20 // bytes
-	atOnce     = 64       // messages on their way: one service that is slow must not hold up the others
+	atOnce     = 64       // messages being sent at once: one slow service must not hold up the others
 )
 
-// Store is the file of one data directory, which processes share.
+// Store is the file of subscriptions in one data directory. Processes share it.
 type Store struct {
 	dataDir string
-	subject string // whom a push service can turn to: the address of the page
+	subject string // how a push service can contact the operator: the page's address
 	allowed []string
 }
 
-// services are the hosts of browsers' push services, and those below them.
+// services lists the hosts of the browsers' push services. Their subdomains count too.
 var services = []string{"fcm.googleapis.com", "push.services.mozilla.com", "push.apple.com", "notify.windows.com"}
 
-// Open names no file yet. page is the address of the page, and service the host of a push service beside the known
-// ones; "" for none.
+// Open returns the store of a data directory. It reads nothing yet. page is the page's address. service is the host of
+// another allowed push service; "" for none.
 func Open(dataDir, page, service string) *Store {
 	s := &Store{dataDir: dataDir, subject: "callgate@localhost", allowed: services}
 	if strings.HasPrefix(page, "https://") {
@@ -74,7 +74,7 @@ func Open(dataDir, page, service string) *Store {
 	return s
 }
 
-// content is what the file holds.
+// content is the content of the file.
 type content struct {
 	Public  string   `json:"public"`
 	Private string   `json:"private"`
@@ -105,7 +105,7 @@ func (s *Store) change(f func(*content) error) error {
 			return err
 		}
 		data, err := json.Marshal(&c)
-		if err == nil && len(data) > maxFile { // which nobody could read
+		if err == nil && len(data) > maxFile { // it could not be read again
 			err = errors.New("push: there is no room for more devices")
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func (s *Store) change(f func(*content) error) error {
 	})
 }
 
-// Key is the public key that a browser subscribes with. It is made when it is first asked for.
+// Key returns the public key with which browsers subscribe. It makes the keys on first use.
 func (s *Store) Key() (string, error) {
 	c, err := s.read()
 	if err == nil && c.Public == "" {
@@ -124,10 +124,10 @@ func (s *Store) Key() (string, error) {
 	return c.Public, err
 }
 
-// ErrDevice says that a subscription is not one.
+// ErrDevice means that a subscription is not valid.
 var ErrDevice = errors.New("this is not a browser subscription that callgate can send to")
 
-// Add takes a browser in, or takes it over.
+// Add stores a browser. A known browser is replaced, and may change its person.
 func (s *Store) Add(d Device) error {
 	if err := s.check(&d); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *Store) Add(d Device) error {
 	})
 }
 
-// check says what is wrong with a subscription.
+// check returns what is wrong with a subscription, or nil.
 func (s *Store) check(d *Device) error {
 	u, err := url.Parse(d.Endpoint)
 	if err != nil || len(d.Endpoint) > 2048 || !loopback.Confidential(u) || u.User != nil || !s.serves(u) {
@@ -172,7 +172,7 @@ func (s *Store) serves(u *url.URL) bool {
 	})
 }
 
-// Remove forgets a browser, and reports whether it was known.
+// Remove removes a browser, and reports whether it was known.
 func (s *Store) Remove(endpoint string) (known bool, err error) {
 	err = s.change(func(c *content) error {
 		before := len(c.Devices)
@@ -183,11 +183,11 @@ func (s *Store) Remove(endpoint string) (known bool, err error) {
 	return known, err
 }
 
-// client follows nothing.
+// client follows no redirects.
 var client = &http.Client{Timeout: 15 * time.Second, CheckRedirect: outbound.NoRedirects}
 
-// Send tells the devices whose persons wanted says yes to, and forgets those that their push service does not know any
-// more. It fails when no device could be told.
+// Send sends a message to the devices of the persons for whom wanted returns true. It removes devices that their push
+// service no longer knows. It returns an error only if sending failed and no device got the message.
 func (s *Store) Send(ctx context.Context, m Message, wanted func(person string) bool) error {
 	c, err := s.read()
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Store) send(ctx context.Context, c *content, d *Device, m Message) (gon
 		HTTPClient: client, Subscriber: s.subject, Topic: m.Topic, TTL: int(m.Keep.Seconds()), Urgency: urgency, VAPIDPublicKey: c.Public, VAPIDPrivateKey: c.Private,
 	})
 	if err != nil {
-		return false, fmt.Errorf("push: %w", outbound.WithoutAddress(err)) // the address is a secret
+		return false, fmt.Errorf("push: %w", outbound.WithoutAddress(err)) // the URL is a secret
 	}
 	defer response.Body.Close()
 	switch {

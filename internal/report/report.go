@@ -1,6 +1,6 @@
-// Package report says from the audit trail what people were asked, and why so often.
+// Package report explains from the audit trail what people were asked, and why so often.
 //
-// It only reads. Secrets were redacted when the records were written.
+// It only reads the trail. Secrets were redacted when the records were written.
 package report
 
 import (
@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Since   time.Time
 	Worker  string
-	Project string // the folder, or one above it
+	Project string // the folder, or a folder above it
 	Host    string
 }
 
@@ -39,7 +39,7 @@ type Report struct {
 	Approved  int       `json:"approved"`
 	Rejected  int       `json:"rejected"`
 	Missed    int       `json:"missed"`    // nobody answered in time
-	Withdrawn int       `json:"withdrawn"` // the call was cancelled, or could not run any more
+	Withdrawn int       `json:"withdrawn"` // the call was cancelled, or could no longer run
 	Failed    int       `json:"failed"`    // of the calls that ran
 	Answer    float64   `json:"answer"`    // median seconds from a question to a person's answer
 	Slowest   float64   `json:"slowest"`   // 90th percentile of Answer
@@ -113,7 +113,7 @@ func (o *Options) selects(r *audit.Record) bool {
 	return o.Project == "" || r.Project != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// summed counts records, which are ordered by time.
+// summed counts records, which MUST be ordered by time.
 func summed(records []audit.Record, o Options) *Report {
 	r := &Report{Since: o.Since, Until: time.Now(), Days: []Day{}, Constant: []Share{}}
 	days, sessions, denials := map[string]*Day{}, map[string]bool{}, map[string]*Share{}
@@ -127,7 +127,7 @@ func summed(records []audit.Record, o Options) *Report {
 	}
 	for i := range records {
 		rec := &records[i]
-		if failed(rec) && decided[rec.CallID] { // it names no host
+		if failed(rec) && decided[rec.CallID] { // an outcome names no host, so selects would drop it
 			r.Failed++
 		}
 		if !o.selects(rec) {
@@ -180,10 +180,10 @@ func summed(records []audit.Record, o Options) *Report {
 	return r
 }
 
-// denying are the decisions that refuse a call without a question.
+// denying lists the decisions that refuse a call without a question.
 var denying = []string{gate.DecidedDenied, gate.DecidedRejected, gate.DecidedLimited}
 
-// failed reports whether the record is of a call that ran and failed.
+// failed reports whether the record is the outcome of a call that failed.
 func failed(r *audit.Record) bool { return r.Event == audit.Outcome && (r.IsError || r.Error != "") }
 
 func (r *Report) answered(rec *audit.Record) {
@@ -236,7 +236,7 @@ func (r *Report) group(questions map[string]*question) {
 	}
 }
 
-// family is the operation of a command, or the kind or name of a tool.
+// family returns the operation of a command, or the kind or name of a tool.
 func family(r *audit.Record) string {
 	for _, s := range r.Subjects {
 		if s.Kind == tools.KindShell && s.Value != "" {
@@ -261,7 +261,7 @@ func ranked(groups map[string]*Share) []Share {
 	return list[:min(len(list), maxShares)]
 }
 
-// percentile is the smallest value that is at least as large as the fraction p of all values.
+// percentile returns the value that has the fraction p of the values before it, in order. It returns 0 for no values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return 0

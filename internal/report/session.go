@@ -90,7 +90,7 @@ func (f *Files) changed(c *checkpoint.Checkpoint) (files []File, err error) {
 	return files, err
 }
 
-// Class is the CSS class of the decision.
+// Class returns the CSS class of the decision.
 func (e *Event) Class() string {
 	switch e.Decision {
 	case "denied", "rejected", "limited", "timeout", "cancelled":
@@ -101,7 +101,8 @@ func (e *Event) Class() string {
 	return "allow"
 }
 
-// Replay reads the timeline of a session. files may be nil.
+// Replay returns the timeline of a session. files may be nil. It can return a timeline and an error, which names
+// unreadable records.
 func Replay(dataDir, session string, files *Files) (*Session, error) {
 	var damaged []error
 	var records []audit.Record
@@ -175,7 +176,7 @@ func (s *Session) add(r *audit.Record, at map[string]int, asked map[string]time.
 	}
 }
 
-// chatOf is the chat message of a record.
+// chatOf returns the chat message in a record, or "".
 func chatOf(r *audit.Record) string {
 	var said struct {
 		Text string `json:"text"`
@@ -194,7 +195,7 @@ func indented(arguments []byte) string {
 	return string(v)
 }
 
-// testOf is a rule test with the call and its decision; "" if the record does not hold all arguments.
+// testOf returns a rule test with the call and its decision, or "" if the record does not hold all arguments.
 func testOf(r *audit.Record) string {
 	if len(r.Arguments) == 0 || bytes.Contains(r.Arguments, []byte("[redacted]")) || bytes.Contains(r.Arguments, []byte("…[truncated:")) {
 		return ""

@@ -45,7 +45,7 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// seconds writes a time to answer.
+// seconds formats the time to an answer.
 func seconds(s float64) string {
 	switch {
 	case s <= 0:

@@ -19,62 +19,62 @@ import (
 	"callgate/internal/visible"
 )
 
-// Grant is how callgate comes by a token.
+// Grant says how callgate gets a token.
 type Grant uint8
 
 const (
 	Person            Grant = iota // a person signs in with a browser
-	ClientCredentials              // callgate shows what it is: a secret, or a signature with its key
-	Workload                       // callgate shows what the machine was given to tell who it is (RFC 7523)
+	ClientCredentials              // callgate proves its identity: with a secret, or with a signature by its key
+	Workload                       // callgate shows the identity token that the machine was given (RFC 7523)
 )
 
 // Server is an MCP server to sign in to.
 type Server struct {
-	Name string // the alias, which names the file
+	Name string // the alias; it names the file
 	URL  string
 
 	Grant Grant
 
-	// ClientID and ClientSecret are of a client that the authorization server knows. Without them callgate is what
-	// the document at ClientMetadata says, where the server takes such, or registers itself where it allows that.
+	// ClientID and ClientSecret belong to a client that the authorization server knows. Without them callgate uses the
+	// document at ClientMetadata if the server accepts such documents, or registers itself if the server allows it.
 	ClientID, ClientSecret string
-	ClientMetadata         string // an https address; "" for none
-	Key                    string // a file with the key that the client signs with instead of showing a secret; "" for none
-	Assertion              string // a file with the token of the workload, read again for each use
+	ClientMetadata         string // an https URL; "" for none
+	Key                    string // file with the key that the client signs with instead of using a secret; "" for none
+	Assertion              string // file with the workload's token, read again for each use
 
-	Issuer string   // the only authorization server that may learn of these; "" for whichever the server names
-	Scopes []string // what to ask for; nil for what the server names
+	Issuer string   // the only authorization server that may get these; "" for any that the server names
+	Scopes []string // to ask for; nil for the scopes that the server names
 }
 
-// Shared keeps logins for several machines.
+// Shared shares logins between several machines.
 type Shared interface {
-	// Lock waits until no other machine renews the login in a file, and puts into the file what they have. The caller
-	// holds the file's lock. By the deadline it asks for nothing any more, and then it calls done, which gives the others
-	// what the file holds.
+	// Lock waits until no other machine renews the login in a file, and updates the file with their version. The caller
+	// MUST hold the file's lock. It MUST stop its requests by until, and then call done, which gives the file's content
+	// to the others.
 	Lock(ctx context.Context, file string) (until time.Time, done func(), err error)
 }
 
-// Share shares the login with other machines. Call it before the account is used.
+// Share shares the login with other machines. It MUST be called before the account is used.
 func (a *Account) Share(s Shared) { a.shared = s }
 
-// Account is callgate's login at one server. It may be used by many goroutines at once.
+// Account is callgate's login at one server. Many goroutines may use it at once.
 type Account struct {
 	server Server
 	store  *store
-	shared Shared // nil on one machine
+	shared Shared // nil if there is only one machine
 
 	refreshing sync.Mutex
-	missing    atomic.Pointer[string] // the header that was no good when a person was last needed
+	missing    atomic.Pointer[string] // the header that had failed when a person was last needed
 }
 
-// New returns the account whose login is kept in dataDir.
+// New returns the account for a server. Its login is stored in dataDir.
 func New(dataDir string, s Server) *Account {
 	return &Account{server: s, store: &store{path: file(dataDir, s.Name), url: s.URL}}
 }
 
-// Authorize returns the Authorization header for the server; "" when nobody has signed in. refused is what the
-// server has said to a request; nil before. A header that it did not take is not returned again, unless there is
-// nothing that signing in could change. It satisfies remote.Config.Authorize.
+// Authorize returns the Authorization header for the server, or "" if nobody has signed in. refused is the server's
+// refusal of a request; nil if there is none. A refused header is not returned again, unless signing in could not
+// change anything. Authorize fits remote.Config.Authorize.
 func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (string, error) {
 	if refused == nil && a.store.absent() {
 		return "", nil
@@ -97,7 +97,7 @@ func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (strin
 	return a.renewed(ctx, refused)
 }
 
-// renewed returns the header with a new token for what was refused or has expired. One process renews at a time.
+// renewed returns a header with a new token, after a refusal or expiry. Only one process renews at a time.
 func (a *Account) renewed(ctx context.Context, refused *remote.Refusal) (string, error) {
 	a.refreshing.Lock()
 	defer a.refreshing.Unlock()
@@ -116,7 +116,7 @@ func (a *Account) renewed(ctx context.Context, refused *remote.Refusal) (string,
 	return a.renewedAlone(ctx, refused)
 }
 
-// lockShared waits until no other machine renews the login.
+// lockShared waits until no other machine renews the login. It returns the deadline of the renewal.
 func (a *Account) lockShared(ctx context.Context) (until time.Time, done func(), err error) {
 	until = time.Now().Add(renewal)
 	if a.shared == nil {
@@ -132,14 +132,14 @@ func (a *Account) lockShared(ctx context.Context) (until time.Time, done func(),
 	return until, done, err
 }
 
-// renewedAlone is renewed while nobody else renews the login. A refresh token may be good for one use only, so a caller
-// that stops waiting MUST NOT end ctx, or the new token is lost.
+// renewedAlone is renewed while nobody else renews the login. A refresh token may work only once. So a caller that
+// stops waiting MUST NOT end ctx, or the new token is lost.
 func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (string, error) {
 	before, err := a.store.load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if before != nil && a.good(before, refused) { // another process was here
+	if before != nil && a.good(before, refused) { // another process has renewed it
 		return bearer(before.Token), nil
 	}
 	after, err := a.renew(ctx, before, refused)
@@ -155,20 +155,20 @@ func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (st
 	return bearer(after.Token), a.store.save(after)
 }
 
-// good reports whether to send the login's token, given the server's last answer.
+// good reports whether to send the login's token, given the server's last refusal.
 func (a *Account) good(l *login, refused *remote.Refusal) bool {
 	return fresh(l.Token) && (refused == nil || bearer(l.Token) != refused.Credential)
 }
 
-// renew gets another token than that of the login, nil for none: itself, or with what a person has allowed. The lock
-// is held.
+// renew returns a login with a new token, or nil if there is no login. It uses callgate's own identity or what a person
+// has allowed. The caller holds the lock.
 func (a *Account) renew(ctx context.Context, before *login, refused *remote.Refusal) (*login, error) {
 	switch {
 	case a.server.Grant != Person && refused == nil && a.lasting(before):
 		return a.again(ctx, before)
 	case a.server.Grant != Person:
 		return a.introduce(ctx, challenged(refused), before)
-	case before == nil: // forgotten meanwhile
+	case before == nil: // forgotten in the meantime
 		return nil, nil
 	case refused != nil && !refused.Unknown():
 		return nil, a.widen(before, refused)
@@ -176,7 +176,7 @@ func (a *Account) renew(ctx context.Context, before *login, refused *remote.Refu
 	return a.refresh(ctx, before, refused)
 }
 
-// miss notes that a person, or another try, is needed to replace the login; nil for none.
+// miss notes that a person or another try is needed to replace the login. l is nil if there is none.
 func (a *Account) miss(l *login) {
 	header := ""
 	if l != nil {
@@ -185,8 +185,8 @@ func (a *Account) miss(l *login) {
 	a.missing.Store(&header)
 }
 
-// Await returns nil when there is another login than the one that was last no good or, where no person signs in, it is
-// time to try again; else an error, when ctx ends. It satisfies upstream.Config.Await.
+// Await returns nil once there is another login than the last one that failed. Where no person signs in, it returns nil
+// when it is time to try again. If ctx ends first, it returns an error. Await fits upstream.Config.Await.
 func (a *Account) Await(ctx context.Context) error {
 	look := time.NewTicker(every)
 	defer look.Stop()
@@ -209,17 +209,17 @@ func (a *Account) Await(ctx context.Context) error {
 	}
 }
 
-// How often a login is looked for that a person makes, and after what time an authorization server that gave callgate
-// none is asked again.
+// How often to look for a login made by a person, and how long to wait before asking an authorization server again that
+// gave callgate no token.
 const (
 	every = 500 * time.Millisecond
 	retry = 30 * time.Second
 )
 
-// renewal bounds how long a token is waited for that no person is needed for.
+// renewal bounds the wait for a token that needs no person.
 const renewal = time.Minute
 
-// widen remembers that the server wants more than a person has allowed, which is an error until they have.
+// widen stores that the server wants more than a person has allowed. It always returns an error.
 func (a *Account) widen(l *login, refused *remote.Refusal) error {
 	more := strings.Join(read(refused.Challenge).lacking(l.Scopes), " ")
 	return errors.Join(
@@ -228,7 +228,7 @@ func (a *Account) widen(l *login, refused *remote.Refusal) error {
 	)
 }
 
-// refresh gets another token for the login, at the authorization server that it is of. The lock is held.
+// refresh gets a new token for the login from its authorization server. The caller holds the lock.
 func (a *Account) refresh(ctx context.Context, l *login, refused *remote.Refusal) (*login, error) {
 	if l.Token.RefreshToken == "" || l.TokenEndpoint == "" {
 		return nil, errors.Join(errors.New("the login has expired"), a.store.keepDemand(refused))
@@ -257,8 +257,7 @@ func fresh(t *oauth2.Token) bool {
 
 func bearer(t *oauth2.Token) string { return t.Type() + " " + t.AccessToken }
 
-// SignedIn tells until when the token is good that is there now, zero for one without an end. ok is false when
-// nobody has signed in.
+// SignedIn returns when the current token expires; zero means never. ok is false if nobody has signed in.
 func (a *Account) SignedIn() (until time.Time, ok bool) {
 	l, err := a.store.load()
 	if err != nil {
@@ -267,8 +266,8 @@ func (a *Account) SignedIn() (until time.Time, ok bool) {
 	return l.Token.Expiry, true
 }
 
-// Forget removes the login of the server with the alias, whatever its address, when nobody renews it any more. ok is
-// false when there was none.
+// Forget removes the login of the server with the alias, whatever its URL. It waits for a running renewal. ok is false
+// if there was no login.
 func Forget(ctx context.Context, dataDir, alias string) (ok bool, err error) {
 	s := &store{path: file(dataDir, alias)}
 	unlock, err := s.lock(ctx)
@@ -286,10 +285,10 @@ func Forget(ctx context.Context, dataDir, alias string) (ok bool, err error) {
 	return err == nil, err
 }
 
-// file is where the login of the server with the alias is.
+// file returns the path of the login for the server with the alias.
 func file(dataDir, alias string) string { return filepath.Join(Dir(dataDir), alias+".json") }
 
-// Dir is the folder of logins.
+// Dir returns the folder of logins.
 func Dir(dataDir string) string { return filepath.Join(dataDir, "logins") }
 
 // union returns the scopes of all lists, each once.
@@ -316,7 +315,7 @@ func passes(err error) bool {
 	return ok
 }
 
-// excerpt is the beginning of text of a server, on one line, as it is safe to show.
+// excerpt returns the start of a server's text, on one line and safe to show.
 func excerpt(text string) string {
 	return visible.Text(visible.Shorten(strings.Join(strings.Fields(text), " "), 300))
 }

@@ -10,14 +10,14 @@ import (
 	"callgate/internal/remote"
 )
 
-// challenge is what a server says in its WWW-Authenticate headers of how to get in.
+// challenge is what a server's WWW-Authenticate headers say about signing in.
 type challenge struct {
-	metadata string   // the address of the resource's metadata; "" when it names none
-	scopes   []string // what a token has to allow; nil when it names nothing
-	fault    string   // the error code, "" for none
+	metadata string   // URL of the resource's metadata, or ""
+	scopes   []string // what a token must allow; nil if not given
+	fault    string   // the error code, or ""
 }
 
-// read takes each of a challenge's parts from the first header that has it. A header that cannot be read says nothing.
+// read takes each part of the challenge from the first header that has it. It skips headers that cannot be parsed.
 func read(headers []string) (c challenge) {
 	for _, header := range headers {
 		all, err := oauthex.ParseWWWAuthenticate([]string{header})
@@ -38,7 +38,7 @@ func read(headers []string) (c challenge) {
 	return c
 }
 
-// challenged is what a refusal says, nothing for nil.
+// challenged returns the challenge of a refusal. It is empty for nil.
 func challenged(refused *remote.Refusal) challenge {
 	if refused == nil {
 		return challenge{}
@@ -46,7 +46,8 @@ func challenged(refused *remote.Refusal) challenge {
 	return read(refused.Challenge)
 }
 
-// lacking are the scopes that the server wants and that were not asked for: nil when asking again changes nothing.
+// lacking returns the scopes that the server wants and that were not asked for. It returns nil if asking again would
+// change nothing.
 func (c challenge) lacking(asked []string) (more []string) {
 	if c.fault != "insufficient_scope" {
 		return nil

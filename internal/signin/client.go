@@ -16,15 +16,15 @@ import (
 	"callgate/internal/loopback"
 )
 
-// maxAnswer bounds what an authorization server may answer.
+// maxAnswer bounds an authorization server's answer, in bytes.
 const maxAnswer = 1 << 20
 
-// connect bounds how long a connection may take.
+// connect bounds the time to connect.
 const connect = 10 * time.Second
 
-// newClient returns a client for the addresses that a server names for signing in. The server could name any, so they
-// must be https, and in a private network only if the server itself is in one. Where a request goes through a proxy,
-// the proxy decides what it reaches.
+// newClient returns a client for the URLs that a server names for signing in. The server could name any URL. So they
+// must be https, and may be in a private network only if the server itself is in one. If a request goes through a
+// proxy, the proxy decides what it can reach.
 func newClient(server string, proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	proxied := &http.Transport{
 		Proxy: proxy, DialContext: (&net.Dialer{Timeout: connect}).DialContext, TLSHandshakeTimeout: connect,
@@ -51,7 +51,7 @@ func newClient(server string, proxy func(*http.Request) (*url.URL, error)) *http
 	}
 }
 
-// bounded refuses addresses without encryption, this machine's excepted, and cuts endless answers.
+// bounded refuses URLs without encryption, except on this machine, and cuts long answers.
 type bounded struct{ proxied, checked *http.Transport }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -76,7 +76,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// private reports whether the server itself is inside of the network.
+// private reports whether the server itself is on this machine or in a private network.
 func private(ctx context.Context, server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"callgate/internal/remote"
 )
 
-// whereabouts says where a server's tokens come from.
+// whereabouts says where to get tokens for a server.
 type whereabouts struct {
-	resource string   // what tokens are to be for
-	scopes   []string // that the server knows
+	resource string   // the resource that tokens are for
+	scopes   []string // scopes that the server lists
 	at       *oauthex.AuthServerMeta
 }
 
-// find finds the authorization server of an MCP server, in the order that MCP prescribes.
+// find finds the authorization server of an MCP server, in the order prescribed by MCP.
 func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whereabouts, error) {
 	resource, err := a.resource(ctx, web, c)
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whe
 		if i := slices.IndexFunc(resource.AuthorizationServers, a.expected); i >= 0 {
 			issuer = resource.AuthorizationServers[i]
 		}
-	} else if issuer, err = originOf(a.server.URL); err != nil { // up to 2025-03-26 the server was its own
+	} else if issuer, err = originOf(a.server.URL); err != nil { // up to 2025-03-26 the server was its own authorization server
 		return nil, err
 	}
 	if !a.expected(issuer) {
@@ -62,15 +62,15 @@ func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whe
 	return w, nil
 }
 
-// expected reports whether the configuration lets the authorization server learn of the client.
+// expected reports whether the configuration allows the authorization server with this issuer.
 func (a *Account) expected(issuer string) bool {
 	return a.server.Issuer == "" || sameIssuer(issuer, a.server.Issuer)
 }
 
-// sameIssuer compares issuers as configurations and documents spell them: a slash at the end makes no other server.
+// sameIssuer compares issuers from configurations and documents. A trailing slash makes no difference.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// resource returns the metadata of the server as a protected resource; nil when it has none.
+// resource returns the server's metadata as a protected resource, or nil if it has none.
 func (a *Account) resource(ctx context.Context, web *http.Client, c challenge) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(a.server.URL)
 	if err != nil {
@@ -103,8 +103,8 @@ func (a *Account) resource(ctx context.Context, web *http.Client, c challenge) (
 	return nil, nil
 }
 
-// covers reports whether a resource is the server, or all of its origin or of a path that it is below: many are one of
-// several behind one authorization. A token for anything else would be for somebody else's server.
+// covers reports whether a resource is the server, its whole origin, or a path above it: several servers often share
+// one authorization. A token for anything else could be for somebody else's server.
 func covers(resource string, server *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.Fragment != "" || r.User != nil || !strings.EqualFold(r.Scheme, server.Scheme) || !strings.EqualFold(r.Host, server.Host) {
@@ -117,8 +117,8 @@ func covers(resource string, server *url.URL) bool {
 	return r.RawQuery == "" && strings.HasPrefix(path, above+"/")
 }
 
-// authorizationServer returns the metadata of an authorization server; nil when it has none. One that the MCP server is
-// itself may have its name below its own address.
+// authorizationServer returns the metadata of an authorization server, or nil if it has none. If the MCP server is its
+// own authorization server (itself), the metadata's issuer may be a path below its URL.
 func authorizationServer(ctx context.Context, web *http.Client, issuer string, itself bool) (*oauthex.AuthServerMeta, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || !loopback.Confidential(u) {
@@ -153,7 +153,7 @@ func authorizationServer(ctx context.Context, web *http.Client, issuer string, i
 	return nil, nil
 }
 
-// fetch reads a document; nil when there is none at the address.
+// fetch decodes the document at a URL. It returns nil if there is none.
 func fetch[T any](ctx context.Context, web *http.Client, address string) (*T, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -179,7 +179,7 @@ func fetch[T any](ctx context.Context, web *http.Client, address string) (*T, er
 	return &document, nil
 }
 
-// originOf is the address without its path.
+// originOf returns the URL without its path.
 func originOf(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"callgate/internal/durable"
 )
 
-// maxSecret bounds the file with the workload's token, and that with a key, in bytes.
+// maxSecret bounds the files with a workload's token or a key, in bytes.
 const maxSecret = 64 << 10
 
 // introduce gets a token without a person. callgate proves its identity to the authorization server that the server
-// names. before is the earlier login, nil for none.
+// names. before is the earlier login, or nil.
 func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*login, error) {
 	where, err := a.find(ctx, a.web(), c)
 	if err != nil {
@@ -28,7 +28,7 @@ func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*l
 	return a.again(ctx, l)
 }
 
-// again returns the login with another token.
+// again returns the login with a new token.
 func (a *Account) again(ctx context.Context, l *login) (*login, error) {
 	params := map[string]string{"grant_type": "client_credentials", "resource": l.Resource, "scope": strings.Join(l.Scopes, " ")}
 	if a.server.Grant == Workload {
@@ -47,13 +47,14 @@ func (a *Account) again(ctx context.Context, l *login) (*login, error) {
 	return &next, nil
 }
 
-// lasting reports whether a login is one of the client that the configuration names now, at a server that it allows.
+// lasting reports whether the login belongs to the configured client, at an allowed authorization server.
 func (a *Account) lasting(l *login) bool {
 	return l != nil && l.Client.ID == a.server.ClientID && l.TokenEndpoint != "" && a.expected(l.Issuer)
 }
 
-// scopes are what to ask for: what the configuration names, or else what the server wants, or else all that it knows.
-// What the login before was for stays, and what that was refused for want of comes on top.
+// scopes returns the scopes to ask for: the configured ones, or else those that the server wants, or else all that it
+// lists. Missing scopes that the server has demanded are added. Without configured scopes, the earlier login's scopes
+// are kept too.
 func (a *Account) scopes(where *whereabouts, c challenge, before *login) []string {
 	scopes := a.server.Scopes
 	if len(scopes) == 0 {

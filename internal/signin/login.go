@@ -19,12 +19,11 @@ import (
 // Patience is how long a person may take to sign in.
 const Patience = 5 * time.Minute
 
-// ErrNotNeeded says that the server lets callgate in without a login.
+// ErrNotNeeded means that the server lets callgate in without a login.
 var ErrNotNeeded = errors.New("the server asks for no login")
 
-// SignIn gets callgate in: by itself where that was configured, or else a person signs in with a browser, for which
-// show gets the address to open. The answer comes to an address of this machine that exists until it has come. port is
-// that address's, 0 for any.
+// SignIn signs callgate in. If a person is needed, show gets the URL that they must open in a browser. The answer comes
+// to a temporary address on this machine. port is its port; 0 means any.
 func (a *Account) SignIn(ctx context.Context, port int, show func(address string) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("nobody signed in within %v", Patience))
 	defer cancel()
@@ -53,7 +52,7 @@ func (a *Account) SignIn(ctx context.Context, port int, show func(address string
 	return errors.Join(a.store.save(next), a.store.dropDemand())
 }
 
-// ask has a person sign in.
+// ask has a person sign in with a browser.
 func (a *Account) ask(ctx context.Context, c challenge, before *login, port int, show func(address string) error) (*login, error) {
 	where, err := a.find(ctx, a.web(), c)
 	if err != nil {
@@ -69,7 +68,7 @@ func (a *Account) ask(ctx context.Context, c challenge, before *login, port int,
 		URL: a.server.URL, Resource: where.resource, Issuer: where.at.Issuer, TokenEndpoint: where.at.TokenEndpoint,
 		Scopes: a.scopes(where, c, before),
 	}
-	const stay = "offline_access" // what OpenID Connect calls a refresh token
+	const stay = "offline_access" // OpenID Connect's scope for refresh tokens
 	if slices.Contains(where.at.ScopesSupported, stay) {
 		l.Scopes = union(l.Scopes, []string{stay})
 	}
@@ -86,7 +85,7 @@ func (a *Account) ask(ctx context.Context, c challenge, before *login, port int,
 		return nil, err
 	case got.issuer == "" && where.at.AuthorizationResponseIssParameterSupported:
 		return nil, fmt.Errorf("the answer does not name its issuer, but answers of %s do", l.Issuer)
-	case got.issuer != "" && got.issuer != l.Issuer: // as it is spelled: RFC 9207
+	case got.issuer != "" && got.issuer != l.Issuer: // compared exactly, as in RFC 9207
 		return nil, fmt.Errorf("the answer comes from %q, but %q was asked", got.issuer, l.Issuer)
 	case got.fault != "":
 		return nil, fmt.Errorf("the server did not let you in: %s", excerpt(got.fault))
@@ -100,12 +99,12 @@ func (a *Account) ask(ctx context.Context, c challenge, before *login, port int,
 	return l, nil
 }
 
-// converse waits for what the browser brings back.
+// converse calls show and waits for the answer that the browser brings back.
 func converse(ctx context.Context, listener net.Listener, state string, show func() error) (answer, error) {
 	answers := make(chan answer, 1)
 	web := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = web.Serve(listener) }() // until Shutdown
-	defer func() {                          // the page that says how it went is still on its way
+	go func() { _ = web.Serve(listener) }() // ends with Shutdown
+	defer func() {                          // the final page may still be on its way
 		end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = web.Shutdown(end)
@@ -121,12 +120,12 @@ func converse(ctx context.Context, listener net.Listener, state string, show fun
 	}
 }
 
-// answer is what the browser brings back.
+// answer is what the browser brings back from the authorization server.
 type answer struct {
 	code, issuer, fault string
 }
 
-// callback takes the one answer with the right state, and turns away all others.
+// callback accepts one answer with the right state and refuses all others.
 func callback(state string, answers chan<- answer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// wanted is what the server says of how to get in: now, to a request without a login, or when it last refused what
-// callgate had. Of two answers the one of now is newer, and both name scopes that are missed.
+// wanted returns what the server says about signing in: now, to a request without a login, and earlier, when it refused
+// callgate's login. The current answer wins, but missing scopes from the earlier one are added.
 func (a *Account) wanted(ctx context.Context) (challenge, error) {
 	now, shut, err := a.probe(ctx)
 	if err != nil {
@@ -32,16 +32,16 @@ func (a *Account) wanted(ctx context.Context) (challenge, error) {
 	return c, nil
 }
 
-// hello begins a conversation and looks at what comes first in it: some servers let everybody in, and ask who it is
-// when something is wanted.
+// hello holds the first messages of a session. Some servers accept everybody at first, and ask for a login only when
+// something is requested.
 var hello = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"callgate","version":"1"}}}`,
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 }
 
-// probe speaks to the server without a login, and returns its refusal, which says where to sign in. shut is false when
-// there is none.
+// probe sends hello to the server without a login and returns the challenge of its refusal. shut is false if the server
+// lets callgate in.
 func (a *Account) probe(ctx context.Context) (refusal []string, shut bool, err error) {
 	session, web := "", a.web()
 	for i, message := range hello {
@@ -67,7 +67,7 @@ func (a *Account) probe(ctx context.Context) (refusal []string, shut bool, err e
 			return response.Header.Values("WWW-Authenticate"), true, nil
 		case response.StatusCode/100 == 5:
 			return nil, false, fmt.Errorf("the server answers HTTP %d", response.StatusCode)
-		case response.StatusCode/100 == 4: // it may take no such conversation from anybody, or not from strangers
+		case response.StatusCode/100 == 4: // the server may not allow such requests from anybody, or not without a login
 			return response.Header.Values("WWW-Authenticate"), i == 0, nil
 		}
 		if i == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// How a client shows that it is itself when it asks for tokens.
+// How a client authenticates when it asks for tokens.
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
@@ -18,15 +18,15 @@ const (
 	methodKey   = "private_key_jwt"
 )
 
-// client is what callgate is to an authorization server.
+// client is callgate's registration at an authorization server.
 type client struct {
 	ID     string `json:"id"`
-	Secret string `json:"secret,omitempty"` // of one that registered itself: a configured one stays in the configuration
+	Secret string `json:"secret,omitempty"` // only if callgate registered itself: a configured secret stays in the configuration
 	Method string `json:"method"`
 }
 
-// identify decides what callgate is to the authorization server: the client of the configuration, or one that its own
-// document describes, or one that it registers.
+// identify returns the client that callgate uses at the authorization server: the configured one, the one described by
+// its own document, or a new registration.
 func (a *Account) identify(ctx context.Context, web *http.Client, at *oauthex.AuthServerMeta, redirect string) (client, error) {
 	switch {
 	case a.server.ClientID != "":
@@ -62,7 +62,7 @@ func (a *Account) identify(ctx context.Context, web *http.Client, at *oauthex.Au
 
 const registerYourself = "register a client with the redirect address http://127.0.0.1:PORT/callback, and configure oauth.clientId for the server"
 
-// method chooses among the methods that an authorization server knows, which is HTTP Basic when it names none.
+// method picks one of the authorization server's authentication methods. HTTP Basic is the default if it names none.
 func (a *Account) method(known []string, secret string) (string, error) {
 	switch {
 	case a.server.Key != "":

@@ -19,11 +19,11 @@ import (
 	"callgate/internal/durable"
 )
 
-// signed is for how long a signature counts.
+// signed is how long a signature is valid.
 const signed = time.Minute
 
-// signature is a client's signed assertion of its identity (RFC 7523), with the key in the file. It is valid once, and
-// only at that authorization server.
+// signature returns a client's signed assertion of its identity (RFC 7523), made with the key in the file. The
+// assertion is valid once, and only at that issuer.
 func signature(path, client, issuer string) (string, error) {
 	key, err := readKey(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func signature(path, client, issuer string) (string, error) {
 	}).Serialize()
 }
 
-// readKey reads a private key: PEM as openssl writes it, or a JSON Web Key, which may say its id and algorithm.
+// readKey reads a private key: PEM as written by openssl, or a JSON Web Key, which may state its id and algorithm.
 func readKey(path string) (*jose.JSONWebKey, error) {
 	text, err := durable.ReadFile(path, maxSecret)
 	if err != nil {
@@ -77,7 +77,7 @@ func parseKey(block *pem.Block) (crypto.PrivateKey, error) {
 	return nil, fmt.Errorf("it has a %q: use a private key without a passphrase", block.Type)
 }
 
-// algorithm is the one that goes with the key.
+// algorithm returns the signature algorithm for the key.
 func algorithm(key crypto.PrivateKey) (string, error) {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:

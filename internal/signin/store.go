@@ -1,7 +1,7 @@
-// Package signin signs callgate in to MCP servers that want OAuth.
+// Package signin signs callgate in to MCP servers that require OAuth.
 //
-// A person signs in once with a browser, or callgate proves its own identity. The login is stored in the data directory
-// for the server it was meant for and no other, and is refreshed.
+// A person signs in once with a browser, or callgate proves its own identity. The login is stored in the data
+// directory, is used only for its own server, and is refreshed when it expires.
 package signin
 
 import (
@@ -23,14 +23,14 @@ import (
 	"callgate/internal/remote"
 )
 
-// login is what is kept of one sign-in.
+// login is the stored result of a sign-in.
 type login struct {
-	URL      string   `json:"url"` // of the server: the token is sent nowhere else
+	URL      string   `json:"url"` // of the server; the token is sent nowhere else
 	Resource string   `json:"resource,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"` // that were asked for
 
-	// The authorization server: nobody else learns of the client's secret and the refresh token, whomever the server
-	// names later.
+	// The authorization server. Nobody else gets the client's secret or the refresh token, even if the server names
+	// another one later.
 	Issuer        string `json:"issuer"`
 	TokenEndpoint string `json:"tokenEndpoint"`
 
@@ -38,38 +38,38 @@ type login struct {
 	Token  *oauth2.Token `json:"token"`
 }
 
-// demand is what the server said when it refused what callgate has: what the next sign-in asks for.
+// demand is the server's challenge from its last refusal. The next sign-in asks for it.
 type demand struct {
 	URL       string   `json:"url"`
 	Challenge []string `json:"challenge"`
 }
 
-// early is how long before its end a token counts as expired: requests take time, and clocks differ.
+// early is how long before its expiry a token counts as expired: requests take time, and clocks differ.
 const early = 30 * time.Second
 
-// Limits for what is kept of a server's challenge.
+// Limits of a stored challenge.
 const (
 	maxChallenges = 8
 	maxChallenge  = 4 << 10
 )
 
-// store is the file of one server's login, and beside it what the server wants of the next one. Processes share
-// them; each refresh happens under a lock, because a refresh token may be good for one use.
+// store is the file of one server's login, and the file of the server's demand beside it. Processes share them. Each
+// refresh holds a lock, because a refresh token may work only once.
 type store struct {
 	path string
 	url  string
 
 	mu    sync.Mutex
-	read  durable.Stamp // of the file that known was read from
+	read  durable.Stamp // stamp of the file that known was read from
 	known *login
-	none  time.Time // when there was no file
+	none  time.Time // when the file was last found missing
 }
 
-// look is how often a file is looked for that is not there. A server that wants a login meanwhile refuses the request,
-// and then it is looked for at once.
+// look is how long a missing file is taken to be missing. If the server refuses a request for want of a login, the file
+// is checked at once.
 const look = time.Second
 
-// absent reports whether there was no login a moment ago.
+// absent reports whether there was no login at the last look.
 func (s *store) absent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,8 @@ func (s *store) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = release() }, nil // the end of the process unlocks it too
 }
 
-// load returns the login; fs.ErrNotExist when there is none for the server's address.
+// load returns the login. The error wraps fs.ErrNotExist if there is none for the server's URL. The caller MUST NOT
+// change the login.
 func (s *store) load() (*login, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *store) load() (*login, error) {
 	return &l, nil
 }
 
-// save replaces the file. The lock is held.
+// save replaces the file. The caller holds the lock.
 func (s *store) save(l *login) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +129,7 @@ func (s *store) save(l *login) error {
 	return nil
 }
 
-// remember keeps the server's demand.
+// remember locks the store and stores the server's demand.
 func (s *store) remember(ctx context.Context, refused *remote.Refusal) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *store) remember(ctx context.Context, refused *remote.Refusal) error {
 	return s.keepDemand(refused)
 }
 
-// keepDemand keeps what the server said, nil for nothing. The lock is held.
+// keepDemand stores the server's demand, unless refused is nil. The caller holds the lock.
 func (s *store) keepDemand(refused *remote.Refusal) error {
 	if refused == nil {
 		return nil
@@ -157,10 +158,10 @@ func (s *store) keepDemand(refused *remote.Refusal) error {
 	return durable.Replace(s.demandPath(), text, 0o600)
 }
 
-// maxLogin bounds a file of a login, in bytes.
+// maxLogin bounds the files of a login, in bytes.
 const maxLogin = 1 << 20
 
-// demanded returns the challenge of the server's demand; ok is false when there is none.
+// demanded returns the challenge in the server's demand. ok is false if there is none.
 func (s *store) demanded() (challenge []string, ok bool, err error) {
 	text, err := durable.ReadFile(s.demandPath(), maxLogin)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,5 +184,5 @@ func (s *store) dropDemand() error {
 	return nil
 }
 
-// demandPath has an ending that no alias can have, so that it is no other server's login.
+// demandPath returns the path of the demand. No alias can have its ending, so it cannot be another server's login.
 func (s *store) demandPath() string { return strings.TrimSuffix(s.path, ".json") + ".demand.json" }

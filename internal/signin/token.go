@@ -12,9 +12,9 @@ import (
 	"callgate/internal/remote"
 )
 
-// request asks the authorization server of the login for a token. What is empty among the parameters is left out.
+// request asks the login's authorization server for a token. It leaves out empty parameters.
 func (a *Account) request(ctx context.Context, l *login, params map[string]string) (*oauth2.Token, error) {
-	// The library's client credentials flow takes any grant; the others of it cannot say the resource when they refresh.
+	// This flow takes any grant type. The library's other flows cannot send the resource when they refresh.
 	flow := clientcredentials.Config{
 		ClientID: l.Client.ID, TokenURL: l.TokenEndpoint, AuthStyle: oauth2.AuthStyleInParams, EndpointParams: url.Values{},
 	}
@@ -53,10 +53,10 @@ func (a *Account) request(ctx context.Context, l *login, params map[string]strin
 	return nil, brief(err)
 }
 
-// temporary reports whether the status of an answer says nothing about what was asked, whatever its text says.
+// temporary reports whether an HTTP status says nothing about the request itself.
 func temporary(status int) bool {
 	return status/100 == 5 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 }
 
-// web is the client for what the server names.
+// web returns the client for the URLs that the server names.
 func (a *Account) web() *http.Client { return newClient(a.server.URL, http.ProxyFromEnvironment) }

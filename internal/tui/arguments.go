@@ -14,8 +14,8 @@ const (
 	gutterFold  = "↪ " // the rest of a line that is wider than the screen
 )
 
-// argumentLines shows arguments exactly, in lines of at most width columns. A string breaks after each \n, which stays
-// visible.
+// argumentLines returns the exact arguments in lines of at most width columns. It breaks a string after each \n, which
+// stays visible.
 func argumentLines(raw json.RawMessage, width int) (lines []string) {
 	for line := range strings.SplitSeq(wire.Indented(raw), "\n") {
 		gutter := gutterLine
@@ -36,7 +36,7 @@ func readable(raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// gutters folds one visible line behind a gutter.
+// gutters folds a text into lines of at most width columns, each with a gutter.
 func gutters(text, gutter string, width int) (lines []string) {
 	for _, piece := range fold(text, width-2) {
 		lines = append(lines, gutter+piece)

@@ -6,14 +6,14 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// changesMsg is how a call would change files.
+// changesMsg says how a call would change files.
 type changesMsg struct {
 	approval *approval
 	changes  []wire.FileChange
 }
 
-// compare asks how a call that writes would change files on the disk. If callgate cannot tell, the screen shows only
-// what the arguments say.
+// compare asks callgate how a call would change files on disk. If callgate cannot tell, the screen shows only what the
+// arguments say.
 func (m *model) compare(a *approval) tea.Cmd {
 	if m.rest == nil || a.Kind != wire.KindWriteFile && a.Kind != wire.KindEditFile {
 		return nil
@@ -28,7 +28,7 @@ func (m *model) compare(a *approval) tea.Cmd {
 	}
 }
 
-// takeChanges shows how the files change. The person has to read this too before they can approve.
+// takeChanges adds the changes to the approval. The person has to see all arguments again before they can approve.
 func (m *model) takeChanges(msg changesMsg) {
 	if len(msg.changes) == 0 || m.queue.find(msg.approval.ToolCallID) != msg.approval {
 		return
@@ -40,7 +40,7 @@ func (m *model) takeChanges(msg changesMsg) {
 	}
 }
 
-// changeLines shows how files change; nil if unknown.
+// changeLines returns lines that show how files change. It returns nil if a change is unknown.
 func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []string) {
 	for _, c := range changes {
 		if c.State == wire.ChangeUnknown {
@@ -64,7 +64,8 @@ func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []stri
 	return lines
 }
 
-// definitionLines shows how a tool's definition differs from the accepted one.
+// definitionLines returns lines that show how a tool's definition differs from the accepted one. old is "" if none was
+// accepted.
 func (s *styles) definitionLines(old, fresh string, width int) []string {
 	if old == "" {
 		return argumentLines([]byte(fresh), width)

@@ -37,8 +37,8 @@ func (m *model) choose(choice int) tea.Cmd {
 	return nil
 }
 
-// answer sends the first answer to a. Every approval passes here, so this is the last check that the person has seen
-// all arguments. Callers MUST check that too.
+// answer sends the answer unless one was sent already. Every approval passes here, so this is the last check that the
+// person has seen all arguments. Callers MUST check that too.
 func (m *model) answer(a *approval, f wire.ToolApprove) tea.Cmd {
 	m.dialog = nil
 	if a.sent != "" || f.Decision != "reject" && !a.read {

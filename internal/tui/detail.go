@@ -14,8 +14,8 @@ import (
 )
 
 // detail describes an approval in lines of at most width columns: first the main facts, then the exact arguments, then
-// why callgate asks and what "always" could mean. The arguments end before line argumentsEnd: the person has to see
-// that many lines to see what would run.
+// why callgate asks and what "always" could allow. The arguments end before line argumentsEnd. To know what would run,
+// the person has to see the lines up to there.
 func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd int) {
 	add := func(more ...string) { lines = append(lines, more...) }
 	heading := func(text string) { add("", s.heading.Styled(cut(text, width))) }
@@ -95,10 +95,10 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	return lines, argumentsEnd
 }
 
-// usualWorker is the default, which the screen does not mention.
+// usualWorker is the default worker, which the screen need not point out.
 const usualWorker = "default"
 
-// facts shows where a call comes from, its risk, what it does and why callgate asks.
+// facts passes the main facts to field: where a call comes from, its risk, what it does and why callgate asks.
 func (s *styles) facts(a *approval, field func(name, text string)) {
 	place := []string{"server " + shown(a.Server), "session " + shown(a.SessionID)}
 	if a.AgentID != "" {
@@ -133,7 +133,7 @@ func (s *styles) facts(a *approval, field func(name, text string)) {
 	}
 }
 
-// command shows one effective command and what it touches.
+// command returns lines with one effective command and what it touches.
 func (s *styles) command(c wire.Command, width int) (lines []string) {
 	for i, line := range fold(words(c.Argv), width-4) {
 		mark := "$ "
@@ -154,7 +154,8 @@ func (s *styles) command(c wire.Command, width int) (lines []string) {
 	return append(lines, block(ansi.NewStyle(), "      ", text, width)...)
 }
 
-// whereFrom says which window a call comes from; "" if only the host's name is known, which the list shows already.
+// whereFrom describes the window that a call comes from. It returns "" if only the host's name is known, because the
+// list shows that already.
 func whereFrom(host, principal, folder, branch, terminal string) string {
 	if folder == "" && branch == "" && terminal == "" && principal == "" {
 		return ""

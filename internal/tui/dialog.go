@@ -11,19 +11,18 @@ import (
 // dialog is a box that takes all keys until it closes by setting model.dialog.
 type dialog interface {
 	key(m *model, k tea.KeyPressMsg) tea.Cmd
-	// content returns what the box shows, in lines of at most width columns. The box shows at most rows of them, among
-	// them the line focus.
+	// content returns lines of at most width columns. The box shows at most rows of them, including the line focus.
 	content(m *model, width, rows int) boxed
 }
 
-// paster is a dialog that takes pasted text.
+// paster is a dialog that accepts pasted text.
 type paster interface{ paste(tea.PasteMsg) }
 
 // boxed is the content of a box.
 type boxed struct {
 	title, note string
 	lines       []string
-	focus       int // line that must be visible
+	focus       int // index of the line that must be visible
 	edge        ansi.Style
 }
 
@@ -39,7 +38,7 @@ func (b boxed) window(rows int) []string {
 	return b.lines[start : start+rows]
 }
 
-// keepHelp closes every dialog about an approval, because the approval has ended or changed.
+// keepHelp returns d if it is the help, otherwise nil. It closes dialogs about an approval that has ended or changed.
 func keepHelp(d dialog) dialog {
 	if h, ok := d.(*help); ok {
 		return h
@@ -47,7 +46,7 @@ func keepHelp(d dialog) dialog {
 	return nil
 }
 
-// confirmation is the dialog that asks whether to do something that no single call waits for.
+// confirmation is a dialog that asks whether to do something for a whole session or for all.
 type confirmation struct {
 	title, text, button string
 	do                  func() error
@@ -63,7 +62,7 @@ func newStopDialog(m *model, session string) *confirmation {
 	}
 }
 
-// newFreezeDialog asks whether to freeze all sessions or, if one is frozen, to unfreeze them.
+// newFreezeDialog asks whether to freeze all sessions or, if any session is frozen, to unfreeze all.
 func newFreezeDialog(m *model) *confirmation {
 	c := &confirmation{
 		title: "Freeze all sessions", button: "Freeze",

@@ -16,8 +16,8 @@ var pairs = [...][2]string{
 	{"old_text", "new_text"}, {"oldText", "newText"}, {"old_string", "new_string"}, {"oldString", "newString"}, {"old_str", "new_str"},
 }
 
-// replacements finds what a call would replace: a pair among its arguments and in each object of its list of edits. It
-// only helps people to read: the screen always shows the arguments too.
+// replacements finds what a call would replace: pairs in its arguments and in each object of its lists of edits. This
+// is only an aid: the screen always shows the arguments too.
 func replacements(raw json.RawMessage) (found []replacement) {
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal(raw, &arguments) != nil {
@@ -46,7 +46,7 @@ func appendPair(found []replacement, object map[string]json.RawMessage) []replac
 	return found
 }
 
-// diffLines shows how after differs from before, in lines of at most width columns.
+// diffLines returns lines of at most width columns that show how after differs from before.
 func (s *styles) diffLines(before, after string, width int) (lines []string) {
 	text := diff.Diff("before", ended(before), "after", ended(after))
 	for line := range strings.Lines(string(text)) {

@@ -21,7 +21,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// maxEdited limits edited arguments, in bytes, to what fits into a frame.
+// maxEdited limits edited arguments, in bytes, so that they fit into a frame.
 const maxEdited = 3 << 20
 
 // editedMsg is the result of the editor.
@@ -38,15 +38,15 @@ func (m *model) edit(a *approval) tea.Cmd {
 	return tea.Exec(e, func(err error) tea.Msg { return editedMsg{call, digest, e.text, err} })
 }
 
-// editing runs the editor on text. Meanwhile the screen is off.
+// editing runs the editor on text while the screen is off.
 type editing struct {
 	streams
-	text []byte // the arguments; after Run, as edited
+	text []byte // the arguments; after Run, the edited text
 }
 
 var _ tea.ExecCommand = (*editing)(nil)
 
-// streams are those of a program that has the terminal while the screen is off.
+// streams are the terminal's streams for a program that runs while the screen is off.
 type streams struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -56,7 +56,7 @@ func (s *streams) SetStdin(r io.Reader)  { s.stdin = r }
 func (s *streams) SetStdout(w io.Writer) { s.stdout = w }
 func (s *streams) SetStderr(w io.Writer) { s.stderr = w }
 
-// Run edits the arguments in a private file, which it removes afterwards.
+// Run lets the person edit the arguments in a private temporary file.
 func (e *editing) Run() (err error) {
 	dir, err := os.MkdirTemp("", "callgate-edit-")
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *editing) Run() (err error) {
 	path := filepath.Join(dir, "arguments.json")
 	text := e.text
 	var indented bytes.Buffer
-	if json.Indent(&indented, text, "", "  ") == nil { // otherwise the person edits it unchanged
+	if json.Indent(&indented, text, "", "  ") == nil { // otherwise the text stays as it is
 		text = append(indented.Bytes(), '\n')
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -82,7 +82,7 @@ func (e *editing) Run() (err error) {
 	return err
 }
 
-// editor is the command in $VISUAL or $EDITOR, which may have options.
+// editor returns the command in $VISUAL or $EDITOR with its options, or a default.
 func editor() []string {
 	command := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
 	switch {
@@ -94,7 +94,8 @@ func editor() []string {
 	return []string{"vi"}
 }
 
-// takeEdited asks whether the edited arguments may run. The question pops up, so keys do not count at first.
+// takeEdited opens the dialog that asks whether the edited arguments may run. It pops up, so keys do not count at
+// first.
 func (m *model) takeEdited(msg editedMsg) {
 	m.quiet.arm(m.now)
 	a := m.queue.find(msg.call)
@@ -111,7 +112,7 @@ func (m *model) takeEdited(msg editedMsg) {
 	}
 }
 
-// checkEdited says what is wrong with edited arguments, or "".
+// checkEdited returns what is wrong with edited arguments, or "".
 func checkEdited(msg editedMsg) string {
 	value := bytes.TrimSpace(msg.text)
 	switch {
@@ -119,7 +120,7 @@ func checkEdited(msg editedMsg) string {
 		return fmt.Sprintf("editing failed: %v", msg.err)
 	case len(value) > maxEdited:
 		return "the edited arguments are too large"
-	case !json.Valid(value) || !utf8.Valid(value): // the gate is stricter, and says why
+	case !json.Valid(value) || !utf8.Valid(value): // the gate checks more strictly, and says why
 		return "they are not valid JSON"
 	case value[0] != '{':
 		return "they are not a JSON object"
@@ -127,14 +128,15 @@ func checkEdited(msg editedMsg) string {
 	return ""
 }
 
-// review is the dialog that asks whether edited arguments may run, once the person has seen the whole change.
+// review is the dialog that asks whether edited arguments may run. Approving needs the person to have seen the whole
+// change.
 type review struct {
 	approval *approval
 	text     []byte
 	view     pane
-	width    int // that view was filled for
+	width    int // for which view was filled
 	read     bool
-	approve  bool // the button that is chosen; the other one goes back
+	approve  bool // the chosen button; the other one goes back
 }
 
 func (d *review) key(m *model, k tea.KeyPressMsg) tea.Cmd {

@@ -87,7 +87,7 @@ func (m listener) forget() {
 	m.show(nil)
 }
 
-// show makes a the current approval. No key asked for it, so keys do not count at first.
+// show makes a the current approval. The person did not ask for it, so keys do not count at first.
 func (m listener) show(a *approval) {
 	m.model.current, m.model.choice = a, 0
 	m.model.quiet.arm(m.model.now)
@@ -138,7 +138,7 @@ func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 // failed shows an error. If it names an approval, the answer had no effect.
 func (m listener) failed(f *wire.Error) {
 	if f.Code == wire.CodeApprovalTimeout {
-		return // the resolved frame says it
+		return // the resolved frame says so
 	}
 	if of, ok := m.model.talks[f.SessionID]; ok && f.ToolCallID == "" {
 		of.asking = false

@@ -21,8 +21,8 @@ var scopes = [...]struct{ name, words string }{
 	{"session", "this session only"},
 }
 
-// grantDialog is the dialog that chooses what "always" means: at most one pattern for each subject, for whom, and for
-// how long. The cursor moves over the offers, the scope, the expiry and the buttons.
+// grantDialog is the dialog that sets what "always" allows: at most one pattern for each subject, the scope and the
+// expiry. The cursor moves over the offers, the scope, the expiry and the buttons.
 type grantDialog struct {
 	approval *approval
 	picked   []bool // by offer
@@ -35,7 +35,7 @@ type grantDialog struct {
 func newGrantDialog(a *approval) *grantDialog {
 	d := &grantDialog{approval: a, picked: make([]bool, len(a.Always))}
 	for i, o := range a.Always {
-		if o.Default && !wire.HighRisk(o.Risk) { // Enter alone never makes a grant that may lose data
+		if o.Default && !wire.HighRisk(o.Risk) { // by default, no grant that may lose data is picked
 			d.pick(i)
 		}
 	}
@@ -47,7 +47,7 @@ func (d *grantDialog) scopeRow() int  { return len(d.approval.Always) }
 func (d *grantDialog) expiryRow() int { return d.scopeRow() + 1 }
 func (d *grantDialog) buttonRow() int { return d.scopeRow() + 2 }
 
-// pick chooses an offer instead of the others of its subject, or drops it.
+// pick picks an offer instead of the others of its subject, or drops it if it was picked.
 func (d *grantDialog) pick(i int) {
 	was := d.picked[i]
 	for j, o := range d.approval.Always {
@@ -115,8 +115,8 @@ func (d *grantDialog) grant(m *model) tea.Cmd {
 	return m.answer(d.approval, f)
 }
 
-// reach says how many approved calls of the project an offer covers, and which other known commands it would let run;
-// "" if there are none.
+// reach describes how many calls approved in the project an offer covers, and which other known commands it would
+// allow. It returns "" if there are none.
 func reach(o wire.Offer) string {
 	before := ""
 	if o.Approved > 0 {

@@ -8,14 +8,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// input is one line of text that is typed.
+// input is one line of typed text.
 type input struct {
 	text  []rune
-	at    int // of the cursor
-	limit int // runes
+	at    int // position of the cursor
+	limit int // in runes
 }
 
-// insert puts text at the cursor. Line breaks and tabs become spaces. Other control characters are left out, and so is
+// insert inserts text at the cursor. Line breaks and tabs become spaces. It drops other control characters, and
 // everything over the limit.
 func (in *input) insert(text string) {
 	for _, r := range text {
@@ -76,7 +76,7 @@ func (in *input) key(k tea.KeyPressMsg) {
 	}
 }
 
-// view shows the text around the cursor in at most width columns, or hint if there is no text.
+// view returns the text around the cursor in at most width columns, or the hint if there is no text.
 func (in *input) view(s *styles, hint string, width int) string {
 	const prompt = "› "
 	if len(in.text) == 0 {

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key handles a key. Ctrl-C always leaves. No other key counts until the keyboard has rested after the last question
-// appeared, whatever is on the screen.
+// key handles a key. Ctrl-C always quits. After a question appears, no other key counts until the keyboard has rested,
+// whatever is on the screen.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if k.String() == "ctrl+c" {
 		return tea.Quit
@@ -16,7 +16,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.quiet.swallows(m.now) {
 		return nil
 	}
-	if (view{m}).tooSmall() { // nobody decides about a call that they cannot see
+	if (view{m}).tooSmall() { // a person must not decide about a call that they cannot see
 		if k.String() == "q" {
 			return tea.Quit
 		}
@@ -62,7 +62,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// chosenSession is the session of the current approval, or the chosen one on the sessions screen.
+// chosenSession returns the session of the current approval, or the chosen session on the other screens.
 func (m *model) chosenSession() string {
 	if m.screen == approvals && m.current != nil {
 		return m.current.SessionID
@@ -70,7 +70,7 @@ func (m *model) chosenSession() string {
 	return m.roster.selected()
 }
 
-// visit goes to a screen, and drops hints about keys of the other one.
+// visit goes to a screen, and drops hints about the keys of the one before.
 func (m *model) visit(to screen) tea.Cmd {
 	m.screen = to
 	m.toasts = slices.DeleteFunc(m.toasts, func(t toast) bool { return t.here })
@@ -80,7 +80,7 @@ func (m *model) visit(to screen) tea.Cmd {
 	return nil
 }
 
-// Choices of the box below an approval, in the order of the screen. Enter takes the first one by default.
+// Choices below an approval, in the order of the screen. Enter takes the first one by default.
 const (
 	chooseDeny = iota
 	chooseApprove
@@ -123,8 +123,8 @@ func (m *model) approvalKey(k string) tea.Cmd {
 	return nil
 }
 
-// move goes to a neighbour, or scrolls if there is none, because a mouse wheel sends arrow keys too. The person asked
-// for this, so keys count at once. They still have to see the arguments there.
+// move goes to a neighbouring approval, or scrolls if there is none, because a mouse wheel sends arrow keys too. The
+// person asked for this approval, so keys count at once. They still have to see its arguments.
 func (m *model) move(step int, k string) {
 	if m.queue.len() == 1 {
 		m.detail.scroll(k)
@@ -135,21 +135,21 @@ func (m *model) move(step int, k string) {
 	}
 }
 
-// quietTime is how long the keyboard has to rest after a question appears before keys count, so that nobody who is
-// typing elsewhere answers it by accident.
+// quietTime is how long the keyboard must rest after a question appears before keys count. Nobody who is typing
+// elsewhere may answer it by accident.
 const quietTime = 400 * time.Millisecond
 
 // quiet ignores keys after a question appears until the keyboard has rested.
 type quiet struct {
 	muted  bool
-	last   time.Time // when the question appeared, or the last ignored key
-	waking bool      // a redraw is due when the silence may be over
+	last   time.Time // when the question appeared, or a key was last ignored
+	waking bool      // a redraw is scheduled for the end of the silence
 }
 
-// arm begins a new silence, because a question popped up.
+// arm starts a new silence, because a question has popped up.
 func (q *quiet) arm(now time.Time) { q.muted, q.last = true, now }
 
-// swallows reports whether to ignore a key that comes now.
+// swallows reports whether to ignore a key that arrives now. An ignored key extends the silence.
 func (q *quiet) swallows(now time.Time) bool {
 	if q.muted && now.Sub(q.last) < quietTime {
 		q.last = now

@@ -1,11 +1,11 @@
 package tui
 
-// The screen, from top to bottom: a header, the body, a box (a dialog, or the question about the current approval),
-// toasts, and a footer. A window below these sizes has no room for a decision, and takes none.
+// The screen has, from top to bottom: a header, the body, a box (a dialog, or the question about the current approval),
+// toasts, and a footer. A smaller window has no room for a decision, so none can be made in it.
 const (
 	minWidth  = 32
 	minHeight = 12
-	wideAt    = 100 // columns; from here on the list is beside the approval
+	wideAt    = 100 // columns; from this width on the list is beside the approval
 )
 
 // layoutKey identifies what the detail pane shows.
@@ -14,12 +14,12 @@ type layoutKey struct {
 	width    int
 }
 
-// areas are the sizes of the parts of the screen.
+// areas holds the sizes of the parts of the screen.
 type areas struct {
-	box      []string // drawn
+	box      []string // the drawn lines
 	toasts   int      // rows
 	body     int      // rows
-	list     int      // columns when wide, else rows
+	list     int      // columns if wide, otherwise rows
 	detail   int      // rows
 	detailAt int      // columns of the detail pane
 }
@@ -28,7 +28,7 @@ func (m view) tooSmall() bool { return m.model.width < minWidth || m.model.heigh
 
 func (m view) wide() bool { return m.model.width >= wideAt }
 
-// areas divides the screen. Callers MUST check first that it is large enough.
+// areas divides the screen. Callers MUST check first that the window is not too small.
 func (m view) areas() (a areas) {
 	a.toasts = m.toastRows()
 	room := m.model.height - 2 - a.toasts
@@ -65,7 +65,7 @@ func (m view) box(room int) []string {
 	return m.model.styles.box(b.title, b.note, b.window(rows), m.model.width, b.edge)
 }
 
-// layout fills the panes after a change by Update, and notes what the person has seen.
+// layout fills the panes after an Update, and records whether the person has seen all arguments.
 func (m *model) layout() {
 	if (view{m}).tooSmall() {
 		return
@@ -97,7 +97,7 @@ func (m *model) layout() {
 	}
 }
 
-// unread returns how many lines of the current approval's arguments lie below the screen.
+// unread returns how many lines of the current approval's arguments are below the visible part.
 func (m *model) unread() int {
 	if m.detail.height == 0 {
 		return m.argsEnd

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// approver is what the model needs of *client.Client to answer.
+// approver is the part of *client.Client that the model needs.
 type approver interface {
 	Answer(wire.ToolApprove) error
 	SetAutonomy(sessionID, level string) error
@@ -30,12 +30,12 @@ const (
 
 var screenNames = [...]string{approvals: "Approvals", sessions: "Sessions", trail: "Audit", toolbox: "Tools"}
 
-// model is everything that the terminal shows. Only Update changes it.
+// model is the state of the terminal. Only Update changes it.
 type model struct {
 	styles  styles
 	client  approver
 	events  <-chan wire.Event
-	rest    asker // nil asks nothing
+	rest    asker // may be nil
 	ctx     context.Context
 	once    bool
 	bell    bool
@@ -45,27 +45,27 @@ type model struct {
 	now           time.Time
 	width, height int
 	screen        screen
-	dialog        dialog // takes all keys while there is one; nil otherwise
+	dialog        dialog // takes all keys, unless it is nil
 	toasts        []toast
 	quiet         quiet
 
-	address     string // of the companion; "" while there is no connection
+	address     string // of the companion; "" while disconnected
 	partial     bool   // some processes' calls are missing
-	connections int    // how many there were
+	connections int    // number of connections so far
 	queue       queue
-	current     *approval // what keys act on; nil if nothing waits
-	choice      int       // among the choices; 0 denies
+	current     *approval // the approval that keys act on; nil if nothing waits
+	choice      int       // index in choices; 0 denies
 	roster      roster
 	servers     []server
 	serversErr  string
-	askedAt     time.Time // when servers were asked for last
+	askedAt     time.Time // when the servers' state was last asked for
 	log         auditTail
 	offered     offered
-	talks       map[string]said // with models, by session
+	talks       map[string]said // conversations with models, by session
 
 	detail    pane
 	laidOut   layoutKey
-	argsEnd   int // lines of detail up to the end of the arguments
+	argsEnd   int // number of lines in detail up to the end of the arguments
 	trailView pane
 	follow    bool // the audit view stays at its newest line
 }
@@ -77,7 +77,7 @@ func newModel(client approver, once, bell bool) *model {
 	}
 }
 
-// Messages of the model's own.
+// The model's own messages.
 type (
 	tickMsg   struct{}
 	wakeMsg   struct{} // the keyboard may have rested
@@ -115,7 +115,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = time.Now()
 	cmd := m.take(msg)
 	m.layout()
-	if m.quiet.silent(m.now) && !m.quiet.waking { // keys do not count yet, as the question says
+	if m.quiet.silent(m.now) && !m.quiet.waking { // redraw when keys count again, since the question says so
 		m.quiet.waking = true
 		cmd = tea.Batch(cmd, tea.Tick(quietTime, func(time.Time) tea.Msg { return wakeMsg{} }))
 	}
@@ -167,7 +167,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// refresh asks by REST for what frames do not contain, with or without earlier records.
+// refresh asks over REST for what frames do not contain, with earlier records if history is set.
 func (m *model) refresh(history bool) tea.Cmd {
 	if m.rest == nil || m.address == "" {
 		return nil
@@ -189,7 +189,7 @@ func (m *model) takeStatus(msg statusMsg) {
 	m.log.merge(msg.records)
 }
 
-// send writes frames in the background, because a connection may be slow.
+// send writes a frame in the background, because the connection may be slow.
 func (m *model) send(call string, write func() error) tea.Cmd {
 	return func() tea.Msg { return sentMsg{call, write()} }
 }

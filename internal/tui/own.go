@@ -16,10 +16,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// maxOwnCommand limits a shell command of the person, in characters.
+// maxOwnCommand limits the person's own shell command, in characters.
 const maxOwnCommand = 4000
 
-// own is the dialog for a shell command of the person. The command is not a tool call: it runs as the person, outside
+// own is the dialog for the person's own shell command. The command is not a tool call: it runs as the person, outside
 // the gate, and is recorded first.
 type own struct{ input input }
 
@@ -60,10 +60,10 @@ type ownCommand struct {
 	err     error
 }
 
-// ownMsg says whether the command may run and why not, or once it has ended, whether its outcome is on record.
+// ownMsg says that the command was recorded and may run or, if it has ended, that its outcome was recorded.
 type ownMsg struct {
 	of  ownCommand
-	err error // of the record
+	err error // of recording; nil if it was recorded
 }
 
 // recordOwn records the command before it runs, and its outcome afterwards.
@@ -100,7 +100,7 @@ func (m *model) takeOwn(msg ownMsg) tea.Cmd {
 	return nil
 }
 
-// ownEndedMsg: the command has ended, and the screen is back.
+// ownEndedMsg means that the command has ended, and the screen is back.
 type ownEndedMsg struct{ of ownCommand }
 
 func (c *ownCommand) outcome() string {
@@ -114,7 +114,7 @@ func (c *ownCommand) outcome() string {
 	return fmt.Sprintf("failed: %v", c.err)
 }
 
-// running runs the command. Meanwhile the screen is off.
+// running runs the command while the screen is off.
 type running struct {
 	streams
 	text string

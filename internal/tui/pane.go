@@ -1,18 +1,18 @@
 package tui
 
-// pane shows height of its lines, from line top on.
+// pane shows height of its lines, starting at line top.
 type pane struct {
 	lines       []string
 	top, height int
 }
 
-// resize sets the height and keeps the pane over its lines.
+// resize sets the height and keeps the pane within its lines.
 func (p *pane) resize(height int) {
 	p.height = max(0, height)
 	p.move(0)
 }
 
-// move scrolls by so many lines, at most to the end.
+// move scrolls by a number of lines, at most to either end.
 func (p *pane) move(lines int) { p.top = max(0, min(p.top+lines, len(p.lines)-p.height)) }
 
 // inSight returns the visible lines.
@@ -21,7 +21,7 @@ func (p *pane) inSight() []string { return p.lines[p.top:min(len(p.lines), p.top
 // below returns how many lines lie below the pane.
 func (p *pane) below() int { return max(0, len(p.lines)-p.top-p.height) }
 
-// scroll handles a key.
+// scroll handles a key that may scroll.
 func (p *pane) scroll(key string) {
 	switch key {
 	case "pgdown", "space", "f":

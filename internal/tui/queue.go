@@ -6,17 +6,17 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// approval is a pending question, and what the person did with it here.
+// approval is a pending approval, and what the person has done with it here.
 type approval struct {
 	*wire.ToolApproveRequest
 	read bool   // the person has seen all arguments
 	sent string // the decision that was sent, or ""
 
-	changes []wire.FileChange // how it would change files; nil if not known yet
+	changes []wire.FileChange // how the call would change files; nil if not known yet
 }
 
-// queue holds the pending approvals, grouped by session. Groups and approvals keep the order in which they came, so
-// that nothing moves under the cursor until it ends.
+// queue holds the pending approvals, grouped by session. Groups and approvals keep the order of arrival, so that
+// nothing moves under the cursor.
 type queue struct {
 	groups []group
 }
@@ -51,8 +51,8 @@ func (q *queue) find(id string) *approval {
 	return nil
 }
 
-// put adds an approval. If the id is known, the approval is replaced, and the person has to read and answer it again: its
-// arguments were edited, or another session repeats the call and now waits.
+// put adds an approval. It replaces one with the same id, which the person then has to read and answer again: its
+// arguments were edited, or another session has repeated the call and now waits.
 func (q *queue) put(f *wire.ToolApproveRequest) *approval {
 	a := &approval{ToolApproveRequest: f}
 	if known := q.find(f.ToolCallID); known != nil && known.SessionID != f.SessionID {
@@ -94,7 +94,7 @@ func (q *queue) remove(id string) (removed, next *approval) {
 	return removed, next
 }
 
-// beside returns the approval so many places after a, or a itself at the ends.
+// beside returns the approval step places after a, or the last one in that direction.
 func (q *queue) beside(a *approval, step int) *approval {
 	all := q.all()
 	at := slices.Index(all, a)

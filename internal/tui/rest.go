@@ -12,11 +12,10 @@ import (
 
 const (
 	restTimeout = 3 * time.Second
-	records     = 200 // of the audit trail
+	records     = 200 // from the audit trail
 )
 
-// asker asks by REST for what the companion's frames do not contain. Every method takes the address that the client is
-// connected to, and asks there.
+// asker asks over REST for what frames do not contain. Every method takes the address that the client is connected to.
 type asker interface {
 	status(ctx context.Context, address string, history bool) status
 	changes(ctx context.Context, address, call string) ([]wire.FileChange, error)
@@ -29,7 +28,7 @@ type asker interface {
 // rest asks the companion with the client's credential.
 type rest struct {
 	ask      Ask
-	sessions []string // that the screen follows; nil means all
+	sessions []string // that the client follows; nil means all
 }
 
 var _ asker = (*rest)(nil)
@@ -44,7 +43,7 @@ type status struct {
 // server is an MCP server behind callgate.
 type server = wire.UpstreamState
 
-// status asks for the servers and, with history, for records from before this screen began to follow.
+// status asks for the servers and, if history is set, for records from before this screen started to follow.
 func (r *rest) status(ctx context.Context, address string, history bool) (s status) {
 	var info struct{ Upstreams []server }
 	if err := r.within(ctx, address, "GET", "/api/info", nil, &info); err != nil {
@@ -66,7 +65,7 @@ func (r *rest) status(ctx context.Context, address string, history bool) (s stat
 	return s
 }
 
-// together joins the states of the servers of one name of all hosts: the worst one counts.
+// together merges the servers of the same name behind different hosts. The worst state wins.
 func together(servers []server) []server {
 	worse := map[string]int{wire.UpstreamUp: 1, wire.UpstreamIdle: 0, wire.UpstreamStarting: 2, wire.UpstreamDown: 3}
 	var all []server
@@ -84,7 +83,7 @@ func together(servers []server) []server {
 	return all
 }
 
-// own records a command of the person.
+// own records the person's own command.
 func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error {
 	body := wire.OwnCommand{Command: c.command, Dir: dir}
 	if c.ended {
@@ -94,14 +93,14 @@ func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error
 	return r.within(ctx, address, "POST", "/api/commands", body, nil)
 }
 
-// changes asks how a waiting call would change files.
+// changes asks how a pending call would change files.
 func (r *rest) changes(ctx context.Context, address, call string) ([]wire.FileChange, error) {
 	var answer struct{ Changes []wire.FileChange }
 	err := r.within(ctx, address, "GET", "/api/approvals/"+url.PathEscape(call)+"/changes", nil, &answer)
 	return answer.Changes, err
 }
 
-// tools asks which tools a session is offered.
+// tools asks which tools are offered to a session.
 func (r *rest) tools(ctx context.Context, address, session string) (view wire.ToolsView, err error) {
 	err = r.within(ctx, address, "GET", "/api/tools?sessionId="+url.QueryEscape(session), nil, &view)
 	return view, err

@@ -8,16 +8,16 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// roster is what frames say about sessions.
+// roster holds what frames say about sessions.
 type roster struct {
 	sessions map[string]session
-	order    []string // of their ids, as they came
-	chosen   string   // in the sessions view
+	order    []string // ids in the order of arrival
+	chosen   string   // id in the sessions view
 }
 
 // session is one connection of a host.
 type session struct {
-	id                                 string // of its own agent
+	id                                 string // id of its own agent
 	client, agent, mode, level, status string
 	team                               []agent // registered by clients
 }
@@ -45,7 +45,7 @@ func (r *roster) team(f *wire.TeamUpdate) {
 	r.sessions[f.SessionID] = s
 }
 
-// teamOf describes the agents that clients registered. It keeps what is known about their state.
+// teamOf describes the registered agents. It keeps their known status.
 func teamOf(agents []wire.TeamAgent, before []agent) []agent {
 	team := make([]agent, len(agents))
 	for i, a := range agents {
@@ -96,7 +96,7 @@ func (r *roster) known(id string) session {
 	return r.sessions[id]
 }
 
-// selected returns the chosen session, or the first one, or "".
+// selected returns the id of the chosen session, or else of the first one, or "".
 func (r *roster) selected() string {
 	if slices.Contains(r.order, r.chosen) {
 		return r.chosen
@@ -115,7 +115,7 @@ func (r *roster) move(step int) {
 	r.chosen = r.order[min(max(0, at), len(r.order)-1)]
 }
 
-// frozen reports whether a session is.
+// frozen reports whether any session is frozen.
 func (r *roster) frozen() bool {
 	for _, s := range r.sessions {
 		if s.mode == "FROZEN" {

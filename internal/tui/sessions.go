@@ -26,7 +26,7 @@ func (m *model) sessionKey(k string) tea.Cmd {
 	return nil
 }
 
-// sessionLines shows the sessions and the servers behind callgate.
+// sessionLines returns lines with the sessions and the servers behind callgate.
 func (m view) sessionLines(width, rows int) []string {
 	s := &m.model.styles
 	lines := []string{s.heading.Styled("Sessions")}

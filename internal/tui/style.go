@@ -6,11 +6,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// styles use the terminal's own sixteen colours, which fit its theme, dark or light. Colour is never the only sign:
+// styles uses the terminal's own sixteen colours, which fit its theme, dark or light. Colour is never the only sign:
 // words say the same.
 //
-// They come from x/ansi. lipgloss, which bubbles imports, queries the terminal's colours when any program starts, and
-// runs "tmux info" for that inside tmux.
+// The styles come from x/ansi. lipgloss, which bubbles imports, queries the terminal's colours at the start of any
+// program, and inside tmux runs "tmux info" for that.
 type styles struct {
 	title, faint, heading, chosen, warn, good, bad ansi.Style
 	risks                                          map[string]ansi.Style // by label
@@ -35,7 +35,7 @@ func newStyles() styles {
 	}
 }
 
-// risk shows a label. A label that this version does not know counts as the worst.
+// risk returns a label in its colour. An unknown label gets the colour of critical.
 func (s *styles) risk(label string) string {
 	style, ok := s.risks[label]
 	if !ok {
@@ -44,7 +44,7 @@ func (s *styles) risk(label string) string {
 	return style.Styled(strings.ToUpper(shown(label)))
 }
 
-// box draws lines in a frame of width columns, with a title at the upper left and a note at the upper right.
+// box returns lines in a frame of width columns, with a title at the upper left and a note at the upper right.
 func (s *styles) box(title, note string, lines []string, width int, edge ansi.Style) []string {
 	inner := width - 4
 	if note != "" {
@@ -59,7 +59,7 @@ func (s *styles) box(title, note string, lines []string, width int, edge ansi.St
 	return append(out, edge.Styled("╰"+strings.Repeat("─", inner+2)+"╯"))
 }
 
-// buttons shows a row of choices. The chosen one is recognizable without colours too.
+// buttons returns a row of choices. The chosen one is recognizable without colours too.
 func (s *styles) buttons(names []string, chosen int) string {
 	parts := make([]string, len(names))
 	for i, name := range names {
@@ -72,7 +72,7 @@ func (s *styles) buttons(names []string, chosen int) string {
 	return strings.Join(parts, " ")
 }
 
-// either shows two choices; the second is the chosen one if isYes.
+// either returns a row of two choices. The second one is chosen if isYes.
 func (s *styles) either(no, yes string, isYes bool) string {
 	chosen := 0
 	if isYes {

@@ -14,12 +14,12 @@ type talk struct {
 	session string
 	plain   bool // send questions without passages of the workspace
 	input   input
-	top     int // lines scrolled up from the end
+	top     int // number of lines scrolled up from the end
 }
 
 func newTalk(session string) *talk { return &talk{session: session, input: input{limit: maxQuestion}} }
 
-// said is the conversation with the model of a session, as far as this screen received it.
+// said is the conversation with a session's model, as far as this screen has received it.
 type said struct {
 	turns  []spoken
 	asking bool

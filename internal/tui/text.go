@@ -11,8 +11,8 @@ import (
 	"callgate/internal/visible"
 )
 
-// shown prepares a string of a frame for the screen: characters that are invisible, or that change how others appear,
-// become visible. Every such string MUST pass here.
+// shown makes a frame's string safe for the screen: characters that are invisible, or that change how others appear,
+// become visible. Every string from a frame MUST pass through it.
 func shown(s string) string { return visible.Text(s) }
 
 func words(list []string) string {
@@ -39,8 +39,8 @@ func between(left, right string, width int) string {
 	return pad(left, room) + right
 }
 
-// wrap breaks text at words into lines of at most width columns; lines after the first begin with indent. It breaks
-// longer words anywhere and leaves nothing out.
+// wrap breaks text at words into lines of at most width columns, and indents all lines but the first. It breaks long
+// words anywhere and leaves nothing out.
 func wrap(text string, width int, indent string) []string {
 	if text == "" {
 		return nil
@@ -53,7 +53,7 @@ func wrap(text string, width int, indent string) []string {
 	return lines
 }
 
-// block wraps text into lines of one style, each behind a prefix.
+// block wraps text into lines of one style, each with a prefix.
 func block(style ansi.Style, prefix, text string, width int) (lines []string) {
 	for _, line := range wrap(text, width-len(prefix), "") {
 		lines = append(lines, prefix+style.Styled(line))
@@ -66,7 +66,7 @@ func fold(text string, width int) []string {
 	return strings.Split(ansi.Hardwrap(text, max(1, width), true), "\n")
 }
 
-// countdown is the time that is left, as 1:05, rounded down.
+// countdown formats the remaining time as 1:05, rounded down.
 func countdown(left time.Duration) string {
 	seconds := max(0, int(left.Seconds()))
 	if seconds >= 3600 {
@@ -75,7 +75,7 @@ func countdown(left time.Duration) string {
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// riskLabel is the label of a class. A class that this version does not know is high.
+// riskLabel returns the label of a risk class. An unknown class is high.
 func riskLabel(class string) string {
 	switch class {
 	case "READ_ONLY", "BUILD_TEST":

@@ -15,7 +15,7 @@ import (
 const (
 	toastTime = 8 * time.Second
 	maxToasts = 50
-	toastRows = 3 // of one toast
+	toastRows = 3 // most rows of one toast
 )
 
 type toastKind int
@@ -26,15 +26,15 @@ const (
 	toastBad
 )
 
-// toast is a line that says for a while what happened.
+// toast is a message that is shown for a while.
 type toast struct {
 	kind  toastKind
 	text  string
 	until time.Time
-	here  bool // it is about the screen on which it appeared
+	here  bool // only about the screen where it appeared
 }
 
-// toast shows a line. Its arguments may contain any text.
+// toast shows a message. The arguments may contain any text.
 func (m *model) toast(kind toastKind, format string, args ...any) {
 	if len(m.toasts) == maxToasts {
 		m.toasts = slices.Delete(m.toasts, 0, 1)
@@ -42,7 +42,7 @@ func (m *model) toast(kind toastKind, format string, args ...any) {
 	m.toasts = append(m.toasts, toast{kind: kind, text: shown(fmt.Sprintf(format, args...)), until: m.now.Add(toastTime)})
 }
 
-// hint is a toast about a key that had no effect on this screen.
+// hint shows a toast about a key that had no effect on this screen.
 func (m *model) hint(text string) {
 	m.toast(toastBad, "%s", text)
 	m.toasts[len(m.toasts)-1].here = true
@@ -74,8 +74,8 @@ func (t toast) lines(s *styles, width int) []string {
 	return lines
 }
 
-// toastRows is how many rows toasts get: one to three, by the height of the screen, or what the newest one needs if
-// enough rows remain.
+// toastRows returns how many rows toasts get: one to three depending on the screen's height, or what the newest one
+// needs if the screen is high enough.
 func (m view) toastRows() int {
 	rows := min(1+m.model.height/30, toastRows)
 	if n := len(m.model.toasts); n > 0 && m.model.height >= 16 {
@@ -84,7 +84,7 @@ func (m view) toastRows() int {
 	return rows
 }
 
-// toastLines shows as many of the newest toasts as fit, the last one at the bottom.
+// toastLines returns as many of the newest toasts as fit, with the newest at the bottom, in exactly rows lines.
 func (m view) toastLines(rows int) (lines []string) {
 	for i, t := range slices.Backward(m.model.toasts) {
 		text := t.lines(&m.model.styles, m.model.width)
@@ -102,7 +102,7 @@ func (m view) toastLines(rows int) (lines []string) {
 	return lines
 }
 
-// notSent says what the failure to write a frame means.
+// notSent describes what a failure to write a frame means for the person.
 func notSent(err error) string {
 	if errors.Is(err, wire.ErrNotBack) {
 		return "Nothing was sent, because the process that asks has not reached the new hub yet. Answer again in a moment."
@@ -113,7 +113,7 @@ func notSent(err error) string {
 	return "It may not have arrived: " + err.Error()
 }
 
-// resolvedText says how an approval ended.
+// resolvedText describes how an approval ended.
 func resolvedText(tool string, f *wire.ToolApproveResolved) (toastKind, string) {
 	kind, word := toastInfo, "ended: "+f.Decision
 	switch f.Decision {

@@ -12,16 +12,16 @@ import (
 	"callgate/internal/visible"
 )
 
-// notFound is the HTTP status of a callgate that does not have this view.
+// notFound is the HTTP status from a callgate that does not show its tools.
 const notFound = 404
 
 // offered is the content of the tools screen: the servers of a session and their tools.
 type offered struct {
-	session string // that was asked about
+	session string // the session that was asked about
 	servers []wire.ServerView
 	err     string
 	chosen  string // qualified name
-	wanted  bool   // a key on an approval asked for chosen: open it once it is known
+	wanted  bool   // a key on an approval chose it: open it once the tools are known
 }
 
 // toolsMsg is the list of a session's tools.
@@ -40,7 +40,7 @@ type acceptedMsg struct {
 // toolScreen is the screen of tools and their definitions.
 type toolScreen struct{ model *model }
 
-// lookUp asks for the chosen session's tools.
+// lookUp asks for the selected session's tools.
 func (m toolScreen) lookUp() tea.Cmd {
 	if m.model.rest == nil || m.model.address == "" || m.model.screen != toolbox {
 		return nil
@@ -53,7 +53,7 @@ func (m toolScreen) lookUp() tea.Cmd {
 	}
 }
 
-// visitDefinition goes to an approval's tool whose definition has changed.
+// visitDefinition goes to the tool of an approval, if the tool's definition has changed.
 func (m toolScreen) visitDefinition(a *approval) tea.Cmd {
 	if a.DefinitionChanged == nil {
 		return nil
@@ -83,7 +83,7 @@ func (m toolScreen) takeTools(msg toolsMsg) {
 	}
 }
 
-// takeAccepted says whether the definition was accepted, and reads the tools again.
+// takeAccepted reports whether the definition was accepted, and asks for the tools again.
 func (m toolScreen) takeAccepted(msg acceptedMsg) tea.Cmd {
 	if msg.err != nil {
 		m.model.toast(toastBad, "The definition of %s was not accepted: %v.", msg.tool, msg.err)
@@ -93,7 +93,7 @@ func (m toolScreen) takeAccepted(msg acceptedMsg) tea.Cmd {
 	return m.lookUp()
 }
 
-// all returns the tools in the order of the screen: by server, and changed definitions first.
+// all returns the tools in the order of the screen: by server, with changed definitions first.
 func (o *offered) all() (all []wire.ToolView) {
 	for _, s := range o.servers {
 		all = append(all, inOrder(s.Offered)...)
@@ -155,7 +155,7 @@ func (m toolScreen) openTool() {
 	}
 }
 
-// verdictWords say what happens to a call now.
+// verdictWords says what happens to a call now, by verdict.
 var verdictWords = map[string]string{"allow": "runs", "ask": "asks", "confirm": "asks every time", "deny": "denied", "by risk": "by risk"}
 
 func (s *styles) verdict(t *wire.ToolView) string {
@@ -178,7 +178,7 @@ func (s *styles) verdict(t *wire.ToolView) string {
 	return word
 }
 
-// toolLines shows the servers of a session with their tools.
+// toolLines returns lines with the servers of a session and their tools.
 func (m view) toolLines(width, rows int) []string {
 	s, o := &m.model.styles, &m.model.offered
 	var b boxed
@@ -215,13 +215,13 @@ func (m view) toolLines(width, rows int) []string {
 	return b.window(rows)
 }
 
-// definition is the dialog that shows a tool. If its definition has changed, it asks whether to accept it, once the
-// person has seen the whole difference.
+// definition is the dialog that shows a tool. If the tool's definition has changed, it asks whether to accept it.
+// Accepting needs the person to have seen the whole difference.
 type definition struct {
 	tool    wire.ToolView
 	session string
 	view    pane
-	width   int // that view was filled for
+	width   int // for which view was filled
 	read    bool
 	accept  bool // the chosen button; the other one goes back
 }
@@ -287,7 +287,7 @@ func (d *definition) content(m *model, width, rows int) boxed {
 	return b
 }
 
-// lines is everything that callgate knows about the tool.
+// lines returns what callgate knows about the tool.
 func (d *definition) lines(s *styles, width int) (lines []string) {
 	t := &d.tool
 	if change := t.DefinitionChanged; change != nil {

@@ -40,13 +40,13 @@ type auditTail struct {
 
 func (t *auditTail) add(e entry) {
 	if slices.ContainsFunc(t.entries, func(o entry) bool { return o.CallID == e.CallID && o.Decision == e.Decision && o.Time.Equal(e.Time) }) {
-		return // a frame and a REST answer brought the same record
+		return // both a frame and a REST answer brought it
 	}
 	at, _ := slices.BinarySearchFunc(t.entries, e, func(a, b entry) int {
 		if c := a.Time.Compare(b.Time); c != 0 {
 			return c
 		}
-		return -1 // of equal times, the one that came first stays first
+		return -1 // entries with equal times keep their order of arrival
 	})
 	t.entries = slices.Insert(t.entries, at, e)
 	if len(t.entries) > maxEntries {
@@ -54,14 +54,14 @@ func (t *auditTail) add(e entry) {
 	}
 }
 
-// merge adds records from before the screen began to follow.
+// merge adds records from before the screen started to follow.
 func (t *auditTail) merge(records []entry) {
 	for _, e := range records {
 		t.add(e)
 	}
 }
 
-// trailLines shows the trail, one decision on each line.
+// trailLines returns lines with the trail, one decision on each.
 func (m view) trailLines(width int) (lines []string) {
 	s := &m.model.styles
 	for _, e := range m.model.log.entries {
@@ -74,7 +74,7 @@ func (m view) trailLines(width int) (lines []string) {
 		}
 		line := s.faint.Styled(e.Time.Local().Format(time.TimeOnly)) + " " + style.Styled(pad(shown(e.Decision), 13)) + " " +
 			pad(s.risk(riskLabel(e.Risk)), 8) + " " + s.title.Styled(shown(e.Tool))
-		if what := cmp.Or(e.Summary, e.Reason, e.Rule); what != "" { // a call that could not be read has no summary
+		if what := cmp.Or(e.Summary, e.Reason, e.Rule); what != "" { // an unreadable call has no summary
 			line += "  " + shown(what)
 		}
 		if e.By != "" {

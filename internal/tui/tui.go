@@ -2,7 +2,7 @@
 //
 // It decides nothing, and nothing defaults to yes: by default Enter denies or goes back. After a question appears, keys
 // count only once the keyboard has rested (keys.go). A person can approve only after they have seen all arguments
-// (decide.go). Every string of a frame may come from the model or a server, so it reaches the screen only through shown
+// (decide.go). Every string in a frame may come from the model or a server, so it reaches the screen only through shown
 // (text.go).
 package tui
 
@@ -23,27 +23,27 @@ type Client interface {
 	Events() <-chan wire.Event
 }
 
-// Ask sends one REST request to the companion at address, with body as JSON unless it is nil, and reads the response
-// into answer unless that is nil. If the companion refuses, the error is a *wire.RequestError.
+// Ask sends one REST request to the companion at address. It sends body as JSON unless body is nil, and decodes the
+// response into answer unless answer is nil. If the companion refuses, the error is a *wire.RequestError.
 type Ask func(ctx context.Context, address, method, path string, body, answer any) error
 
-// Options say what Run shows, and how.
+// Options says what Run shows, and how.
 type Options struct {
 	Client  Client
-	Ask     Ask      // for REST
+	Ask     Ask      // sends REST requests
 	Watches []string // the sessions that the client follows; nil means all
 	Once    bool     // end after the first approval
 	Bell    bool     // ring the terminal's bell for each new approval
-	NoColor bool     // no colours; NO_COLOR in the environment does the same
+	NoColor bool     // no colours, like NO_COLOR in the environment
 
 	Input  io.Reader // nil means standard input
 	Output io.Writer // nil means standard output
 }
 
-// Run shows the approver until the person leaves, ctx ends, or the connection is lost for good. With Once it ends after
-// the first approval, whoever answered it. The caller closes the client afterwards.
+// Run shows the approver until the person leaves, ctx ends, or the connection is lost for good. With Once it also ends
+// after the first approval that is over, no matter who answered. The caller closes the client afterwards.
 func Run(ctx context.Context, o Options) (wire.Outcome, error) {
-	within, cancel := context.WithCancel(ctx) // REST requests end with the screen
+	within, cancel := context.WithCancel(ctx) // for REST requests, which end with the screen
 	defer cancel()
 	m := newModel(o.Client, o.Once, o.Bell)
 	m.events = o.Client.Events()

@@ -25,7 +25,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// lines returns the screen: height lines of at most width columns.
+// lines returns the lines of the screen, each of at most the screen's width.
 func (m view) lines() []string {
 	if m.model.width <= 0 || m.model.height <= 0 {
 		return nil
@@ -81,7 +81,7 @@ func (m view) header() string {
 	}
 	first, current := 0, int(m.model.screen)
 	for first < current && ansi.StringWidth(strings.Join(tabs[first:current+1], "")+"… "+right) > m.model.width {
-		first++ // where one is shows
+		first++ // keep the tab of the current screen visible
 	}
 	return between(strings.Join(tabs[first:], ""), " "+right, m.model.width)
 }
@@ -102,7 +102,7 @@ func (m view) serversText() string {
 	return m.model.styles.warn.Styled(fmt.Sprintf("%d/%d up", up, len(m.model.servers)))
 }
 
-// body draws the middle of the screen, a.body rows of it.
+// body returns the middle of the screen, exactly a.body rows.
 func (m view) body(a areas) (lines []string) {
 	switch m.model.screen {
 	case approvals:
@@ -160,7 +160,7 @@ func (m view) approvalLines(a areas) (lines []string) {
 	return append(lines, detail...)
 }
 
-// listLines shows the pending approvals by session, in at most rows lines.
+// listLines returns the pending approvals by session, in at most rows lines.
 func (m view) listLines(width, rows int) []string {
 	s := &m.model.styles
 	var b boxed
@@ -190,7 +190,7 @@ func (m view) listLines(width, rows int) []string {
 	return b.window(rows)
 }
 
-// question is the box below an approval, with the choices. The safe one is the default.
+// question returns the box below an approval, with the choices. The safe one is the default.
 func (m view) question(a *approval) boxed {
 	s := &m.model.styles
 	edge, ok := s.risks[a.Risk.Label]
@@ -212,7 +212,7 @@ func (m view) question(a *approval) boxed {
 	}
 }
 
-// timeLeft says when the call times out.
+// timeLeft says how long until the call is denied.
 func (m view) timeLeft(a *approval) string {
 	left := a.ExpiresAt.Sub(m.model.now)
 	text := "denied in " + countdown(left)

@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// Count is a number of things in English: "1 file", "2 files".
+// Count formats a number of things in English: "1 file", "2 files".
 func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// JSON returns the JSON text with what a person cannot see as \u escapes: it means the same. Outside
-// of strings JSON is plain ASCII, so that every such character stands in a string.
+// JSON returns the JSON text with invisible characters as \u escapes, which mean the same. Outside of strings JSON is
+// plain ASCII, so every such character is in a string.
 func JSON(line []byte) string {
 	var b strings.Builder
 	for _, r := range string(line) {

@@ -1,5 +1,5 @@
-// Package visible makes text from calls and servers safe to show to people. Nothing in it can hide, move the cursor or
-// change how the rest is read.
+// Package visible makes text from calls and servers safe to show to people. The text cannot hide anything, move the
+// cursor, or change how the rest is read.
 package visible
 
 import (
@@ -9,13 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with everything that a person cannot see, or that changes how the rest is seen, in a
-// visible notation: controls, line ends, bidirectional and other format characters, blanks that are no
-// plain space, invisible letters, bytes that are no UTF-8, and marks piled on one letter. It is the
-// one escaping function for text from calls and servers, whatever it is shown on; HTML needs its own
-// escaping on top.
+// Text returns s with everything that a person cannot see, or that changes how the rest appears, in a visible notation:
+// controls, line breaks, bidirectional and other format characters, blanks other than the plain space, invisible
+// letters, bytes that are not UTF-8, and marks piled on one letter. All text from calls and servers is escaped with it,
+// wherever it is shown; HTML needs its own escaping on top.
 //
-// The notation is ⟨U+202E⟩, or ⟨0xFF⟩ for a byte. Backslashes stay single, so that paths and commands read
+// The notation is ⟨U+202E⟩, or ⟨0xFF⟩ for a byte. Backslashes stay single, so that paths and commands stay readable.
 // as they are.
 func Text(s string) string {
 	if plain(s) {
@@ -44,10 +43,10 @@ func Text(s string) string {
 	return b.String()
 }
 
-// maxMarks is how many combining marks in a row real scripts need.
+// maxMarks is how many combining marks in a row real scripts need at most.
 const maxMarks = 4
 
-// plain reports whether s is printable ASCII, which is nearly always.
+// plain reports whether s is printable ASCII, as it nearly always is.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] > 0x7e {
@@ -57,10 +56,10 @@ func plain(s string) bool {
 	return true
 }
 
-// Rune reports whether r shows as itself.
+// Rune reports whether r is visible as itself.
 func Rune(r rune) bool {
 	switch {
-	case !unicode.IsPrint(r): // controls, formats, surrogates, private use, every blank but the space
+	case !unicode.IsPrint(r): // controls, formats, surrogates, private use, blanks other than the space
 		return false
 	case unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
 		return false
@@ -70,7 +69,7 @@ func Rune(r rune) bool {
 	return true
 }
 
-// Shorten returns the first n runes of a text, with an ellipsis when there are more.
+// Shorten returns the first n runes of s, with an ellipsis if there are more.
 func Shorten(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {

@@ -1,5 +1,5 @@
-// Package wire has the frames, REST bodies and error codes of protocol version 1, for callgate and its clients. It
-// knows no gates and rules, so a client needs no other package.
+// Package wire has the frames, REST bodies and error codes of protocol version 1, for callgate and its clients. It does
+// not know gates or rules, so a client needs no other package.
 package wire
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Version is the version of the protocol that every frame carries as "v".
+// Version is the protocol version that every frame carries as "v".
 const Version = 1
 
 // Subprotocol is the WebSocket subprotocol of version 1.
@@ -63,45 +63,45 @@ const (
 	CodeUnauthorized     = "UNAUTHORIZED"
 	CodeBadMessage       = "BAD_MESSAGE"
 	CodeAnother          = "ANOTHER_PERSON" // the yes is on record, and another person has to say yes too
-	CodePresence         = "PRESENCE"       // it needs a passkey, on the page alone
+	CodePresence         = "PRESENCE"       // it needs a passkey, which works only on the page
 	CodeNotPending       = "NOT_PENDING"
-	CodeNotApplied       = "NOT_APPLIED" // the answer came in time, and the call does not do as it says all the same
+	CodeNotApplied       = "NOT_APPLIED" // the answer came in time, but the call will not do what it says
 	CodeApprovalTimeout  = "APPROVAL_TIMEOUT"
 	CodeSessionNotFound  = "SESSION_NOT_FOUND"
-	CodeRefused          = "REFUSED"     // the rules, a person or the host said no to a question to the model
-	CodeCancelled        = "CANCELLED"   // somebody took it back
+	CodeRefused          = "REFUSED"     // the rules, a person or the host refused a question to the model
+	CodeCancelled        = "CANCELLED"   // somebody withdrew it
 	CodeUnavailable      = "UNAVAILABLE" // the host cannot be asked, or did not answer
 	CodeEscalation       = "ESCALATION"  // a call that would raise privileges was refused
-	CodeProblem          = "PROBLEM"     // calls that cannot be seen here; of approve --json also damage to what callgate keeps
+	CodeProblem          = "PROBLEM"     // calls cannot be seen here; with approve --json also damage to what callgate stores
 	CodeInternal         = "INTERNAL"    // callgate failed; nothing was applied
 )
 
-// closeProtocolMismatch is the WebSocket close code that follows PROTOCOL_MISMATCH.
+// CloseProtocolMismatch is the WebSocket close code that follows PROTOCOL_MISMATCH.
 const CloseProtocolMismatch = 4406
 
-// closeNameTaken is the WebSocket close code for a client that goes by the name of a person it has not proven to be.
+// CloseNameTaken is the WebSocket close code for a client that uses a person's name without proving it.
 const CloseNameTaken = 4403
 
-// maxMessage bounds one frame or one request body of a client, in bytes: edited arguments can be a whole file.
+// MaxMessage bounds a client's frame or request body, in bytes. Edited arguments can be a whole file.
 const MaxMessage = 4 << 20
 
 // AllSessions subscribes to every session in Hello. No other frame may carry it.
 const AllSessions = "*"
 
-// Head is what every frame begins with. SessionID is empty in Hello and in errors that concern no session.
+// Head starts every frame. SessionID is empty in Hello and in errors that concern no session.
 type Head struct {
 	V         int    `json:"v"`
 	Type      string `json:"type"`
 	SessionID string `json:"sessionId,omitempty"`
 }
 
-// NamedSession is the session that a message names, if it does.
+// NamedSession returns the session that a message names, or "".
 func (h Head) NamedSession() string { return h.SessionID }
 
-// Self is the head of any frame.
+// Self returns the head of any frame.
 func (h *Head) Self() *Head { return h }
 
-// ClientInfo names an approver. It is what the audit trail calls it, "kind:name".
+// ClientInfo names an approver. The audit trail calls it "kind:name".
 type ClientInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -112,7 +112,7 @@ type ClientInfo struct {
 type Hello struct {
 	Head
 	Client   ClientInfo `json:"client"`
-	Sessions []string   `json:"sessions"` // ["*"] or names of sessions; none means all
+	Sessions []string   `json:"sessions"` // ["*"] or session ids; empty means all
 }
 
 // ToolApprove answers one approval.
@@ -121,22 +121,22 @@ type ToolApprove struct {
 	ToolCallID string          `json:"toolCallId"`
 	ArgsDigest string          `json:"argsDigest"`
 	Decision   string          `json:"decision"`            // approve, reject or always
-	Grants     []GrantChoice   `json:"grants,omitempty"`    // always: of the offered ones
+	Grants     []GrantChoice   `json:"grants,omitempty"`    // always: some of the offers
 	Scope      string          `json:"scope,omitempty"`     // always: session or worker
 	ExpiresIn  int64           `json:"expiresIn,omitempty"` // always: seconds; 0 means never
-	Feedback   string          `json:"feedback,omitempty"`  // reject: what the model is told
+	Feedback   string          `json:"feedback,omitempty"`  // reject: text for the model
 	Arguments  json.RawMessage `json:"arguments,omitempty"` // approve: replaces the arguments
-	Together   bool            `json:"together,omitempty"`  // one of several answered at once: refused for what has to be looked at by itself
-	Person     string          `json:"person,omitempty"`    // who answered, where a client speaks for several; the audit trail adds it to the client's name
+	Together   bool            `json:"together,omitempty"`  // answered together with others: refused if the call must be looked at by itself
+	Person     string          `json:"person,omitempty"`    // who answered, if a client speaks for several persons; the audit trail adds it to the client's name
 }
 
-// GrantChoice is one of the offers that an "always" takes.
+// GrantChoice is an offer that an "always" takes.
 type GrantChoice struct {
 	Tool    string `json:"tool"`
 	Pattern string `json:"pattern"`
 }
 
-// Cancel ends running calls and pending approvals of a session.
+// Cancel ends the running calls and pending approvals of a session.
 type Cancel struct{ Head }
 
 // SetAutonomy changes a session's level.
@@ -145,8 +145,8 @@ type SetAutonomy struct {
 	Level string `json:"level"`
 }
 
-// AgentAdd registers a subagent profile for a session. A call that names the id in its _meta "callgate/agent"
-// is judged under the profile's permissions too; its id comes back in team_update.
+// AgentAdd registers a subagent profile for a session. A call that names the agent's id in its _meta "callgate/agent"
+// is also judged by the profile's permissions. The id comes in a team_update.
 type AgentAdd struct {
 	Head
 	Role        string          `json:"role"`
@@ -156,7 +156,7 @@ type AgentAdd struct {
 	Provider    string          `json:"provider,omitempty"`
 	Model       string          `json:"model,omitempty"`
 	Roles       []AgentRole     `json:"roles,omitempty"`
-	Permissions json.RawMessage `json:"permissions,omitempty"` // rules as in permissions.jsonc; absent adds none
+	Permissions json.RawMessage `json:"permissions,omitempty"` // rules as in permissions.jsonc; may be absent
 }
 
 // AgentRole is one of several roles of an agent.
@@ -172,8 +172,8 @@ type AgentRemove struct {
 	AgentID string `json:"agentId"`
 }
 
-// MCPTools lists all tools that the client runs itself for one session. It takes back tools that only an earlier frame
-// named. callgate offers each to the host as {server}_{name}.
+// MCPTools lists all tools that the client runs itself for one session. It replaces earlier lists. callgate offers each
+// tool to the host as {server}_{name}.
 type MCPTools struct {
 	Head
 	Tools []MCPTool `json:"tools"`
@@ -181,7 +181,7 @@ type MCPTools struct {
 
 // MCPTool is one tool of a client.
 type MCPTool struct {
-	Server      string          `json:"server"` // alias: no configured server's
+	Server      string          `json:"server"` // alias; MUST NOT be a configured server's
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema"`           // JSON Schema of an object
@@ -192,26 +192,26 @@ type MCPTool struct {
 type MCPResult struct {
 	Head
 	ToolCallID string          `json:"toolCallId"`
-	Result     json.RawMessage `json:"result,omitempty"` // that of tools/call, {"content": [...]}, or a text
-	Error      string          `json:"error,omitempty"`  // instead of a result: what the model is told
+	Result     json.RawMessage `json:"result,omitempty"` // the result of tools/call, {"content": [...]}, or a text
+	Error      string          `json:"error,omitempty"`  // instead of a result: text for the model
 }
 
-// MCPCall has the client run one of its tools. It was judged and released.
+// MCPCall has the client run one of its tools. The call was judged and allowed.
 type MCPCall struct {
 	Head
-	ToolCallID string          `json:"toolCallId"` // of this run; MCPResult names it
+	ToolCallID string          `json:"toolCallId"` // of this run; MCPResult repeats it
 	Server     string          `json:"server"`
 	Tool       string          `json:"tool"`
 	Args       json.RawMessage `json:"args"`
 }
 
-// MCPCancel: nobody waits for the result of an MCPCall any more.
+// MCPCancel means that nobody waits for the result of an MCPCall any more.
 type MCPCancel struct {
 	Head
 	ToolCallID string `json:"toolCallId"`
 }
 
-// ToolStart: a call was allowed and goes to its upstream.
+// ToolStart means that a call was allowed and goes to its upstream.
 type ToolStart struct {
 	Head
 	AgentID    string          `json:"agentId"`
@@ -222,7 +222,7 @@ type ToolStart struct {
 	RiskLabel  string          `json:"riskLabel"`
 }
 
-// ToolApproveRequest: a call waits for a person.
+// ToolApproveRequest means that a call waits for a person.
 type ToolApproveRequest struct {
 	Head
 	AgentID    string          `json:"agentId"`
@@ -238,27 +238,28 @@ type ToolApproveRequest struct {
 	Risk       Risk            `json:"risk"`
 	Client     Host            `json:"client"` // the host's own name for itself
 	Origin     Origin          `json:"origin"` // where the host works
-	Reason     string          `json:"reason"` // one sentence: why a person is asked
+	Reason     string          `json:"reason"` // why a person is asked, in one sentence
 	Reasons    []Reason        `json:"reasons"`
 	Commands   []Command       `json:"commands,omitempty"`
 	Always     []Offer         `json:"always"`
-	// Description is what the tool's server says of it: a claim.
+	// Description is the server's own description of the tool: a claim.
 	Description string `json:"description,omitempty"`
-	// DefinitionChanged holds the tool's definition as it was accepted and as it is; nil when they are the same.
+	// DefinitionChanged holds the tool's accepted and current definitions; nil if they are the same.
 	DefinitionChanged *DefinitionChange `json:"definitionChanged,omitempty"`
-	// Rewritten holds the arguments as they came when a hook changed them; nil when args are what came.
+	// Rewritten holds the original arguments if a hook changed them; otherwise nil.
 	Rewritten *Rewrite  `json:"rewritten,omitempty"`
 	Marks     []Mark    `json:"marks,omitempty"`
-	Undo      *Undo     `json:"undo,omitempty"` // whether what it changes can be brought back; nil when nobody can tell
+	Undo      *Undo     `json:"undo,omitempty"` // whether its changes can be undone; nil if not known
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt"`
-	// AwaitsHost says that callgate was restarted since: the host has to repeat the call, and the answer is kept for it.
+	// AwaitsHost means that callgate was restarted: the host has to repeat the call, and the answer is kept for it.
 	AwaitsHost bool `json:"awaitsHost,omitempty"`
 	Presence   bool `json:"presence,omitempty"` // a yes needs a passkey: answer on the page
-	// Approvers is how many persons have to approve, each with a credential of their own; 0 is one, whoever it is.
+	// Approvers is how many persons must approve, each with their own credential; 0 means one person with any
+	// credential.
 	Approvers  int      `json:"approvers,omitempty"`
 	ApprovedBy []string `json:"approvedBy,omitempty"`
-	// Prompt is the beginning of what the user asked the model for last; "" where callgate does not hear it.
+	// Prompt is the start of the user's last prompt to the model; "" if callgate does not get prompts.
 	Prompt string `json:"prompt,omitempty"`
 }
 
@@ -278,37 +279,37 @@ type Origin struct {
 
 // DefinitionChange holds two definitions of a tool as JSON.
 type DefinitionChange struct {
-	Old json.RawMessage `json:"old,omitempty"` // as it was accepted; nil when it never was
+	Old json.RawMessage `json:"old,omitempty"` // the accepted one; nil if none was accepted
 	New json.RawMessage `json:"new"`
 	Why string          `json:"why"`
 }
 
-// Rewrite says that a hook changed the arguments of a call.
+// Rewrite means that a hook changed the arguments of a call.
 type Rewrite struct {
 	By       string          `json:"by"`
-	Original json.RawMessage `json:"original"` // as they came; null when there were none
+	Original json.RawMessage `json:"original"` // the original arguments; null if there were none
 }
 
-// Undo says whether what a call changes can be brought back.
+// Undo says whether the changes of a call can be undone.
 type Undo struct {
 	Kept bool   `json:"kept"`
 	Text string `json:"text"` // one line for people
 }
 
-// Widening counts commands that a grant would newly allow, with examples.
+// Widening counts the commands that a grant would newly allow, with examples.
 type Widening struct {
 	Count    int      `json:"count"`
 	Examples []string `json:"examples"`
 }
 
-// Risk is a class with what people read of it.
+// Risk is a risk class with its label and category.
 type Risk struct {
 	Class    string `json:"class"`
 	Label    string `json:"label"` // low, medium, high or critical
 	Category string `json:"category"`
 }
 
-// Reason says what the rules, a mark or the autonomy level say of one subject.
+// Reason says how the rules, a mark or the autonomy level judge one subject.
 type Reason struct {
 	Subject string `json:"subject"`
 	Rule    string `json:"rule"`
@@ -325,16 +326,16 @@ type Command struct {
 	Risk   string   `json:"risk"`
 }
 
-// Offer is one grant that "always" may choose; they go from narrow to broad within a subject.
+// Offer is a grant that "always" may choose. The offers for one subject go from narrow to broad.
 type Offer struct {
 	Tool    string `json:"tool"`
 	Pattern string `json:"pattern"`
-	Risk    string `json:"risk"`    // ceiling that the grant would have
-	Subject int    `json:"subject"` // which of the call's subjects it is for
+	Risk    string `json:"risk"`    // the grant's ceiling
+	Subject int    `json:"subject"` // index of the call's subject that it is for
 	Default bool   `json:"default"`
-	// NewlyAllows counts known commands that the grant would allow from now on; nil when there are none.
+	// NewlyAllows counts known commands that the grant would newly allow; nil if there are none.
 	NewlyAllows *Widening `json:"newlyAllows,omitempty"`
-	// Approved counts earlier approvals in the project that the grant would have answered.
+	// Approved counts earlier approvals in the project that the grant would have made unnecessary.
 	Approved int `json:"approved,omitzero"`
 }
 
@@ -342,7 +343,7 @@ type Offer struct {
 type Mark struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
-	// Quote are the words of the arguments that it speaks of, From the result that they are known from; of flow.
+	// Quote holds the words of the arguments that a flow mark is about; From is the result that they came from.
 	Quote string  `json:"quote,omitempty"`
 	From  *Source `json:"from,omitempty"`
 }
@@ -355,7 +356,7 @@ type Source struct {
 	At         time.Time `json:"at"`
 }
 
-// ToolApproveResolved: an approval is over, whoever or whatever ended it.
+// ToolApproveResolved means that an approval is over, no matter who or what ended it.
 type ToolApproveResolved struct {
 	Head
 	ToolCallID string `json:"toolCallId"`
@@ -364,37 +365,37 @@ type ToolApproveResolved struct {
 	Reason     string `json:"reason"`
 }
 
-// ToolResult: a call came back. A result larger than the server shows is left out and counted.
+// ToolResult means that a call has returned. A result that is too large to show is left out, and its size is given.
 type ToolResult struct {
 	Head
 	AgentID    string          `json:"agentId"`
 	ToolCallID string          `json:"toolCallId"`
 	Tool       string          `json:"tool"`
 	Duration   int64           `json:"duration"` // milliseconds
-	Result     json.RawMessage `json:"result"`   // null when there is none, or when Omitted is set
+	Result     json.RawMessage `json:"result"`   // null if there is none, or if Omitted is set
 	Omitted    int             `json:"omittedBytes,omitempty"`
 	IsError    bool            `json:"isError"`
 }
 
-// AgentState: what an agent of a session does now. What the session's own, the first of the roster, does is what
-// the whole session does.
+// AgentState says what an agent of a session is doing. The session's own agent, the first of the roster, does what the
+// whole session does.
 type AgentState struct {
 	Head
 	AgentID  string `json:"agentId"`
 	Status   string `json:"status"` // idle, waiting, running or thinking
 	Role     string `json:"role"`
-	Provider string `json:"provider,omitempty"` // as agent_add described it, and so is the model
+	Provider string `json:"provider,omitempty"` // as described in agent_add, like the model
 	Model    string `json:"model,omitempty"`
 }
 
-// TeamUpdate is the roster of a session. It is empty when the session has ended.
+// TeamUpdate is the roster of a session. It is empty if the session has ended.
 type TeamUpdate struct {
 	Head
 	Agents   []TeamAgent `json:"agents"`
-	Strategy string      `json:"strategy"` // single: the host's own agent works alone; delegate: others are registered beside it
+	Strategy string      `json:"strategy"` // single: the host's own agent works alone; delegate: other agents are registered too
 }
 
-// TeamAgent is one agent in the roster: the session's own, or one that agent_add registered, as it was described.
+// TeamAgent is one agent in the roster: the session's own, or one registered with agent_add, as it was described.
 type TeamAgent struct {
 	AgentID     string      `json:"agentId"`
 	Name        string      `json:"name,omitempty"`
@@ -404,19 +405,19 @@ type TeamAgent struct {
 	Provider    string      `json:"provider,omitempty"`
 	Model       string      `json:"model,omitempty"`
 	Roles       []AgentRole `json:"roles,omitempty"`
-	Tools       []string    `json:"tools"` // that the host is offered, by qualified name
+	Tools       []string    `json:"tools"` // qualified names of the tools offered to the host
 	Client      Host        `json:"client"`
 	Permissions string      `json:"permissions"` // the mode of the session's gate
 }
 
-// AutonomyChanged: the session's level, NONE when rules alone decide.
+// AutonomyChanged is the session's level; NONE if rules alone decide.
 type AutonomyChanged struct {
 	Head
 	Level string `json:"level"`
 	By    string `json:"by"`
 }
 
-// AuditEntry is one decision as the audit log has it.
+// AuditEntry is one decision from the audit log.
 type AuditEntry struct {
 	Head
 	ToolCallID string    `json:"toolCallId"`
@@ -428,12 +429,12 @@ type AuditEntry struct {
 	Timestamp  time.Time `json:"timestamp"`
 	Summary    string    `json:"summary"`
 	By         string    `json:"by"`
-	From       string    `json:"from,omitempty"` // where a person decided from
+	From       string    `json:"from,omitempty"` // the address from which a person decided
 	Rule       string    `json:"rule"`
 	Digest     string    `json:"digest"`
 }
 
-// Error says what was wrong with a frame, or that an approval timed out.
+// Error says what was wrong with a frame, that an approval timed out, or what a person should know.
 type Error struct {
 	Head
 	Message    string `json:"message"`

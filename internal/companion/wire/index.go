@@ -1,13 +1,13 @@
 package wire
 
-// IndexStart: a workspace is being indexed.
+// IndexStart means that the indexing of a workspace has begun.
 type IndexStart struct {
 	Head
 	Path       string `json:"path"`
 	TotalFiles int    `json:"totalFiles"`
 }
 
-// IndexProgress: how far that is.
+// IndexProgress says how far the indexing is.
 type IndexProgress struct {
 	Head
 	IndexedFiles int    `json:"indexedFiles"`
@@ -15,7 +15,7 @@ type IndexProgress struct {
 	CurrentFile  string `json:"currentFile"`
 }
 
-// IndexDone: the index is up to date.
+// IndexDone means that the index is up to date.
 type IndexDone struct {
 	Head
 	FileCount  int   `json:"fileCount"`

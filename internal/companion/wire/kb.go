@@ -12,7 +12,7 @@ type KBAdd struct {
 	Metadata metadata `json:"metadata,omitempty"`
 }
 
-// KBSearch searches it. Documents with a score below Threshold, which is from 0 to 1, are left out.
+// KBSearch searches the knowledge base. It leaves out documents with a score below Threshold, which is from 0 to 1.
 type KBSearch struct {
 	Head
 	Query     string  `json:"query"`
@@ -20,10 +20,10 @@ type KBSearch struct {
 	Threshold float64 `json:"threshold,omitempty"`
 }
 
-// KBList lists it.
+// KBList lists the documents of the knowledge base.
 type KBList struct{ Head }
 
-// KBRemove removes a document.
+// KBRemove removes a document from the knowledge base.
 type KBRemove struct {
 	Head
 	DocumentID string `json:"documentId"`
@@ -35,13 +35,13 @@ type KBAdded struct {
 	DocumentID string `json:"documentId"`
 }
 
-// KBSearchResult answers KBSearch, best first.
+// KBSearchResult answers KBSearch with hits, best first.
 type KBSearchResult struct {
 	Head
 	Results []KBHit `json:"results"`
 }
 
-// KBListResult answers KBList, oldest first.
+// KBListResult answers KBList with documents, oldest first.
 type KBListResult struct {
 	Head
 	Documents  []KBDocument `json:"documents"`
@@ -55,7 +55,7 @@ type KBRemoved struct {
 	Found      bool   `json:"found"`
 }
 
-// metadata is what is remembered of a document, as texts. A member that is not text is kept as its JSON.
+// metadata is a document's metadata as texts. A member that is not text is kept as its JSON.
 type metadata map[string]string
 
 func (m *metadata) UnmarshalJSON(data []byte) error {
@@ -74,7 +74,7 @@ func (m *metadata) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Check says what is wrong with the question.
+// Check returns what is wrong with the query, or nil.
 func (f *KBSearch) Check() *Refusal {
 	switch {
 	case f.Query == "":
@@ -91,7 +91,7 @@ func (f *KBSearch) Check() *Refusal {
 type KBHit struct {
 	DocumentID string            `json:"documentId"`
 	Content    string            `json:"content"`
-	Passages   []KBPassage       `json:"passages"` // what matches, best first
+	Passages   []KBPassage       `json:"passages"` // the matching parts, best first
 	Score      float64           `json:"score"`    // from 0 to 1, comparable across queries
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }
@@ -99,14 +99,14 @@ type KBHit struct {
 // KBPassage is a part of a document.
 type KBPassage struct {
 	Start int    `json:"start"`
-	End   int    `json:"end"` // lines of the content, from 1, both included
+	End   int    `json:"end"` // lines of the content, counted from 1; both included
 	Text  string `json:"text"`
 }
 
 // KBDocument is one document of a list.
 type KBDocument struct {
 	DocumentID string            `json:"documentId"`
-	Preview    string            `json:"preview"` // the first 100 characters
+	Preview    string            `json:"preview"` // first 100 characters
 	Length     int               `json:"length"`  // of the content, in characters
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }

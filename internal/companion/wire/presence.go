@@ -2,7 +2,8 @@ package wire
 
 import "time"
 
-// PresenceHeader has the passkey's answer, JSON in base64, in a request that was refused with PRESENCE before.
+// PresenceHeader is the header with the passkey's answer, JSON in base64, on a request that was refused with PRESENCE
+// before.
 const PresenceHeader = "Callgate-Presence"
 
 // PresenceChallenge is what a passkey has to sign.
@@ -13,7 +14,7 @@ type PresenceChallenge struct {
 	Keys      []string `json:"keys"` // ids of the passkeys that may sign
 }
 
-// PresenceView is what needs a passkey, and which there are.
+// PresenceView says what needs a passkey, and lists the passkeys.
 type PresenceView struct {
 	Needs string        `json:"needs"` // none, high or always
 	Page  string        `json:"page"`  // where passkeys work
@@ -31,7 +32,7 @@ type PresenceKey struct {
 
 // PresenceAdd registers a passkey.
 type PresenceAdd struct {
-	Code   string `json:"code"` // of "callgate passkeys add"
+	Code   string `json:"code"` // from "callgate passkeys add"
 	ID     string `json:"id"`   // base64url
 	Name   string `json:"name"`
 	Public []byte `json:"public"` // PKIX, in base64

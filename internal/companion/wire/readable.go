@@ -11,10 +11,10 @@ import (
 	"callgate/internal/visible"
 )
 
-// Readable returns arguments as people read them, line by line: one member a line, text of several lines
-// going on behind a bar, escapes that hide something taken out, and what cannot be seen made visible.
+// Readable returns arguments for people, as lines. Each member is on its own line, and the later lines of a text start
+// with a bar. Escapes that hide something are resolved, and invisible characters are made visible.
 func Readable(args json.RawMessage) (text []string) {
-	lines := []string{string(args)} // what is no JSON is one line: its own line ends are not callgate's
+	lines := []string{string(args)} // text that is not JSON is one line: its line breaks must not look like callgate's
 	if json.Valid(args) {
 		lines = strings.Split(Indented(args), "\n")
 	}
@@ -29,9 +29,9 @@ func Readable(args json.RawMessage) (text []string) {
 	return text
 }
 
-// Indented returns JSON with one member a line, numbers as they are spelled and members in their order. Escapes that
-// hide what could be read are resolved, so that "r\u006d" reads "rm"; those that JSON needs, and half of a character,
-// stay. What cannot be seen is in it too. Text that is not JSON stays as it is.
+// Indented returns JSON with one member a line. It keeps the spelling of numbers and the order of members. It resolves
+// escapes that hide readable text, so that "r\u006d" becomes "rm"; escapes that JSON needs and half surrogate pairs
+// stay. Invisible characters stay too. It returns text that is not JSON unchanged.
 func Indented(raw json.RawMessage) string {
 	var indented bytes.Buffer
 	if json.Indent(&indented, bytes.TrimSpace(raw), "", "  ") != nil {
@@ -40,10 +40,10 @@ func Indented(raw json.RawMessage) string {
 	return unescape(indented.String())
 }
 
-// short are the escapes of one letter that JSON has for characters that it does not take as they are.
+// short maps characters to JSON's two-character escapes, for those that JSON does not allow unescaped.
 var short = map[rune]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
-// unescape spells every character of JSON text as shortly as JSON can.
+// unescape writes every character of JSON text as short as JSON allows.
 func unescape(text string) string {
 	var b strings.Builder
 	for {
@@ -69,8 +69,8 @@ func unescape(text string) string {
 	}
 }
 
-// escaped reads the \u escape, or the pair of them for one character, that text begins with. n is 0 when
-// there is none, or half a pair.
+// escaped decodes the \u escape, or the surrogate pair of two, at the start of text. n is 0 if there is none, or only
+// half a pair.
 func escaped(text string) (r rune, n int) {
 	unit := func(text string) (rune, bool) {
 		if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
@@ -93,7 +93,7 @@ func escaped(text string) (r rune, n int) {
 	return r, 12
 }
 
-// Breaks splits JSON text after each \n escape, which stays where it is.
+// Breaks splits JSON text after each \n escape, and keeps the escapes.
 func Breaks(text string) (parts []string) {
 	start := 0
 	for i := 0; i+1 < len(text); i++ {
@@ -108,7 +108,7 @@ func Breaks(text string) (parts []string) {
 	return append(parts, text[start:])
 }
 
-// CommandText shows one effective command: words as a shell would need them quoted, and what it touches.
+// CommandText describes one effective command: its words, quoted where a shell would need it, and what it touches.
 func CommandText(c Command) string {
 	words := make([]string, len(c.Argv))
 	for i, w := range c.Argv {
@@ -131,7 +131,7 @@ func CommandText(c Command) string {
 	return text + "]"
 }
 
-// Quoted returns a word as it is when nothing in it could be misread, else in quotes with escapes.
+// Quoted returns a word unchanged if nothing in it could be misread, otherwise in quotes with escapes.
 func Quoted(word string) string {
 	for _, r := range word {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,~*", r) {
@@ -144,7 +144,7 @@ func Quoted(word string) string {
 	return word
 }
 
-// Allows says, for people, what a grant would allow: calls of a tool, a destination, or the results of a tool.
+// Allows describes what a grant would allow: calls of a tool, a destination, or the results of a tool.
 func (o Offer) Allows() string {
 	switch o.Tool {
 	case "flow:destination":
@@ -165,8 +165,9 @@ func (o Offer) Allows() string {
 	return visible.Text(o.Tool) + " " + Quoted(o.Pattern)
 }
 
-// exactText returns the only text that a pattern with escapes matches, behind the argument's name and = if the pattern
-// is about an argument. exact is false for patterns that are easy to read as they are, or match more.
+// exactText returns the only text that a pattern with escapes matches, after the argument's name and = if the pattern
+// is about an argument. exact is false for a pattern that is easy to read unchanged, or that matches more than one
+// text.
 func exactText(pattern string) (text string, exact bool) {
 	if !strings.Contains(pattern, `\`) || strings.HasPrefix(pattern, "~") || strings.HasPrefix(pattern, "$") {
 		return "", false
@@ -184,7 +185,7 @@ func exactText(pattern string) (text string, exact bool) {
 	return b.String(), true
 }
 
-// RiskWords says, for people, what a class of risk means.
+// RiskWords describes a risk class for people.
 func RiskWords(class string) string {
 	switch class {
 	case "READ_ONLY":
@@ -205,7 +206,7 @@ func RiskWords(class string) string {
 	return visible.Text(class)
 }
 
-// HighRisk reports whether a class of risk is high or critical. A class that nobody knows is.
+// HighRisk reports whether a risk class is high or critical. An unknown class counts as high.
 func HighRisk(class string) bool {
 	switch class {
 	case "READ_ONLY", "BUILD_TEST", "WRITE", "NETWORK":

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Refusal is why something that a client sent was not done, in the words of the protocol.
+// Refusal says, in the protocol's words, why a client's message was refused.
 type Refusal struct {
 	Code    string
 	Message string
-	Close   int // WebSocket close code when the connection ends with it, else 0
+	Close   int // WebSocket close code if the connection must end, otherwise 0
 }
 
 func (r *Refusal) Error() string { return r.Message }
@@ -18,7 +18,7 @@ func Refuse(code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// OneSession checks that a mutation names one session.
+// OneSession refuses an id that does not name exactly one session.
 func OneSession(id string) *Refusal {
 	switch id {
 	case "":
@@ -33,11 +33,11 @@ func OneSession(id string) *Refusal {
 type RestError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Presence goes with PRESENCE: what a passkey has to sign before the same request is sent again.
+	// Presence comes with PRESENCE: a passkey has to sign it before the same request is sent again.
 	Presence *PresenceChallenge `json:"presence,omitempty"`
 }
 
-// ErrorFrame names the session that the refused frame named, if it could be one.
+// ErrorFrame returns the error frame for a refused frame. It names the frame's session, unless that is "*".
 func ErrorFrame(r *Refusal, session, call string) Error {
 	if session == AllSessions {
 		session = ""
@@ -45,7 +45,7 @@ func ErrorFrame(r *Refusal, session, call string) Error {
 	return Error{Head: NewHead(TypeError, session), Message: r.Message, Code: r.Code, ToolCallID: call}
 }
 
-// CheckClient says what is wrong with how a client names itself.
+// CheckClient returns what is wrong with a client's name or kind, or nil.
 func CheckClient(c ClientInfo) *Refusal {
 	switch c.Kind {
 	case "web", "tui", "custom":
@@ -58,6 +58,6 @@ func CheckClient(c ClientInfo) *Refusal {
 	return nil
 }
 
-// clientHeader says in a REST request who sends it, as hello does for a WebSocket: "kind:name", the name
-// percent-encoded, as in "web:alice".
+// ClientHeader is the REST header that says who sends a request, as hello does on a WebSocket: "kind:name" with the
+// name percent-encoded, such as "web:alice".
 const ClientHeader = "Callgate-Client"
