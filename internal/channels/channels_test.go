@@ -30,7 +30,7 @@ import (
 	"callgate/permissions"
 )
 
-// gate is a callgate as an approver sees it.
+// gate plays callgate for an approver.
 type gate struct {
 	events  chan wire.Event
 	answers chan wire.ToolApprove
@@ -48,7 +48,7 @@ func (g *gate) freeze(_ context.Context, reason, person string) error {
 	return nil
 }
 
-// frozen waits for a freeze, and wants no other one.
+// frozen waits for a freeze, and fails if there is another one.
 func (g *gate) frozen(t *testing.T, reason, person string) {
 	t.Helper()
 	select {
@@ -167,7 +167,7 @@ func TestWhatAnAnswerIsGoodFor(t *testing.T) {
 			t.Errorf("after the end: %+v", m)
 		}
 
-		// Arguments that changed are another question, in another message.
+		// Changed arguments make another question, in another message.
 		g.ask("c2", "low", nil)
 		old := last()
 		g.ask("c2", "low", func(f *wire.ToolApproveRequest) { f.ArgsDigest = "other" })
@@ -183,7 +183,7 @@ func TestWhatAnAnswerIsGoodFor(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 
-		// What is not shown whole, high, marked, or needs a passkey can only be denied.
+		// A call that is not shown whole, is high or marked, or needs a passkey can only be denied.
 		for i, change := range []func(*wire.ToolApproveRequest){
 			func(f *wire.ToolApproveRequest) { f.Risk.Label = "high" },
 			func(f *wire.ToolApproveRequest) { f.Args = fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 5000)) },
@@ -208,7 +208,7 @@ func TestWhatAnAnswerIsGoodFor(t *testing.T) {
 
 func TestEscalationAndQuietHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hours, err := permissions.ParseHours("00:00-12:00") // a bubble's clock begins at midnight UTC
+		hours, err := permissions.ParseHours("00:00-12:00") // a bubble's clock starts at midnight UTC
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestEscalationAndQuietHours(t *testing.T) {
 	})
 }
 
-// fake is a vendor's API that checks who calls.
+// fake is a vendor's API that checks its callers.
 type fake struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -321,7 +321,7 @@ func text(v any) string {
 	return string(s)
 }
 
-// upgrades answers at /socket with a WebSocket, which it hands over.
+// upgrades upgrades requests for /socket to a WebSocket and hands it over.
 func upgrades(socket chan<- *websocket.Conn) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/socket" {
@@ -333,7 +333,7 @@ func upgrades(socket chan<- *websocket.Conn) func(http.ResponseWriter, *http.Req
 			return true
 		}
 		socket <- c
-		go func() { // as Slack does; ends with the socket
+		go func() { // like Slack; ends with the socket
 			for c.WriteControl(websocket.PingMessage, nil, time.Now().Add(waits.Limit)) == nil {
 				time.Sleep(time.Second)
 			}
@@ -568,8 +568,8 @@ func TestNtfy(t *testing.T) {
 	f.want(t, "the end", func(c call) bool { return strings.Contains(text(c.body), "Approved by") && c.body["actions"] == nil })
 }
 
-// dead is a network that takes what is sent and brings nothing back. While keepalive is not over it brings a line of
-// ntfy's every 45 seconds.
+// dead is a network that accepts what is sent and answers nothing. Until keepalive is over it delivers one of ntfy's
+// lines every 45 seconds.
 type dead struct{ keepalive time.Duration }
 
 func (d dead) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -587,7 +587,7 @@ func (d dead) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 }
 
-// A connection that brings nothing any more is noticed within minutes.
+// A dead connection is noticed within minutes.
 func TestDeadConnections(t *testing.T) {
 	ntfy, err := NewNtfy("https://ntfy.example.com", "calls", "tok")
 	if err != nil {
@@ -619,7 +619,7 @@ func TestDeadConnections(t *testing.T) {
 	}
 }
 
-// A gateway of Discord that does not answer to beats is left.
+// The client leaves a Discord gateway that does not answer heartbeats.
 func TestDeadDiscord(t *testing.T) {
 	socket := make(chan *websocket.Conn, 1)
 	var f *fake
@@ -762,7 +762,7 @@ func TestAddressesThatWouldShowCalls(t *testing.T) {
 	}
 }
 
-// Nothing in a message can hide, or pass for something else.
+// Nothing in a message can hide or imitate something else.
 func TestMessagesHideNothing(t *testing.T) {
 	a := &approver{Options: Options{Channels: []Channel{{Name: "b"}}}}
 	shown := func(change func(*wire.ToolApproveRequest)) Message {
@@ -801,7 +801,7 @@ func TestMessagesHideNothing(t *testing.T) {
 	}
 }
 
-// A message that the place refuses does not keep the others from being asked.
+// A message that the place refuses does not keep other questions from being asked.
 func TestARefusedMessageHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, b := newGate(), newBoard()
@@ -823,7 +823,7 @@ func TestARefusedMessageHoldsNothingUp(t *testing.T) {
 	})
 }
 
-// A key is good in the channels that showed it, for its own call.
+// A key is valid only in the channels that showed it, and only for its call.
 func TestAnswersOfAnotherChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, first, later := newGate(), newBoard(), newBoard()
@@ -851,7 +851,7 @@ func TestAnswersOfAnotherChannel(t *testing.T) {
 	})
 }
 
-// eager is a place where somebody answers before it has said that it posted the message.
+// eager is a place where somebody answers before Show has returned.
 type eager chan func(Press) string
 
 func (e eager) Show(_ context.Context, where string, m Message) (string, error) {
@@ -877,7 +877,7 @@ func TestAnswersBeforeThePostIsThrough(t *testing.T) {
 	g.answered(t, "approve", "alice")
 }
 
-// Who is not on call is neither asked nor heard.
+// Only people on call are asked and heard.
 func TestOnlyWhoIsOnCallAnswers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "oncall.ics")
 	event := func(name string) string {

@@ -18,12 +18,12 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// mailbox is an SMTP server that lets one user in and keeps what comes.
+// mailbox is an SMTP server with one user. It keeps the mails that it gets.
 type mailbox struct {
 	port   string
 	config *tls.Config
 	mails  chan letter
-	refuse chan bool // one for each mail that it does not take
+	refuse chan bool // holds one value for each mail to refuse
 }
 
 type letter struct {
@@ -36,7 +36,7 @@ type letter struct {
 func (b *mailbox) serve(conn net.Conn) {
 	defer func() { conn.Close() }()
 	text := textproto.NewConn(conn)
-	say := func(lines ...string) { _ = text.PrintfLine("%s", strings.Join(lines, "\r\n")) } // the next line will tell
+	say := func(lines ...string) { _ = text.PrintfLine("%s", strings.Join(lines, "\r\n")) } // the next line fails if this did
 	var l letter
 	in := false
 	say("220 localhost")
@@ -94,7 +94,7 @@ func (b *mailbox) serve(conn net.Conn) {
 	}
 }
 
-// newMailbox starts a server with STARTTLS, and returns who vouches for its certificate.
+// newMailbox starts a server with STARTTLS, and returns the pool that trusts its certificate.
 func newMailbox(t *testing.T) (*mailbox, *x509.CertPool) {
 	t.Helper()
 	certified := httptest.NewTLSServer(nil)
@@ -169,12 +169,12 @@ func TestEmailDigest(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, got.text)
 		}
 	}
-	// What was told is not told again, and changes nothing.
+	// A question that was sent is not sent again, and a change has no effect.
 	show(first, Message{Title: "x", Over: "Approved by alice"})
 	if err := flush(time.Hour); err != nil || len(b.mails) > 0 {
 		t.Errorf("again: %v, %d", err, len(b.mails))
 	}
-	// While nobody is to be told, it is kept.
+	// Without recipients, it is kept.
 	to = nil
 	show("", Message{Title: "later"})
 	if err := flush(time.Hour); err != nil || len(b.mails) > 0 {
@@ -186,7 +186,7 @@ func TestEmailDigest(t *testing.T) {
 	}
 }
 
-// While nobody is to be told, the oldest questions go that are over.
+// Without recipients, the oldest finished questions are dropped first.
 func TestEmailIsBounded(t *testing.T) {
 	e, err := NewEmail("smtp://127.0.0.1:1", "", "callgate@example.com", func() []string { return nil }, time.Minute)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 const (
 	home = 42 // the chat
-	eve  = 8  // in the chat, and not linked
+	eve  = 8  // in the chat, but not linked
 )
 
 // telegram starts an approver in one chat, where botapi.Alice is linked.
@@ -91,7 +91,7 @@ func (g *gate) silent(t *testing.T, what string) {
 	}
 }
 
-// Only a linked person of the chat answers, once, for what the message shows.
+// Only a linked person in the chat can answer, once, and only what the message shows.
 func TestTelegram(t *testing.T) {
 	g := newGate()
 	a := telegram(t, g)
@@ -110,7 +110,7 @@ func TestTelegram(t *testing.T) {
 	key, _, _ := strings.Cut(m.Buttons["Approve"], ":")
 	a.PressData(botapi.Alice, 666, m.ID, m.Buttons["Approve"]) // from another chat
 	a.Say(botapi.Alice, 666, m.ID, "no")
-	a.Happen(map[string]any{"callback_query": map[string]any{"id": "q", "from": map[string]any{"id": botapi.Alice}, "data": m.Buttons["Approve"]}}) // of an inline message
+	a.Happen(map[string]any{"callback_query": map[string]any{"id": "q", "from": map[string]any{"id": botapi.Alice}, "data": m.Buttons["Approve"]}}) // from an inline message
 	for _, forged := range []string{"x:approve", ":approve", "approve", key, key + ":always", key + ":session", ":"} {
 		a.PressData(botapi.Alice, home, m.ID, forged)
 	}
@@ -149,7 +149,7 @@ func TestTelegramReplyDenies(t *testing.T) {
 	}
 }
 
-// What is high can only be denied, whoever presses what; the page is one press away.
+// A high-risk call can only be denied, whatever anybody presses; the page is one press away.
 func TestTelegramHigh(t *testing.T) {
 	g := newGate()
 	a := telegram(t, g)
@@ -170,7 +170,7 @@ func TestTelegramHigh(t *testing.T) {
 	}
 }
 
-// A freeze counts from a linked person, while it is new.
+// A freeze counts only from a linked person, and only while it is new.
 func TestTelegramFreeze(t *testing.T) {
 	g := newGate()
 	a := telegram(t, g)
@@ -183,7 +183,7 @@ func TestTelegramFreeze(t *testing.T) {
 	g.frozen(t, "release day", "alice")
 	a.Say(botapi.Alice, 666, 0, "/start")
 	newcomer := wait(t, a, "of who and where", says(`to: "666", people: ["7=`))
-	for range 20 { // who writes that on and on holds up no freeze
+	for range 20 { // somebody who keeps writing this does not delay a freeze
 		a.Say(eve, eve, 0, "/start")
 	}
 	a.Say(botapi.Alice, home, 0, "/freeze later")
@@ -200,7 +200,7 @@ func TestTelegramFreeze(t *testing.T) {
 	}
 }
 
-// What Telegram refuses, or wants later, holds nothing else up.
+// A refusal or a pause of Telegram holds nothing else up.
 func TestTelegramTrouble(t *testing.T) {
 	a := botapi.Start()
 	defer a.Close()
@@ -251,7 +251,7 @@ func TestTelegramTrouble(t *testing.T) {
 	}
 }
 
-// What only looks short can be cut where it is escaped, so it cannot be approved.
+// A text that looks short may be cut once it is escaped, so it cannot be approved.
 func TestEscapedTextCounts(t *testing.T) {
 	a := &approver{Options: Options{Channels: []Channel{{}}}}
 	for text, want := range map[string][]string{

@@ -18,7 +18,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// named is the address in companion.json, "" when there is none.
+// named returns the address in companion.json, or "".
 func named(t *testing.T, dataDir string) string {
 	t.Helper()
 	data, err := os.ReadFile(client.AnnouncePath(dataDir))
@@ -52,7 +52,7 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-// noHub keeps processes from meeting: the folder of the hub is open to others.
+// noHub keeps processes from meeting, because the hub's folder is open to others.
 func noHub(t *testing.T, dataDir string) {
 	t.Helper()
 	if err := os.Mkdir(hub.Dir(dataDir), 0o755); err != nil {
@@ -98,7 +98,7 @@ func TestOfSeveralThatAreAloneTheNewestThatAnswersIsNamed(t *testing.T) {
 	}
 }
 
-// crashed leaves the announcement of a process that is gone, newer than all others.
+// crashed leaves the announcement of a process that is gone. It is newer than all others.
 func crashed(t *testing.T, dataDir string) (path, address string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

@@ -15,20 +15,20 @@ import (
 	"callgate/permissions"
 )
 
-// fakeBackend is a gate without rules: it keeps what tests put into it and lets the first answer win.
+// fakeBackend is a gate without rules. It keeps what tests put into it, and the first answer wins.
 type fakeBackend struct {
 	mu        sync.Mutex
-	queue     int // how far a subscriber may be behind
+	queue     int // how far a subscriber may fall behind
 	subs      map[chan gate.Event]bool
 	sessions  []gate.SessionInfo
 	pending   []*gate.Approval
-	answers   []gate.Answer // that were applied
+	answers   []gate.Answer // the applied ones
 	cancelled []string
 	upstreams []wire.UpstreamState
 	records   []audit.Record
 	query     AuditQuery
-	broken    error                  // what Answer and Audit fail with
-	panics    atomic.Pointer[string] // the method that panics
+	broken    error                  // returned by Answer and Audit
+	panics    atomic.Pointer[string] // name of the method that panics
 }
 
 func (b *fakeBackend) mayPanic(method string) {
@@ -75,7 +75,7 @@ func (b *fakeBackend) drop(events chan gate.Event) {
 	}
 }
 
-// publish reports how many subscribers got the event.
+// publish sends an event and returns how many subscribers got it.
 func (b *fakeBackend) publish(e gate.Event) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *fakeBackend) ask(a *gate.Approval) {
 	b.send(gate.Asked{Approval: a})
 }
 
-// resolve ends an approval from the gate's side.
+// resolve ends an approval on the gate's side.
 func (b *fakeBackend) resolve(id, decision, by string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -238,7 +238,7 @@ func (b *fakeBackend) Audit(q AuditQuery) ([]AuditRecord, string, error) {
 	}, q)
 }
 
-// applied is without From, which differs from run to run; origins has it.
+// applied returns the applied answers without From, which differs from run to run; see origins.
 func (b *fakeBackend) applied() []gate.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -249,7 +249,7 @@ func (b *fakeBackend) applied() []gate.Answer {
 	return answers
 }
 
-// origins is where the answers that were applied came from.
+// origins returns where the applied answers came from.
 func (b *fakeBackend) origins() (from []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -267,7 +267,7 @@ func (b *fakeBackend) subscribers() int {
 
 var errDisk = errors.New("write /secret/path: no space left on device")
 
-// approval is a pending call of session s1 as tests use it.
+// approval returns a pending call of session s1.
 func approval(id string) *gate.Approval {
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	return &gate.Approval{

@@ -14,7 +14,7 @@ import (
 	"callgate/gate"
 )
 
-// written is a connection that keeps each write.
+// written is a connection that records each write.
 type written struct {
 	net.Conn
 	writes []string

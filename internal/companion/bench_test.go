@@ -9,12 +9,12 @@ import (
 	"callgate/permissions"
 )
 
-// BenchmarkFrame is what one event costs for each connected client.
+// BenchmarkFrame measures the cost of one event for each connected client.
 func BenchmarkFrame(b *testing.B) {
 	s := newStream(nil, credentials.Approve)
 	event := gate.Started{SessionID: "s1", Agent: "main", ID: "call_0123456789abcdef", Tool: "files_read_file", Arguments: []byte(`{"path":"src/main.go"}`), Risk: permissions.ReadOnly}
 	defer func(check func([]byte)) { wire.Encoded = check }(wire.Encoded)
-	wire.Encoded = nil // what tests do with a frame is not what it costs
+	wire.Encoded = nil // leave out the cost of the tests' checks
 	c, x := &socket{}, encodings{}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -25,7 +25,7 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkIdentify is what a credential check costs, files read included.
+// BenchmarkIdentify measures the cost of a credential check, with its file reads.
 func BenchmarkIdentify(b *testing.B) {
 	dir := b.TempDir()
 	c, err := credentials.Open(dir)

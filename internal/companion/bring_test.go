@@ -71,7 +71,7 @@ func (v *fakeVisit) Leave(reason string) {
 	v.bringer.changed()
 }
 
-// want waits until there says so; it is called under the lock.
+// want waits until there returns true. It calls there under the lock.
 func (b *fakeBringer) want(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	timeout := time.After(waits.Limit)
@@ -90,7 +90,7 @@ func (b *fakeBringer) want(t *testing.T, what string, there func() bool) {
 	}
 }
 
-// call runs a tool of a visit and returns how it ended.
+// call runs a tool of a visit and returns how the call ended.
 func (b *fakeBringer) call(ctx context.Context, server, tool, arguments string) <-chan string {
 	b.mu.Lock()
 	call := b.visits[server].Call
@@ -123,7 +123,7 @@ func startBringing(t *testing.T, timing timing) (*rig, *fakeBringer) {
 	return r, b
 }
 
-// bringer is a client with the tools credential that knows of session s1.
+// provider is a client with the tools credential that has heard of session s1.
 func (r *rig) provider(t *testing.T) *peer {
 	t.Helper()
 	p := r.join(t, credentials.Tools)
@@ -151,7 +151,7 @@ func TestBringTools(t *testing.T) {
 		t.Helper()
 		p.send(fmt.Sprintf(`{"v":1,"type":"mcp_result","sessionId":"s1","toolCallId":%q,%s}`, f["toolCallId"], members))
 	}
-	// What is no answer leaves the call waiting.
+	// A malformed answer leaves the call waiting.
 	for _, members := range []string{`"x":1`, `"result":{"content":[]},"error":"both"`, `"result":{"text":"done"}`, `"result":[]`, `"result":{"content":"done"}`} {
 		answer(members)
 		p.wantError(wire.CodeBadMessage)
@@ -160,7 +160,7 @@ func TestBringTools(t *testing.T) {
 	if got := <-done; got != `{"content":[{"type":"text","text":"noon"}],"x": 1.0}` {
 		t.Errorf("the result is %s", got)
 	}
-	answer(`"result":{"content":[]}`) // once
+	answer(`"result":{"content":[]}`) // only one answer counts
 	p.wantError(wire.CodeNotPending)
 
 	done = b.call(t.Context(), "desk", "clock", "")
@@ -177,7 +177,7 @@ func TestBringTools(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 
-	// The list is replaced, and what is not in it any more is taken back.
+	// The list is replaced, and tools missing from it are taken back.
 	p.send(desk("clock"))
 	b.want(t, "the shorter list", func() bool { return len(v.Tools) == 1 })
 	p.send(desk())
@@ -253,7 +253,7 @@ func TestBringToolsDisconnects(t *testing.T) {
 	}
 }
 
-// A client cannot be given more than it can hold, nor bring it.
+// A client is given no more than it can hold, and cannot bring more than that.
 func TestBringToolsBounds(t *testing.T) {
 	r, b := startBringing(t, defaultTiming)
 	p := r.provider(t)
@@ -305,7 +305,7 @@ func TestBringToolsBounds(t *testing.T) {
 	cancel()
 }
 
-// None of the credentials implies another: who approves brings nothing, and who brings tools sees and answers nothing.
+// No credential implies another: an approver brings nothing, and a client that brings tools sees and answers nothing.
 func TestBringToolsCredentials(t *testing.T) {
 	r, _ := startBringing(t, defaultTiming)
 	for _, name := range []credentials.Credential{credentials.Approve, credentials.View} {

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// fakeChatter answers with the conversation as it was given, or waits when the last message is "wait".
+// fakeChatter answers with the conversation that it was given, or waits if the last message is "wait".
 type fakeChatter struct {
 	*fakeBackend
 	waiting chan struct{}
@@ -92,7 +92,7 @@ func TestChat(t *testing.T) {
 	other.send(chatFrame("s1", "hello"))
 	other.wantError(wire.CodeUnauthorized)
 
-	// The conversation goes on, for whoever asks next; what failed is no part of it. A session has its own.
+	// Anybody can continue the conversation. A failed question is no part of it. Each session has its own.
 	p.send(chatFrame("s1", "and tulips?"))
 	if f := p.want(wire.TypeChatAsked); fmt.Sprint(f["context"]) != "[map[source:notes.md:1-3 text:Tulips are planted in autumn.]]" {
 		t.Errorf("%v", f)
@@ -116,7 +116,7 @@ func TestChat(t *testing.T) {
 	}
 	p.want(wire.TypeDone)
 
-	// A model that takes its time holds nobody up; one question of a session is asked at a time, and ends with who asked.
+	// A slow model holds nobody up. A session asks one question at a time, and the question ends when its asker leaves.
 	p.send(chatFrame("s1", "wait"))
 	<-r.options.Backend.Chatter.(fakeChatter).waiting
 	second := r.join(t, credentials.Approve)
@@ -129,7 +129,7 @@ func TestChat(t *testing.T) {
 	second.wantError(wire.CodeCancelled)
 }
 
-// Who does not follow the session is answered all the same, once.
+// A client that does not follow the session still gets the answer, once.
 func TestChatUnsubscribed(t *testing.T) {
 	r := start(t, newFakeBackend("s1", "s2"))
 	r.options.Backend.Chatter = fakeChatter{r.backend, nil}

@@ -13,7 +13,7 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// fakeCheckpoints has one checkpoint, of which a file was changed since.
+// fakeCheckpoints has one checkpoint. A file has changed since.
 type fakeCheckpoints struct {
 	paths []string
 	by    string

@@ -26,7 +26,7 @@ func (r *rig) target() client.Target {
 	return client.Target{DataDir: r.dir, Client: wire.ClientInfo{Name: "alice", Version: "1", Kind: "tui"}}
 }
 
-// dial connects as people do: where a machine is too slow for what a client waits for, again.
+// dial connects. Like a person, it tries again if the machine is too slow for the client's timeouts.
 func dial(t *testing.T, target client.Target) *client.Client {
 	t.Helper()
 	for deadline := time.Now().Add(waits.Limit); ; {
@@ -234,7 +234,7 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
-// Who only sits on the port never sees the credential, not even by passing the challenge on to the true
+// A process that only occupies the port never sees the credential, not even by relaying the challenge to the real
 // companion.
 func TestImpostorNeverSeesTheCredential(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
@@ -262,7 +262,7 @@ func TestImpostorNeverSeesTheCredential(t *testing.T) {
 	if err := hub.Announce(r.dir, address, true); err != nil {
 		t.Fatal(err)
 	}
-	// The client that is told no address passes over it.
+	// A client without a given address skips the impostor.
 	if c := dial(t, r.target()); await[wire.Connected](t, c, nil).Address != r.Address() {
 		t.Error("connected to the impostor")
 	}

@@ -8,7 +8,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// REST has the powers of the frames, behind the same border.
+// REST can do what the frames can, with the same checks.
 func TestControlByREST(t *testing.T) {
 	b := newFakeBackend("s1")
 	b.ask(approval("call_1"))

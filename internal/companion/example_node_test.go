@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The example client in JavaScript works as it is printed.
+// The example client in JavaScript works as printed.
 func TestJavaScriptExample(t *testing.T) {
 	version, err := exec.Command("node", "--version").Output()
 	if err != nil {

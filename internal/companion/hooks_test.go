@@ -13,7 +13,7 @@ import (
 	"callgate/internal/hooks"
 )
 
-// fakeHooks is one hook that nothing runs.
+// fakeHooks has one hook that nothing runs.
 type fakeHooks struct {
 	enabled bool
 	by      string
@@ -31,7 +31,7 @@ func (f *fakeHooks) SetHook(name string, enabled bool, who audit.Author) error {
 	return nil
 }
 
-// What hooks did is added up over the processes; a session's own process can be asked alone.
+// The counts of hooks are added up over the processes. A session's own process can be asked alone.
 func TestHooksOfAllProcesses(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	did := func(runs, failures int, last *hooks.Failure) []hooks.Status {
@@ -57,7 +57,7 @@ func TestHooksOfAllProcesses(t *testing.T) {
 	}
 }
 
-// counting are hooks that did something.
+// counting holds hooks with counts.
 type counting []hooks.Status
 
 func (c counting) Hooks() []hooks.Status { return c }
@@ -104,7 +104,7 @@ func TestHooksByREST(t *testing.T) {
 	}
 }
 
-// The page shows how the hosts of this machine stand to the gate.
+// The page shows how the hosts of this machine are connected to the gate.
 func TestHostsByREST(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	if response, body := r.do(t, credentials.View, "GET", "/api/hosts", ""); response.StatusCode != http.StatusNotFound {

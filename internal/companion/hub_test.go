@@ -28,7 +28,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// members are the processes that joined the rig's.
+// members returns the processes that joined the rig's.
 func (r *rig) members() []*hub.Process { return membersOf(r.Server) }
 
 func membersOf(s *Server) []*hub.Process {
@@ -60,7 +60,7 @@ func (r *rig) joinedAs(t *testing.T, b *fakeBackend, timing timing, version stri
 	return &rig{Server: s, backend: b, dir: r.dir, log: log}
 }
 
-// approvalOf is a pending call of another session than s1.
+// approvalOf returns a pending call of the given session.
 func approvalOf(session, id string) *gate.Approval {
 	a := approval(id)
 	a.SessionID = session
@@ -83,7 +83,7 @@ func TestOneAddressForAllProcesses(t *testing.T) {
 	if f.ToolCallID != "call_2" || f.SessionID != "s2" {
 		t.Fatalf("%+v", f)
 	}
-	// What comes later, on both sides.
+	// Later events, on both sides.
 	hub.backend.ask(approval("call_1"))
 	await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
 	for _, a := range []wire.ToolApprove{
@@ -109,14 +109,14 @@ func TestOneAddressForAllProcesses(t *testing.T) {
 	await(t, c, func(f *wire.AutonomyChanged) bool {
 		return f.SessionID == "s2" && f.Level == "MANUAL" && f.By == "tui:alice"
 	})
-	// Errors come back from where the session lives.
+	// Errors come back from the process of the session.
 	if err := c.SetAutonomy("s2", "always-ask"); err != nil {
 		t.Fatal(err)
 	}
 	if f := await[*wire.Error](t, c, nil); f.SessionID != "s2" || f.Code != wire.CodeBadMessage {
 		t.Errorf("%+v", f)
 	}
-	// A third process is shown to those who are connected already, and taken back when it ends.
+	// A third process is shown to connected clients, and withdrawn when it ends.
 	b3 := newFakeBackend("s3")
 	b3.ask(approvalOf("s3", "call_3"))
 	third := hub.joined(t, b3)
@@ -224,7 +224,7 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A client of its own: the first one goes on without a word if it was connected long enough, as on a slow machine.
+	// A separate client: the first one resumes silently if it was connected long enough, as on a slow machine.
 	waits.Until(t, "one of the others is the hub", func() bool {
 		next, err := client.Dial(t.Context(), first.target())
 		c = next
@@ -270,7 +270,7 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 	}
 }
 
-// joinAs takes part in the handshake by hand. tamper may change what is said.
+// joinAs performs the handshake by hand. tamper may change the messages.
 func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, hub.Verdict) {
 	t.Helper()
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hub.Socket(r.dir), Net: "unix"})
@@ -312,7 +312,7 @@ func TestWhoMayJoin(t *testing.T) {
 	meet(t, r, 0)
 }
 
-// fakeProcess joins with the worker credential and says frames to every client that the hub connects it with.
+// fakeProcess joins with the worker credential and sends frames to every client that the hub connects it to.
 func fakeProcess(t *testing.T, r *rig, frames ...string) (heard chan string) {
 	t.Helper()
 	session, _ := joinAs(t, r, r.token(t, credentials.Worker))
@@ -372,7 +372,7 @@ func TestAFakeProcessSpeaksForItselfAlone(t *testing.T) {
 	if len(b.applied()) != 1 {
 		t.Error("the answer did not reach the process that owns the call")
 	}
-	// By REST the hub's own session is its own, whatever the other lists. No secret has crossed.
+	// Over REST the hub's own session stays its own, whatever the other process lists. No secret has crossed.
 	if response, body := r.do(t, credentials.Approve, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`); response.StatusCode != 200 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
@@ -442,7 +442,7 @@ func TestAFalseHubIsNotJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Somebody holds the lock and listens, and has the worker credential at most.
+	// A process holds the lock and listens, but has at most the worker credential.
 	r := start(t, newFakeBackend("s1"))
 	for _, own := range []hub.Introduction{
 		{V: hub.HandshakeVersion, Version: "1.2.3", Nonce: credentials.Nonce(), Proof: "00"},
@@ -466,7 +466,7 @@ func TestAFalseHubIsNotJoined(t *testing.T) {
 	}
 }
 
-// unixPair is a connection over a unix socket.
+// unixPair returns both ends of a unix connection.
 func unixPair(t *testing.T) (server, client *net.UnixConn) {
 	t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: privateDir(t) + "/s", Net: "unix"})
@@ -627,7 +627,7 @@ func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
 	await(t, c, func(f *wire.TeamUpdate) bool { return f.SessionID == "s2" })
 }
 
-// TestElection: of processes that start at once one is the hub, and of those that are left when it ends one again.
+// TestElection checks that of processes that start at once, one is the hub, and that another takes over when it ends.
 func TestElection(t *testing.T) {
 	const processes = 12
 	dir := privateDir(t)
@@ -692,8 +692,8 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// TestVersionsDiffer: a process of another version joins, what it has that the hub does not know can be reached, and
-// both the log and GET /api/info say which versions there are.
+// TestVersionsDiffer checks that a process of another version joins, that the hub passes on what it does not know
+// itself, and that both the log and GET /api/info name the versions.
 func TestVersionsDiffer(t *testing.T) {
 	first := start(t, newFakeBackend("s1"))
 	first.joinedAs(t, newFakeBackend("s2"), defaultTiming, "9.9.9")
@@ -708,7 +708,7 @@ func TestVersionsDiffer(t *testing.T) {
 			t.Fatalf("the log does not say so:\n%s", first.log)
 		}
 	}
-	// A process that answers a path and says a frame that this version has not heard of.
+	// This process serves a path and sends a frame that this version does not know.
 	session, _ := joinAs(t, first, first.token(t, credentials.Worker))
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -737,7 +737,7 @@ func TestVersionsDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+first.token(t, credentials.View))
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) // which the schema does not know
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) // the schema does not know this path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -761,7 +761,7 @@ func TestVersionsDiffer(t *testing.T) {
 	}
 }
 
-// countedTrips counts what the hub asks a process.
+// countedTrips counts the hub's requests to a process.
 type countedTrips struct {
 	http.RoundTripper
 	asked *atomic.Int32
@@ -812,24 +812,24 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 	asks("the session again", 1, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 200)
 	asks("a session in the query", 1, "GET", "/api/sessions?sessionId=s2", "", 200)
 
-	// What comes later is known from its frame.
+	// Later approvals are known from their frames.
 	c := hub.join(t, credentials.Approve)
 	backends[0].ask(approvalOf("s2", "call_2z"))
 	for c.want(wire.TypeToolApproveRequest)["toolCallId"] != "call_2z" {
 	}
 	do("shown to a client", 1, "s2", "call_2z")
 
-	// Who is gone has nothing.
+	// A process that has left owns nothing.
 	third := hub.members()[2]
 	third.End()
 	waits.Until(t, "the third has left", func() bool { return !slices.Contains(hub.members(), third) })
 	asks("of a process that is gone", 4, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404)
 }
 
-// What a hub asks of other replicas, each answers for itself: two that ask each other would never end.
+// Each replica answers other replicas' hubs only for itself. Otherwise two that ask each other would never finish.
 func TestReplicasAnswerForThemselves(t *testing.T) {
 	a, b := start(t, newFakeBackend("s1")), start(t, newFakeBackend("s2"))
-	var back atomic.Int32 // how often b asks a
+	var back atomic.Int32 // number of b's requests to a
 	meet := func(who, whom *rig, name string, asked *atomic.Int32) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

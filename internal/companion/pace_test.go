@@ -18,7 +18,7 @@ func TestAClientThatAsksTooOftenWaits(t *testing.T) {
 	for range 8 {
 		asking.Go(func() {
 			for range burst {
-				for r.paces.allow(string(credentials.View) + " 127.0.0.1") { // as somebody faster than a busy machine
+				for r.paces.allow(string(credentials.View) + " 127.0.0.1") { // like a client faster than a busy machine
 				}
 				request, err := http.NewRequest("GET", "http://"+r.Address()+"/api/sessions", nil)
 				if err != nil {
@@ -45,7 +45,7 @@ func TestAClientThatAsksTooOftenWaits(t *testing.T) {
 	if limited.Load() == 0 {
 		t.Errorf("none of %d requests was too many", 8*burst)
 	}
-	// Others are answered: who may answer, and who shows nothing.
+	// Other clients are answered: an approver, and one without a credential.
 	if response, body := r.do(t, credentials.Approve, "GET", "/api/sessions", ""); response.StatusCode != 200 {
 		t.Errorf("another client: %d %s", response.StatusCode, body)
 	}

@@ -26,12 +26,13 @@ import (
 	"callgate/permissions/lint"
 )
 
-// The tests of the page need node and "npm ci" in web/; those in web/test/browser need chromium too. They are skipped
-// without, unless CALLGATE_REQUIRE_BROWSER=1. With CALLGATE_SCREENSHOTS=1 the pictures in docs/images are taken anew.
+// The tests of the page need node and "npm ci" in web/; those in web/test/browser also need chromium. Without these
+// they are skipped, unless CALLGATE_REQUIRE_BROWSER=1. With CALLGATE_SCREENSHOTS=1 they take the pictures in
+// docs/images again.
 
 const webTests = "web/test"
 
-// requireNode skips the test, or fails it where that is asked for, when node or the packages are missing.
+// requireNode skips the test, or fails it if required, when node or the packages are missing.
 func requireNode(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -42,13 +43,13 @@ func requireNode(t *testing.T) {
 	}
 }
 
-// requireBrowser returns the path of Chromium, of the one without windows if there is one: it takes half the time.
+// requireBrowser returns the path of Chromium, preferably the headless shell, which takes half the time.
 func requireBrowser(t *testing.T) string {
 	t.Helper()
 	return requireOneOf(t, "chromium-headless-shell", "chromium")
 }
 
-// requireOneOf returns the path of the first of these browsers that there is.
+// requireOneOf returns the path of the first of these browsers that is installed.
 func requireOneOf(t *testing.T, names ...string) string {
 	t.Helper()
 	requireNode(t)
@@ -74,7 +75,7 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// runScripts runs test scripts and makes a subtest of each test that they report.
+// runScripts runs test scripts and turns each test that they report into a subtest.
 func runScripts(t *testing.T, path string, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=./"+webTests+"/report.mjs", webTests+"/"+path)
@@ -106,8 +107,8 @@ func runScripts(t *testing.T, path string, env ...string) {
 	}
 }
 
-// pagesOf is the variable with which scripts ask for addresses of the page, each when it is needed: it pairs for a
-// minute.
+// pagesOf returns the environment variable with the URL at which scripts get addresses of the page. They ask when they
+// need one, because an address pairs only for a minute.
 func pagesOf(t *testing.T, r *rig) string {
 	t.Helper()
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +122,8 @@ func pagesOf(t *testing.T, r *rig) string {
 	return "PAGES=" + pages.URL
 }
 
-// TestPageSources checks types, builds the page anew and compares it with what is committed, and runs the tests of
-// what needs no browser.
+// TestPageSources checks types, builds the page, compares it with the committed build, and runs the tests that need no
+// browser.
 func TestPageSources(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -144,7 +145,7 @@ func TestPageWithCallgate(t *testing.T) {
 	if err := built.Programs(bin, "callgate/cmd/callgate", "callgate/examples/demo", "callgate/internal/testserver/awkward"); err != nil {
 		t.Fatal(err)
 	}
-	demo := filepath.Join(bin, "callgate-demo") // callgate knows it by this name
+	demo := filepath.Join(bin, "callgate-demo") // callgate knows the demo by this name
 	if err := os.Rename(filepath.Join(bin, "demo"), demo); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestPageWithCallgate(t *testing.T) {
 		t.Run(filepath.Base(stories), func(t *testing.T) {
 			t.Parallel()
 			chromium := chromium
-			if stories == "browser/push.test.mjs" { // the one without windows keeps no notifications
+			if stories == "browser/push.test.mjs" { // the headless shell keeps no notifications
 				chromium = requireOneOf(t, "chromium")
 			}
 			runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+demo, "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)
@@ -160,13 +161,13 @@ func TestPageWithCallgate(t *testing.T) {
 	}
 }
 
-// evil is what a model or an upstream may put into any string, made to be found again by the field's name.
+// evil returns what a model or an upstream may put into any string. The field's name makes it recognizable.
 func evil(field string) string {
 	return field + `"'><img src=x onerror="window.pwned=1"><script>window.pwned=1</script><style>*{display:none}</style>` +
 		"&lt;javascript:window.pwned=1 ${7*7} \u202Etxt.exe\u2066\u200b\u00ad\x1b[31m\ufeff"
 }
 
-// TestPageWithHostileStrings has such a string in every field that comes from outside.
+// TestPageWithHostileStrings puts such a string into every field that comes from outside.
 func TestPageWithHostileStrings(t *testing.T) {
 	t.Parallel()
 	chromium := requireBrowser(t)
@@ -218,7 +219,7 @@ func TestPageWithHostileStrings(t *testing.T) {
 		return []wire.ReplicaInfo{{Name: evil("replica"), Version: evil("replicaversion"), State: evil("replicastate"), Rules: 7}, {Name: "gate-1", State: "up", Rules: 8}}
 	}
 	r.options.Problems = func() []string { return []string{evil("trouble")} }
-	// The script answers with an autonomy level when it has seen everything that waits: then somebody else ends it.
+	// The script sets an autonomy level once it has seen everything that waits. Then somebody else ends it.
 	events := b.Subscribe()
 	defer events.Close()
 	go func() {

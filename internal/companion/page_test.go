@@ -75,7 +75,7 @@ func TestPageFiles(t *testing.T) {
 	}
 }
 
-// Nothing in the page's own markup runs or styles without a file, and nothing comes from elsewhere.
+// The page's own markup contains no inline scripts or styles, and loads nothing from elsewhere.
 func TestPageMarkup(t *testing.T) {
 	html, err := page.ReadFile("page/index.html")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// paired is what an exchange answers.
+// paired is the answer to an exchange.
 type paired struct {
 	Token      string `json:"token"`
 	Credential string `json:"credential"`
@@ -186,10 +186,10 @@ func TestPageURL(t *testing.T) {
 	}
 }
 
-// The approve credential is shown to nobody who does not hold it already.
+// The approve credential is shown only to a side that already holds it.
 func TestPageURLAsksForProof(t *testing.T) {
 	r := start(t, newFakeBackend())
-	other := start(t, newFakeBackend()) // other credentials, and another data directory
+	other := start(t, newFakeBackend()) // with other credentials and another data directory
 	_, err := client.PageURL(t.Context(), client.Target{DataDir: r.dir, Address: other.Address()})
 	if !errors.Is(err, wire.ErrImpostor) {
 		t.Errorf("error is %v", err)

@@ -30,7 +30,7 @@ func TestAPersonsCredentialNamesThePerson(t *testing.T) {
 	meet(t, hub, 1)
 	alice, bob := personal(t, hub, "approve@alice"), personal(t, hub, "view@bob")
 
-	// By WebSocket, whatever the client calls itself, and through the hub.
+	// Over WebSocket, whatever name the client gives, and through the hub.
 	target := hub.target()
 	target.Credential, target.Client.Name = alice, "mallory"
 	c := dial(t, target)
@@ -41,7 +41,7 @@ func TestAPersonsCredentialNamesThePerson(t *testing.T) {
 	if f := await(t, c, func(f *wire.ToolApproveResolved) bool { return f.ToolCallID == "call_1" }); f.By != "tui:alice" {
 		t.Errorf("answered by %s", f.By)
 	}
-	// By REST.
+	// Over REST.
 	answer := func(as credentials.Credential, id string, headers ...string) int {
 		response, _ := hub.do(t, as, "POST", "/api/approvals/"+id, `{"sessionId":"s2","argsDigest":"d-`+id+`","decision":"approve"}`, headers...)
 		return response.StatusCode
@@ -49,13 +49,13 @@ func TestAPersonsCredentialNamesThePerson(t *testing.T) {
 	if got := answer(alice, "call_2", wire.ClientHeader, "web:mallory"); got != 200 {
 		t.Errorf("alice: %d", got)
 	}
-	// Nobody else can go by the name.
+	// Nobody else can use the name.
 	for _, name := range []string{"alice", "Alice", " alice", "bob"} {
 		if got := answer(credentials.Approve, "call_3", wire.ClientHeader, "web:"+name); got != http.StatusForbidden {
 			t.Errorf("somebody as %q: %d", name, got)
 		}
 	}
-	target = hub.target() // its client is alice, without proof
+	target = hub.target() // its client uses the name alice without proof
 	taken := dial(t, target)
 	if f := await[wire.Disconnected](t, taken, nil); !f.Final || !errors.Is(f.Err, wire.ErrNameTaken) {
 		t.Errorf("%+v", f)
@@ -63,7 +63,7 @@ func TestAPersonsCredentialNamesThePerson(t *testing.T) {
 	if got := answer(credentials.Approve, "call_3", wire.ClientHeader, "web:carol"); got != 200 {
 		t.Errorf("carol: %d", got)
 	}
-	// A viewer stays one, and one that was removed is nobody.
+	// A viewer stays a viewer, and a removed person is nobody.
 	if got := answer(bob, "call_4"); got != http.StatusForbidden {
 		t.Errorf("bob: %d", got)
 	}
@@ -95,7 +95,7 @@ func TestAPersonPairsAPageAsThemselves(t *testing.T) {
 		status int
 	}{
 		{"for herself", alice, `{"credential":"approve","name":"mallory"}`, 200},
-		{"for another", alice, `{"credential":"approve@bob"}`, 200}, // it is hers all the same
+		{"for another", alice, `{"credential":"approve@bob"}`, 200}, // still hers
 		{"by the owner", credentials.Approve, `{"credential":"approve@alice","name":"mallory"}`, 200},
 		{"in her name", credentials.Approve, `{"credential":"approve","name":"alice"}`, 403},
 		{"what pairs nobody", credentials.Approve, `{"credential":"mcp@alice"}`, 400},
@@ -141,7 +141,7 @@ func TestNamesOfPersons(t *testing.T) {
 	}
 }
 
-// Nobody goes by a name that people could take for that of a person with a credential.
+// Nobody can use a name that people could mistake for that of a person with a credential.
 func TestNamesThatLookLikeAPersons(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	personal(t, r, "approve@alice")

@@ -42,7 +42,7 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 		one.of.backend.panics.Store(nil)
 	}
 
-	// A part of an answer is made on a goroutine of its own.
+	// Each process's part of an answer is made on its own goroutine.
 	hub.backend.panics.Store(&sessions)
 	if response, body := hub.do(t, credentials.View, "GET", "/api/sessions", ""); response.StatusCode != http.StatusOK || !strings.Contains(body, `"s2"`) {
 		t.Errorf("%d %s", response.StatusCode, body)
@@ -61,7 +61,7 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 	}
 }
 
-// An answer that was begun cannot become another one: the client learns by its end that it is none.
+// A response that has begun cannot become an error. Its abrupt end tells the client that it is not valid.
 func TestAPanicInTheMiddleOfAnAnswerCutsItOff(t *testing.T) {
 	hub := start(t, newFakeBackend())
 	server := httptest.NewServer(rest.Recovering(hub.Server.log, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

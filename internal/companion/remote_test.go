@@ -26,7 +26,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// certified makes a certificate for an address and tools.example.com, and the pool that it counts in.
+// certified returns a certificate for an address and tools.example.com, and the pool that trusts it.
 func certified(t *testing.T, host string) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,8 +50,8 @@ func certified(t *testing.T, host string) (*tls.Certificate, *x509.CertPool) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// patient sends requests without bodies again while nobody answers: the server is not there yet, or gave up on a
-// machine that took seconds to send a few bytes.
+// patient repeats requests without bodies while nobody answers: the server may not be there yet, or may have timed out
+// on a machine that took seconds to send a few bytes.
 type patient struct{ *http.Transport }
 
 func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -123,14 +123,14 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.name, response.StatusCode, tt.want)
 		}
 	}
-	// Without TLS nothing is said.
+	// Without TLS nothing is answered.
 	if response, err := http.Get("http://" + address + "/health/live"); err == nil {
 		response.Body.Close()
 		if response.StatusCode == 200 {
 			t.Error("it answers without TLS")
 		}
 	}
-	// A page there talks to its own server alone, over TLS.
+	// A page from there talks only to its own server, over TLS.
 	response, err := browser.Get("https://" + address + "/")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "connect-src 'self' wss://"+address+";") {
 		t.Errorf("policy %s", policy)
 	}
-	// The Go client, which wants proof there too, and another certificate is refused.
+	// The Go client asks for proof there too, and refuses another certificate.
 	target := r.target()
 	target.Address, target.Roots = "https://"+address, roots
 	c := dial(t, target)
@@ -152,7 +152,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	if _, err := client.Dial(t.Context(), target); !errors.Is(err, wire.ErrUnreachable) {
 		t.Errorf("with another's certificate: %v", err)
 	}
-	// A code that was minted here pairs a page there.
+	// A code minted here pairs a page there.
 	target.Roots = roots
 	page, err := client.PageURL(t.Context(), target)
 	if err != nil || !strings.HasPrefix(page, "https://"+address+"/#pair=") {
@@ -168,7 +168,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	if err != nil || !strings.Contains(string(body), r.token(t, credentials.Approve)) {
 		t.Errorf("%d %s %v", response.StatusCode, body, err)
 	}
-	// No tool may talk to the port, and clients of this machine do not go there.
+	// No tool may talk to the port, and local clients do not use it.
 	if ports := client.Ports(dir); len(ports) != 2 || !strings.Contains(strings.Join(ports, " "), port) {
 		t.Errorf("protected are the ports %s", ports)
 	}

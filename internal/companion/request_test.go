@@ -14,8 +14,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// FuzzToolApprove: whatever a client sends, what reaches the gate names one session, one call and one
-// digest, has a known decision, and carries nothing that the decision does not use.
+// FuzzToolApprove checks that whatever a client sends, the gate gets one session, one call and one digest, a known
+// decision, and no member that the decision does not use.
 func FuzzToolApprove(f *testing.F) {
 	for _, seed := range []string{
 		approve("call_1", "s1", "d", "approve"),
@@ -56,7 +56,7 @@ func FuzzToolApprove(f *testing.F) {
 	})
 }
 
-// The path of a file is the log's alone, and why it could not be written is for whom it helps.
+// The path of a file is only for the log. The reason why it could not be written also goes to the person.
 func TestAFailureSaysWhatTheSystemSays(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "/home/ann/freeze.json", Err: syscall.ENOSPC}
 	if got := refusalOf(full).Message; !strings.Contains(got, syscall.ENOSPC.Error()) || strings.Contains(got, "ann") {

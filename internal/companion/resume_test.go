@@ -8,10 +8,11 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestATakeoverIsNoEventForAClient: what waits is shown once, whoever the hub is; what ended meanwhile is told.
+// TestATakeoverIsNoEventForAClient checks that pending approvals are shown once, no matter who is the hub, and that
+// ended ones are reported.
 func TestATakeoverIsNoEventForAClient(t *testing.T) {
 	first := start(t, newFakeBackend("s1"))
-	first.backend.ask(approval("call_1")) // of the process that ends
+	first.backend.ask(approval("call_1")) // from the process that ends
 	b := newFakeBackend("s2")
 	b.ask(approvalOf("s2", "call_2"))
 	b.ask(approvalOf("s2", "call_3"))
@@ -21,7 +22,7 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 	for range 3 {
 		await[*wire.ToolApproveRequest](t, c, nil)
 	}
-	time.Sleep(400 * time.Millisecond) // connections that break sooner are not worth coming back for
+	time.Sleep(400 * time.Millisecond) // a connection that breaks sooner is not resumed
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

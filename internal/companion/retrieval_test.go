@@ -17,7 +17,7 @@ import (
 	"callgate/rag"
 )
 
-// searched is the real service over a small workspace, for one session s1. What people change is not recorded.
+// searched is the real service with a small workspace, for session s1. It does not record people's changes.
 type searched struct{ *retrieval.Service }
 
 func (s searched) Reindex(session, path string, force bool, _ audit.Author) ([]retrieval.Status, error) {
@@ -41,7 +41,7 @@ func (s searched) RemoveDocument(ctx context.Context, session, id string, _ audi
 	return s.Service.RemoveDocument(ctx, session, id)
 }
 
-// withRetrieval starts a server whose clients hear of the index through the backend's events.
+// withRetrieval starts a server whose clients get the index's events through the backend.
 func withRetrieval(t *testing.T) (*rig, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -136,7 +136,7 @@ func TestKnowledgeBaseIsOff(t *testing.T) {
 	}
 }
 
-// TestIndexByREST: people empty an index and have it made again, and clients hear how far it is.
+// TestIndexByREST checks that people can clear and rebuild an index, and that clients get its progress.
 func TestIndexByREST(t *testing.T) {
 	r, root := withRetrieval(t)
 	p := r.join(t, credentials.View)
@@ -178,7 +178,7 @@ func TestIndexByREST(t *testing.T) {
 		{credentials.View, "GET", "/api/kb?sessionId=s1&limit=0", "", 400, "limit"},
 		{credentials.Approve, "DELETE", "/api/kb/doc-none?sessionId=s1", "", 404, ""},
 	} {
-		if strings.Contains(tt.path, "/index/cancel") { // before it ends what the events tell of
+		if strings.Contains(tt.path, "/index/cancel") { // before it stops the work that the events report
 			hears()
 		}
 		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Every agent of a session has a state of its own; the session's own agent has the whole session's.
+// Every agent of a session has its own state. The session's own agent has the state of the whole session.
 func TestStatesOfAgents(t *testing.T) {
 	r := roster{}
 	team := func(agents ...gate.AgentInfo) gate.Event {
@@ -24,7 +24,7 @@ func TestStatesOfAgents(t *testing.T) {
 		event gate.Event
 		want  []string
 	}{
-		{asked("main", "0"), nil}, // of a session that nobody knows
+		{asked("main", "0"), nil}, // from an unknown session
 		{team(), []string{"main main idle"}},
 		{team(rev), []string{"main main idle", "rev-1 reviewer idle"}},
 		{asked("rev-1", "1"), []string{"main main waiting", "rev-1 reviewer waiting"}},
@@ -32,10 +32,10 @@ func TestStatesOfAgents(t *testing.T) {
 		{over("1"), []string{"rev-1 reviewer idle"}},
 		{gate.Started{SessionID: "s", Agent: "rev-1", ID: "1"}, []string{"rev-1 reviewer running"}},
 		{over("2"), []string{"main main running"}},
-		{asked("nobody", "3"), []string{"main main waiting"}}, // a profile of the configuration
+		{asked("nobody", "3"), []string{"main main waiting"}}, // a profile from the configuration
 		{over("3"), []string{"main main running"}},
 		{gate.Finished{SessionID: "s", Agent: "rev-1", ID: "1"}, []string{"main main idle", "rev-1 reviewer idle"}},
-		{team(fix), []string{"main main idle", "fix-1 fixer running"}}, // rev-1 is gone; what fix-1 runs began before
+		{team(fix), []string{"main main idle", "fix-1 fixer running"}}, // rev-1 is gone; fix-1 was already running something
 		{asked("rev-1", "4"), []string{"main main waiting"}},
 		{gate.Finished{SessionID: "s", Agent: "fix-1", ID: "5"}, []string{"fix-1 fixer idle"}},
 		{gate.SessionClosed{Info: gate.SessionInfo{ID: "s"}}, nil},
@@ -51,7 +51,7 @@ func TestStatesOfAgents(t *testing.T) {
 	}
 }
 
-// An agent whose only calls go to the host's model is thinking.
+// An agent is thinking if all its calls go to the host's model.
 func TestRosterThinks(t *testing.T) {
 	r := roster{}
 	r.apply(gate.SessionOpened{Info: gate.SessionInfo{ID: "s1", Agent: "main", Status: "idle"}})
@@ -70,7 +70,7 @@ func TestRosterThinks(t *testing.T) {
 	}
 }
 
-// A call that would raise privileges is refused without a question, and everybody is told.
+// A call that would raise privileges is refused without asking, and everybody is told.
 func TestEscalationIsBroadcast(t *testing.T) {
 	refused := audit.Record{Event: audit.Decision, SessionID: "s1", CallID: "call_1", Risk: "ESCALATION", Decision: gate.DecidedRejected, By: "risk", Reason: "The call gains privileges."}
 	approved, person := refused, refused

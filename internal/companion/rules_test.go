@@ -18,7 +18,7 @@ type fakeRules struct {
 	text    string
 	view    RulesView
 	grants  []GrantView
-	changes []string // by whom
+	changes []string // authors of the changes
 	fail    error
 }
 
@@ -61,7 +61,7 @@ func (f *fakeRules) RevokeGrant(id string, who audit.Author) error {
 	return f.fail
 }
 
-// Where there is nothing to be seen, the paths say so.
+// The paths of missing parts say that they are missing.
 func TestPowersThatAreAbsent(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	for _, request := range [][3]string{

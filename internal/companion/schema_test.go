@@ -19,11 +19,11 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Every frame that the server or the Go client makes in this package's tests, and every REST body that they
-// exchange, is held against docs/protocol.schema.json. The tests are stricter than the schema: a member that
-// it does not name is a violation too, so that nothing is sent that is not documented.
+// These tests check every frame that the server or the Go client makes in this package's tests, and every REST body,
+// against docs/protocol.schema.json. They are stricter than the schema: an unlisted member is a violation too, so that
+// nothing undocumented is sent.
 
-// violations collects what does not fit, with an example of each.
+// violations collects violations, with an example of each.
 var violations struct {
 	sync.Mutex
 	found map[string]string
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// protocol are the definitions of the schema, with every object closed and dates checked.
+// protocol returns the definitions of the schema, with every object closed and dates checked.
 var protocol = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	var schema any
 	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
@@ -66,10 +66,10 @@ var protocol = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return strict.Defs
 })
 
-// formats are the patterns of the formats that the schema names.
+// formats maps the schema's formats to patterns.
 var formats = map[string]string{"date": `^\d{4}-\d\d-\d\d$`, "date-time": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`}
 
-// tighten closes every object, but those that stand for a part of others, and gives each format its pattern.
+// tighten closes every object except parts of others, and gives each format its pattern.
 func tighten(node any) {
 	parts := []string{"frame", "answer", "agent", "turn"}
 	switch n := node.(type) {
@@ -94,7 +94,7 @@ func tighten(node any) {
 	}
 }
 
-var definitions sync.Map // from the name of one to what returns it as a *jsonschema.Resolved
+var definitions sync.Map // name → function that returns the *jsonschema.Resolved
 
 // check validates text against a definition of the schema.
 func check(definition string, text []byte) error {
@@ -112,7 +112,7 @@ func check(definition string, text []byte) error {
 	return schema.Validate(value)
 }
 
-// checkFrame validates what is a frame, and lets everything else pass: REST is checked where it is read.
+// checkFrame validates a frame and ignores any other text: REST bodies are checked where they are read.
 func checkFrame(text []byte) {
 	var head struct {
 		V    *int
@@ -126,7 +126,7 @@ func checkFrame(text []byte) {
 	}
 }
 
-// endpoint is one entry of the schema's list of REST endpoints.
+// endpoint is one entry in the schema's list of REST endpoints.
 type endpoint struct {
 	Method, Path, Credential string
 	Request, Response        *struct {
@@ -175,7 +175,7 @@ func checkREST(method, path, request string, response *http.Response, body strin
 	}
 }
 
-// What the tests hold frames against refuses a member that is not listed, and a time that is none.
+// The checks refuse unlisted members and invalid times.
 func TestSchemaIsStrict(t *testing.T) {
 	for _, test := range []struct {
 		definition, text string
@@ -193,7 +193,7 @@ func TestSchemaIsStrict(t *testing.T) {
 	}
 }
 
-// The schema has every frame type that the protocol's constants name, and says which side sends it.
+// The schema has every frame type in the protocol's constants, and says which side sends it.
 func TestSchemaHasEveryFrame(t *testing.T) {
 	source, err := os.ReadFile("wire/frames.go")
 	if err != nil {
@@ -220,7 +220,7 @@ func TestSchemaHasEveryFrame(t *testing.T) {
 	}
 }
 
-// The schema refuses what the server refuses, and takes what it takes.
+// The schema refuses and accepts the same frames as the server.
 func TestSchemaOfClientFrames(t *testing.T) {
 	for _, tt := range []struct {
 		frame string
@@ -253,7 +253,7 @@ func TestSchemaIsServed(t *testing.T) {
 	}
 }
 
-// The schema lists every path that the server routes under /api and /health, with its methods, and no other.
+// The schema lists exactly the paths that the server routes under /api and /health, with their methods.
 func TestSchemaHasEveryEndpoint(t *testing.T) {
 	sources, err := filepath.Glob("*.go")
 	if err != nil {

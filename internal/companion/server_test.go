@@ -39,7 +39,7 @@ func startTimed(t *testing.T, b *fakeBackend, timing timing) *rig {
 	return startIn(t, b, timing, nil)
 }
 
-// startIn starts a server in a data directory that prepare may have put something into.
+// startIn starts a server in a data directory. prepare may put files into it first.
 func startIn(t *testing.T, b *fakeBackend, timing timing, prepare func(dataDir string)) *rig {
 	t.Helper()
 	dir := privateDir(t)
@@ -87,7 +87,7 @@ func (r *rig) token(t *testing.T, name credentials.Credential) string {
 	return token
 }
 
-// do sends a request with the credential name, "" for none, and returns status and body.
+// do sends a request with the named credential, or none for "", and returns the response and its body.
 func (r *rig) do(t *testing.T, name credentials.Credential, method, path, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequest(method, "http://"+r.Address()+path, strings.NewReader(body))
@@ -398,7 +398,7 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a buffer that goroutines share.
+// lockedBuffer is a buffer that goroutines can share.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -416,7 +416,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// The id of an approval says which session it is of.
+// An approval's id identifies its session.
 func TestAnswerByIDAlone(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
@@ -429,7 +429,7 @@ func TestAnswerByIDAlone(t *testing.T) {
 	}
 }
 
-// One record for each call, in pages that hold all of them once, and by any text in them.
+// The audit trail lists one record for each call, each once over all pages, and finds records by any text in them.
 func TestAuditOfCalls(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
@@ -495,7 +495,7 @@ func TestAuditOfCalls(t *testing.T) {
 	}
 }
 
-// A command of a person's own is on record, before it runs and after, by name.
+// A person's own command is recorded under their name, before it runs and after.
 func TestOwnCommand(t *testing.T) {
 	b := newFakeBackend()
 	r := start(t, b)
@@ -517,7 +517,7 @@ func TestOwnCommand(t *testing.T) {
 	}
 }
 
-// A server whose credentials became readable to others turns everybody away.
+// A server whose credentials others can read refuses everybody.
 func TestServerRefusesOpenCredentials(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes do not say who may read")
@@ -535,7 +535,7 @@ func TestServerRefusesOpenCredentials(t *testing.T) {
 	}
 }
 
-// A replica at which nothing can run takes no host.
+// A replica where nothing can run takes no host.
 func TestNotReadyWhereNothingRuns(t *testing.T) {
 	r := start(t, newFakeBackend())
 	var why error

@@ -20,13 +20,13 @@ import (
 	"callgate/permissions/lint"
 )
 
-// showcase is two sessions with calls of every kind, as the pictures show them.
+// showcase returns two sessions with calls of every kind, as in the pictures.
 func showcase(t *testing.T) *fakeBackend {
 	t.Helper()
 	b := newFakeBackend("s-4KQ7WZP2MHXA", "s-9TN3RD6VBLEC")
 	now, life := time.Now(), time.Hour
 	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {
-		life = 2 * time.Minute // what people see
+		life = 2 * time.Minute // for the pictures
 	}
 	b.sessions[0].Client = gate.Client{Name: "claude-code", Version: "2.1.0"}
 	b.sessions[1].Client = gate.Client{Name: "cursor", Version: "1.9.2"}
@@ -135,7 +135,7 @@ const showcaseText = `{
 }
 `
 
-// showcaseRules are rules with three grants, of which one has ended.
+// showcaseRules returns rules with three grants, one of which has expired.
 func showcaseRules(t *testing.T) *fakeRules {
 	t.Helper()
 	file, err := permissions.ParseFile("permissions.jsonc", []byte(showcaseText), "/home/ann")
@@ -164,7 +164,7 @@ func showcaseRules(t *testing.T) *fakeRules {
 	}}
 }
 
-// showcaseChanges is the one file that a call of the showcase edits.
+// showcaseChanges returns the one file that a call of the showcase edits.
 type showcaseChanges struct{}
 
 func (showcaseChanges) Changes(id string) ([]tools.FileChange, error) {
@@ -178,7 +178,7 @@ func (showcaseChanges) Changes(id string) ([]tools.FileChange, error) {
 	return []tools.FileChange{{Path: "/home/ann/src/app/src/server.ts", State: tools.ChangeEdited, Before: before, After: after}}, nil
 }
 
-// showcaseTools are four servers, one of which has changed what a tool says of itself.
+// showcaseTools returns four servers. One of them has changed a tool's definition.
 type showcaseTools struct{}
 
 func (showcaseTools) Tools(string) (wire.ToolsView, error) {
@@ -219,7 +219,7 @@ func (showcaseTools) AcceptTool(_, tool, hash string, _ audit.Author) error {
 	return nil
 }
 
-// showcaseHooks are three hooks, of which one is off and one has failed.
+// showcaseHooks returns three hooks. One is off, and one has failed.
 type showcaseHooks struct{}
 
 func (showcaseHooks) Hooks() []hooks.Status {
@@ -234,7 +234,7 @@ func (showcaseHooks) Hooks() []hooks.Status {
 
 func (showcaseHooks) SetHook(string, bool, audit.Author) error { return nil }
 
-// showcaseCheckpoints are two calls that changed files, and a restore.
+// showcaseCheckpoints returns two calls that changed files, and a restore.
 type showcaseCheckpoints struct{}
 
 func (showcaseCheckpoints) Checkpoints(string, int) ([]CheckpointView, error) {
@@ -264,7 +264,7 @@ func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, Checkpoint
 	return &checkpoint.Restored{ID: "ck_b", Files: []string{}}, nil
 }
 
-// showcaseReports is three days.
+// showcaseReports returns three days.
 type showcaseReports struct{}
 
 func (showcaseReports) Report(since time.Time) (any, error) {

@@ -26,15 +26,15 @@ import (
 	"callgate/internal/idp"
 )
 
-// provider is an OpenID Connect provider: discovery, keys, authorization code with PKCE, and a client secret. Whoever
-// comes is signed in as its claims say.
+// provider is an OpenID Connect provider: discovery, keys, authorization code with PKCE, and a client secret. It signs
+// everybody in with its claims.
 type provider struct {
 	*httptest.Server
 	t   *testing.T
 	key *ecdsa.PrivateKey
 
 	mu     sync.Mutex
-	claims map[string]any // of the next that signs in; "" of a member leaves it out
+	claims map[string]any // for the next sign-in; a member with the value "" is left out
 	codes  map[string]url.Values
 }
 
@@ -116,7 +116,7 @@ func (p *provider) sign(nonce string) string {
 	return text
 }
 
-// signIn goes through all of it as a browser does, and returns the last answer.
+// signIn performs the whole sign-in like a browser, and returns the last response.
 func (p *provider) signIn(at string, claims map[string]any) (status int, text string) {
 	p.mu.Lock()
 	p.claims = claims
@@ -138,7 +138,7 @@ func (p *provider) signIn(at string, claims map[string]any) (status int, text st
 	return answer.StatusCode, string(body)
 }
 
-// navigating says of each request what a browser says of one that another site leads to.
+// navigating adds the headers of a browser that follows a link from another site.
 type navigating struct{}
 
 func (navigating) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -242,7 +242,7 @@ func TestSignIn(t *testing.T) {
 	if n := status(alice["token"]); n != http.StatusOK {
 		t.Errorf("alice sees %d", n)
 	}
-	// Who is in another group from now on may do no more than that.
+	// A person who has changed groups keeps no more rights than the new group has.
 	if less := redeem(person("alice@example.com", "dev")); less["secret"] != "view@alice@example.com" {
 		t.Errorf("alice got %v", less)
 	}
@@ -250,7 +250,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("with what she had alice sees %d", n)
 	}
 
-	// One account is one person, and one person one account, whatever it is called at the provider by now.
+	// An account and a person belong together, even if the provider has renamed one.
 	for name, c := range map[string]struct{ sub, email, want string }{
 		"another name":    {"of alice@example.com", "alice@example.org", "has signed in as alice@example.com"},
 		"another account": {"of mallory", "alice@example.com", "another account has signed in as alice@example.com"},
@@ -262,7 +262,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 
-	// Another browser's answer of the provider is worth nothing.
+	// An answer of the provider in another browser is worth nothing.
 	answer, err := http.Get(at + "/signin/done?state=x&code=y")
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"callgate/permissions"
 )
 
-// peer is a client written out by hand, so that it can say anything.
+// peer is a hand-written client that can send anything.
 type peer struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -32,7 +32,7 @@ type peer struct {
 
 const helloFrame = `{"v":1,"type":"hello","client":{"name":"alice","version":"1","kind":"custom"},"sessions":["*"]}`
 
-// connect opens a WebSocket with the credential and says nothing.
+// connect opens a WebSocket with the credential and sends nothing.
 func (r *rig) connect(t *testing.T, name credentials.Credential) *peer {
 	t.Helper()
 	dialer := websocket.Dialer{Subprotocols: []string{wire.Subprotocol, "bearer." + r.token(t, name)}}
@@ -43,7 +43,7 @@ func (r *rig) connect(t *testing.T, name credentials.Credential) *peer {
 	t.Cleanup(func() { conn.Close() })
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error {
-		_ = pong(data) // a server that has gone hears none, and its last words are still to be read
+		_ = pong(data) // the server may be gone, but its last frames must still be read
 		return nil
 	})
 	if got := conn.Subprotocol(); got != wire.Subprotocol {
@@ -52,7 +52,7 @@ func (r *rig) connect(t *testing.T, name credentials.Credential) *peer {
 	return &peer{t, conn}
 }
 
-// join connects and says hello.
+// join connects and sends hello.
 func (r *rig) join(t *testing.T, name credentials.Credential) *peer {
 	t.Helper()
 	p := r.connect(t, name)
@@ -448,7 +448,7 @@ func TestRotationEndsAnswering(t *testing.T) {
 	}
 }
 
-// A credential that is replaced ends what only watches, too, soon and without a word to the server.
+// Replacing a credential also ends connections that only watch, soon and without notice to the server.
 func TestRotationEndsWatching(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	watches, answers := r.join(t, credentials.View), r.join(t, credentials.Approve)
@@ -461,7 +461,7 @@ func TestRotationEndsWatching(t *testing.T) {
 	answers.wantError(wire.CodeBadMessage)
 }
 
-// A client that connects may be the first to see that a credential was replaced: the others end nevertheless.
+// A new client may be the first to notice a replaced credential. The other connections end all the same.
 func TestRotationIsSeenByANewClient(t *testing.T) {
 	timing := defaultTiming
 	timing.ping, timing.dead = time.Hour, 2*time.Hour
@@ -471,7 +471,7 @@ func TestRotationIsSeenByANewClient(t *testing.T) {
 		defer r.rechecks.mu.Unlock()
 		r.rechecks.looked = at
 	}
-	looked(time.Now().Add(time.Hour)) // nobody looks until the new one comes
+	looked(time.Now().Add(time.Hour)) // no check until the new client connects
 	watches := r.join(t, credentials.View)
 	watches.want(wire.TypeAgentState)
 	if err := r.credentials.Rotate(credentials.View); err != nil {
@@ -535,13 +535,13 @@ func TestFlood(t *testing.T) {
 	other.want(wire.TypeToolApproveRequest)
 }
 
-// A client that never reads fills its own queue and is dropped; the others get everything, in order.
+// A client that never reads fills its own queue and is dropped. The others get everything, in order.
 func TestSlowClientIsEvicted(t *testing.T) {
 	timing := defaultTiming
 	timing.Write = 200 * time.Millisecond
 	b := newFakeBackend("s1")
 	r := startTimed(t, b, timing)
-	r.join(t, credentials.Approve) // and never reads
+	r.join(t, credentials.Approve) // it never reads
 	good := r.join(t, credentials.Approve)
 	good.want(wire.TypeAgentState)
 	for deadline := time.Now().Add(waits.Limit); b.subscribers() < 2; time.Sleep(time.Millisecond) {
@@ -564,8 +564,8 @@ func TestSlowClientIsEvicted(t *testing.T) {
 	good.want(wire.TypeToolApproveRequest)
 }
 
-// Two clients answer the same approval at the same moment: one is applied, the other is told so, and both
-// see how it ended.
+// Two clients answer the same approval at the same time. One answer is applied, the other is refused, and both see how
+// the approval ended.
 func TestRace(t *testing.T) {
 	const rounds = 20
 	b := newFakeBackend("s1")
@@ -657,7 +657,7 @@ func TestDeadClientIsDropped(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := startTimed(t, b, timing)
 	live, silent := r.join(t, credentials.View), r.join(t, credentials.View)
-	silent.conn.SetPingHandler(func(string) error { return nil }) // answers no ping
+	silent.conn.SetPingHandler(func(string) error { return nil }) // does not answer pings
 	go func() {
 		_, err := silent.read()
 		for err == nil {
@@ -667,13 +667,13 @@ func TestDeadClientIsDropped(t *testing.T) {
 		if !errors.As(err, &closed) {
 			t.Errorf("the silent client got %v, want a closed connection", err)
 		}
-		time.Sleep(timing.dead / 2) // for which the other has been as silent but for its pongs
+		time.Sleep(timing.dead / 2) // by now the other has been silent as long, except for its pongs
 		b.ask(approval("call_1"))
 	}()
-	live.want(wire.TypeToolApproveRequest) // and answers pings meanwhile
+	live.want(wire.TypeToolApproveRequest) // it answers pings while it reads
 }
 
-// A flood with one credential keeps nobody out who has another, and says what is full.
+// A flood with one credential keeps out nobody with another, and the refusal says what is full.
 func TestTooManyClients(t *testing.T) {
 	r := start(t, newFakeBackend())
 	personal(t, r, "approve@alice")

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// fakeSuggestions suggests one grant until it was taken.
+// fakeSuggestions suggests one grant until it is taken.
 type fakeSuggestions struct {
 	taken []string
 	who   audit.Author

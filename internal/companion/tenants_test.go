@@ -10,7 +10,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// An approver of a tenant who asks too often waits, and no approver of another.
+// A tenant's approver who asks too often has to wait, but approvers of other tenants do not.
 func TestClientsOfOneTenantWait(t *testing.T) {
 	acme, beta := start(t, newFakeBackend("s1")), start(t, newFakeBackend("s1"))
 	ask := func(r *http.Request, s *Server) int {
@@ -23,7 +23,7 @@ func TestClientsOfOneTenantWait(t *testing.T) {
 	waits.Until(t, "one who asks too often waits", func() bool {
 		for acme.paces.allow(string(credentials.View) + " 127.0.0.1") {
 		}
-		return ask(r.Clone(t.Context()), acme.Server) == http.StatusTooManyRequests // else the time until then was enough for one more
+		return ask(r.Clone(t.Context()), acme.Server) == http.StatusTooManyRequests // otherwise enough time had passed for one more
 	})
 	if status := ask(r.Clone(t.Context()), beta.Server); status != http.StatusOK {
 		t.Errorf("one of another tenant: %d", status)

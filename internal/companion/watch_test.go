@@ -23,13 +23,13 @@ type terminal struct {
 	t       *testing.T
 	keys    *io.PipeWriter
 	screen  *lockedBuffer
-	seen    int // bytes of the screen that expect has passed
+	seen    int // bytes of the screen that expect has checked
 	outcome wire.Outcome
 	err     error
 	done    chan struct{}
 }
 
-// restBetweenKeys stands for quietTime, so that tests do not have to wait for it.
+// restBetweenKeys replaces quietTime, so that tests do not have to wait for it.
 const restBetweenKeys = 10 * time.Millisecond
 
 func watch(t *testing.T, r *rig, once bool) *terminal {
@@ -51,7 +51,7 @@ func watch(t *testing.T, r *rig, once bool) *terminal {
 	return x
 }
 
-// expect waits until all of the texts came on the screen after what was expected before, in order.
+// expect waits until all texts have appeared on the screen, in order, after what was expected before.
 func (x *terminal) expect(texts ...string) {
 	x.t.Helper()
 	for _, text := range texts {
@@ -68,7 +68,7 @@ func (x *terminal) expect(texts ...string) {
 	}
 }
 
-// types waits as long as a person does who reads first, then types a line.
+// types waits like a person who reads first, then types a line.
 func (x *terminal) types(line string) {
 	x.t.Helper()
 	time.Sleep(3 * restBetweenKeys)
@@ -89,8 +89,8 @@ func (x *terminal) ends(want wire.Outcome) {
 	}
 }
 
-// Prompts of a new turn: the console empties the line, which begins with ~, once keys are taken for it. A prompt that
-// is drawn anew below a message has no ~, and belongs to the turn before.
+// Prompts of a new turn. The console clears the line, starting with ~, once it takes keys. A prompt that is redrawn
+// below a message has no ~, and belongs to the turn before.
 const (
 	prompt       = "commands_run: y n a s ? > ~"
 	nothingWaits = "(no approvals) ~"
@@ -177,7 +177,7 @@ func TestWatchAnswers(t *testing.T) {
 	}
 }
 
-// An answer half typed for one call must not go to the next one, which takes its place under the cursor.
+// A half-typed answer to one call must not go to the call that takes its place.
 func TestWatchNeverAnswersAnotherCall(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
@@ -201,7 +201,7 @@ func TestWatchNeverAnswersAnotherCall(t *testing.T) {
 	}
 }
 
-// Arguments too large for one look have to be looked at before they are approved.
+// Arguments too large for one screen must be viewed before they are approved.
 func TestWatchWantsLargeArgumentsViewed(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
@@ -218,7 +218,7 @@ func TestWatchWantsLargeArgumentsViewed(t *testing.T) {
 	x.expect("was approved by tui:alice")
 }
 
-// Edited arguments that are riskier are asked about again under the same id: the old prompt is void.
+// Riskier edited arguments are asked about again under the same id. The old prompt is void.
 func TestWatchShowsChangedArguments(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
@@ -360,7 +360,7 @@ func TestRelay(t *testing.T) {
 	}
 	write(`{"type":"agent_add","sessionId":"s1","role":"reviewer","name":"rev","permissions":{"*":"deny"}}`)
 	want(wire.TypeTeamUpdate, `"agentId":"rev-00000001"`)
-	want(wire.TypeAgentState, "idle") // the last of what it brings about
+	want(wire.TypeAgentState, "idle") // the last of its consequences
 	write(`{"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`)
 	want(wire.TypeTeamUpdate, `"agents":[]`)
 	want(wire.TypeAgentState, "idle")

@@ -20,7 +20,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// shown is what a notification service was asked to show.
+// shown is a notification that the service was asked to show.
 type shown struct {
 	id      uint32
 	title   string
@@ -28,7 +28,7 @@ type shown struct {
 	actions []string
 }
 
-// notifications is the notification service of a desktop, at a real bus.
+// notifications is a desktop's notification service on a real bus.
 type notifications struct {
 	bus  *dbus.Conn
 	show chan shown
@@ -60,7 +60,7 @@ func (s *notifications) click(t *testing.T, id uint32, action string) {
 	}
 }
 
-// newDesktop starts a bus with a notification service that can do this.
+// newDesktop starts a bus with a notification service that has these capabilities.
 func newDesktop(t *testing.T, can ...string) *notifications {
 	t.Helper()
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
@@ -97,7 +97,7 @@ func newDesktop(t *testing.T, can ...string) *notifications {
 	return s
 }
 
-// gate is a callgate as an approver sees it: frames come, answers go.
+// gate plays callgate for an approver.
 type gate struct {
 	events  chan wire.Event
 	answers chan wire.ToolApprove
@@ -149,7 +149,7 @@ func request(id, label string, args string, marks ...wire.Mark) *wire.ToolApprov
 	}
 }
 
-// TestNotifications: what is asked, what may be answered, and that only a shown button answers.
+// TestNotifications checks what is shown, what it offers, and that only a shown button answers.
 func TestNotifications(t *testing.T) {
 	s := newDesktop(t, "actions", "body", "body-markup")
 	g, stop := run(t, time.Nanosecond)
@@ -167,7 +167,7 @@ func TestNotifications(t *testing.T) {
 	if id := take(t, s.hide, "an answered call"); id != low.id {
 		t.Errorf("hides %d", id)
 	}
-	s.click(t, low.id, "approve") // it is over: this answers nothing
+	s.click(t, low.id, "approve") // the call is over, so this answers nothing
 
 	for name, f := range map[string]*wire.ToolApproveRequest{
 		"medium":   request("x", "medium", `{}`),
@@ -190,7 +190,7 @@ func TestNotifications(t *testing.T) {
 		take(t, s.hide, name)
 	}
 
-	// What was edited is shown anew; what waits is not left behind.
+	// An edited call is shown again, and waiting calls leave nothing behind.
 	g.say(request("edited", "low", `{"n":1}`))
 	first := take(t, s.show, "before the edit")
 	g.say(request("edited", "low", `{"n":2}`))
@@ -207,7 +207,7 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// TestClicksOnWhatJustAppeared: Approve answers nothing, and the call is shown again.
+// TestClicksOnWhatJustAppeared checks that an early Approve answers nothing and shows the call again.
 func TestClicksOnWhatJustAppeared(t *testing.T) {
 	s := newDesktop(t, "actions")
 	g, stop := run(t, time.Hour)
@@ -223,7 +223,7 @@ func TestClicksOnWhatJustAppeared(t *testing.T) {
 	stop()
 }
 
-// TestNoButtons: a service without buttons shows text as it is.
+// TestNoButtons checks that a service without buttons and markup gets plain text.
 func TestNoButtons(t *testing.T) {
 	s := newDesktop(t, "body")
 	g, stop := run(t, time.Nanosecond)
@@ -234,7 +234,7 @@ func TestNoButtons(t *testing.T) {
 	stop()
 }
 
-// TestNoDesktop: where nothing can be shown, it says so at once.
+// TestNoDesktop checks that Run fails at once if nothing can be shown.
 func TestNoDesktop(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/none")
 	err := Run(t.Context(), Options{Client: &gate{}, Logger: slog.New(slog.DiscardHandler)})

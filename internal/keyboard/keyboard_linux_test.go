@@ -14,7 +14,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// terminal returns both ends of a new one.
+// terminal returns both ends of a new terminal.
 func terminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -36,7 +36,8 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// Reading ends with the command and at Ctrl-C, whatever is typed at the same time. Then the terminal is as before.
+// Reading ends with the command and at Ctrl-C, even if something is typed at the same time. Then the terminal's mode is
+// as before.
 func TestReadingEnds(t *testing.T) {
 	for _, typed := range []string{"yes\r", "yex\x7fs\r", "\x03yes\r", "y\x03es\r", "\x04", ""} {
 		person, program := terminal(t)

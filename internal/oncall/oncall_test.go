@@ -25,11 +25,11 @@ func file(t *testing.T, events ...string) string {
 
 func TestWhoIsOnCall(t *testing.T) {
 	path := file(t,
-		// A week for alice every other Monday at nine, but for one that bob takes over.
+		// Alice is on call every other week from Monday at nine, except for a week that Bob takes over.
 		"UID:a\nSUMMARY:Alice\nDTSTART:20260105T090000Z\nDTEND:20260112T090000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2;UNTIL=20260301T000000Z",
 		"UID:a\nRECURRENCE-ID:20260202T090000Z\nSUMMARY:Bob\nDTSTART:20260202T090000Z\nDTEND:20260209T090000Z",
 		"UID:c\nSUMMARY:Primary\nATTENDEE;CN=Carol:mailto:Carol@example.com\nDTSTART:20260112T090000Z\nDURATION:P7D\nEXDATE:20260126T090000Z,20260309T090000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2;UNTIL=20260315T000000Z",
-		// Two series of one name, of which one shift is called off; and single days beside a first one.
+		// Two series have the same name, and one of their shifts is cancelled. Another event has extra days.
 		"UID:f\nSUMMARY:Fay\nDTSTART:20260401T090000Z\nDTEND:20260401T170000Z\nRRULE:FREQ=DAILY;COUNT=3",
 		"UID:f\nSUMMARY:Gus\nDTSTART:20260401T170000Z\nDTEND:20260402T010000Z\nRRULE:FREQ=DAILY;COUNT=3",
 		"UID:f\nSUMMARY:Fay\nSTATUS:CANCELLED\nRECURRENCE-ID:20260402T090000Z\nDTSTART:20260402T090000Z\nDTEND:20260402T170000Z",
@@ -65,7 +65,7 @@ func TestWhoIsOnCall(t *testing.T) {
 			t.Errorf("at %s: %q %v, want %q", at, names, err, want)
 		}
 	}
-	// It is read again, and nobody is on call while it cannot be read.
+	// The file is read again, and nobody is on call while it cannot be read.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 
 const testPage = "http://localhost:7777"
 
-// authenticator is a passkey in software. What it signs can be bent.
+// authenticator is a passkey in software. Tests can bend what it signs.
 type authenticator struct {
 	id      string
 	private crypto.Signer
@@ -36,7 +36,7 @@ type authenticator struct {
 	party   string
 	kind    string
 	flags   byte
-	extra   string // members of the client data
+	extra   string // additional members of the client data
 	count   uint32
 }
 
@@ -61,7 +61,7 @@ func (a *authenticator) key(t *testing.T) Key {
 	return Key{ID: a.id, Name: "test key " + a.id, Party: "localhost", Public: public}
 }
 
-// sign answers a challenge as a browser hands it over.
+// sign answers a challenge in the browser's format.
 func (a *authenticator) sign(t *testing.T, nonce, challenge string) []byte {
 	t.Helper()
 	a.count++
@@ -94,7 +94,7 @@ func openTestDesk(t *testing.T, class Class) (*Desk, string) {
 	return Open(dir, class, func() string { return testPage + "/" }), dir
 }
 
-// register puts the authenticator's key in, by a code, as the page does.
+// register registers the authenticator's key with a code, like the page.
 func register(t *testing.T, d *Desk, a *authenticator, record func(proof []byte) error) {
 	t.Helper()
 	code, _, err := d.Keys.NewCode()
@@ -130,7 +130,7 @@ func testApproval() *gate.Approval {
 
 var yes = gate.Answer{SessionID: "s-1", Digest: "d1", Decision: "approve", Presence: gate.PresenceGiven{Page: testPage}}
 
-// TestKinds takes a yes of each kind of key.
+// TestKinds approves with each kind of key.
 func TestKinds(t *testing.T) {
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -167,7 +167,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestForged refuses every signature that is not that of this answer, on this page, by this person's key, now.
+// TestForged checks that only a signature of this answer, on this page, by this person's key, made now, is accepted.
 func TestForged(t *testing.T) {
 	for name, c := range map[string]struct {
 		bend   func(*testing.T, *authenticator)
@@ -244,7 +244,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestReplayed takes each signature once, and none that is old.
+// TestReplayed checks that each signature is accepted once, and no old one.
 func TestReplayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := openTestDesk(t, Always)
@@ -298,7 +298,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestCode lets in nobody who does not know the code.
+// TestCode checks that registration needs the code.
 func TestCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, dir := openTestDesk(t, Always)
@@ -347,7 +347,7 @@ func TestCode(t *testing.T) {
 	})
 }
 
-// TestRegisterNeedsTheKey keeps no key that did not sign, or that is no key.
+// TestRegisterNeedsTheKey checks that a key that did not sign, or is not valid, is not stored.
 func TestRegisterNeedsTheKey(t *testing.T) {
 	d, _ := openTestDesk(t, Always)
 	a := newAuthenticator(t, "key", nil)
@@ -404,12 +404,12 @@ func TestClass(t *testing.T) {
 	}
 }
 
-// TestVerifyTrail checks proofs in a real trail, and names each record that does not hold what was signed.
+// TestVerifyTrail checks proofs in a real trail, and that each record that differs from what was signed is reported.
 func TestVerifyTrail(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*audit.Record)
 		proof  func(*Proof)
-		asked  string // digest of what was asked about as call_1
+		asked  string // digest of the arguments asked about as call_1
 		want   string
 	}{
 		"as it was":            {},
@@ -470,7 +470,7 @@ func TestVerifyTrail(t *testing.T) {
 			}
 			write(r)
 			write(audit.Record{Event: audit.Control, Summary: RemovedSummary(removed)})
-			if c.want == "" { // once more for the repeated call, and never after
+			if c.want == "" { // once more for the repeated call, but never again
 				r.CallID = "call_9"
 				write(r)
 			}
@@ -492,7 +492,7 @@ func TestVerifyTrail(t *testing.T) {
 	}
 }
 
-// FuzzVerify never panics on what a browser or a record says.
+// FuzzVerify checks that no data from a browser or a record makes Verify panic.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte(`{"type":"webauthn.get"}`), []byte("data"), []byte("signature"), []byte("key"), testPage)
 	f.Fuzz(func(t *testing.T, client, data, signature, public []byte, origin string) {

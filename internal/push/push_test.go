@@ -18,7 +18,7 @@ import (
 
 func anybody(string) bool { return true }
 
-// open is a store that sends to the service, too.
+// open returns a store that may also send to the service.
 func open(t *testing.T, service *pushservice.Service) *Store {
 	t.Helper()
 	u, err := url.Parse(service.URL)
@@ -59,7 +59,7 @@ func TestMessagesAreSignedAndForTheirBrowserAlone(t *testing.T) {
 	if !told[browsers[0]] || !told[browsers[1]] {
 		t.Errorf("told %v", told)
 	}
-	// Another data directory's key is not what the browser subscribed with.
+	// The browser did not subscribe with another data directory's key.
 	other := open(t, service)
 	if _, err := other.Key(); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestWhoIsNotWantedOrNotThereIsNotTold(t *testing.T) {
 	}
 }
 
-// A push service that does not answer holds up nobody else's message.
+// A push service that does not answer does not hold up other messages.
 func TestSlowServiceHoldsUpNobody(t *testing.T) {
 	service := pushservice.New(t)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -130,7 +130,7 @@ func TestSlowServiceHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// What is written can be read again.
+// A file that is written can be read again.
 func TestNoRoom(t *testing.T) {
 	service := pushservice.New(t)
 	s := open(t, service)
@@ -174,16 +174,16 @@ func TestSubscriptionsToOtherPlacesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
-	for range maxOwn { // three are there
+	for range maxOwn { // three devices exist already
 		s.subscribeSome(t, good)
 	}
-	s.subscribe(t, service, "bob") // who has room of their own
+	s.subscribe(t, service, "bob") // who has their own limit
 	if c, err := s.read(); err != nil || len(c.Devices) != maxOwn+1 || slices.ContainsFunc(c.Devices, func(d Device) bool { return d.Since.IsZero() }) {
 		t.Errorf("%d devices, %v", len(c.Devices), err)
 	}
 }
 
-// subscribeSome adds one more until there is no room.
+// subscribeSome adds one device, or fails once there is no room.
 func (s *Store) subscribeSome(t *testing.T, good *pushservice.Browser) {
 	t.Helper()
 	c, err := s.read()

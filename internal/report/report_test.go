@@ -19,7 +19,7 @@ import (
 
 const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>`
 
-// week is three days of records.
+// week returns three days of records.
 func week() []audit.Record {
 	start := time.Date(2026, 11, 18, 9, 0, 0, 0, time.Local)
 	var list []audit.Record
@@ -44,7 +44,7 @@ func week() []audit.Record {
 	return list
 }
 
-// Every question has an end, and failures of calls are counted where the calls are.
+// Every question has an end, and failures are counted with their calls.
 func TestReportCountsWhatEndedBadly(t *testing.T) {
 	records := week()
 	now := records[len(records)-1].Time
@@ -92,7 +92,7 @@ func TestReportCounts(t *testing.T) {
 	}
 }
 
-// load finds what would make a page load something or run a script of somebody else.
+// load matches what would make a page load something or run a foreign script.
 var load = regexp.MustCompile(`(?i)<script>alert|<img|<link|<[a-z]+[^>]*\ssrc=|@import|url\(|https?://`)
 
 func TestPagesLoadNothing(t *testing.T) {
@@ -107,7 +107,7 @@ func TestPagesLoadNothing(t *testing.T) {
 	}
 }
 
-// What the page gets is what the protocol says.
+// The page gets what the protocol specifies.
 func TestReportIsAsTheProtocolSays(t *testing.T) {
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
@@ -220,7 +220,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Where nobody answered, nothing is said of the time that answers took.
+// Without answers, the text says nothing about the time to answer.
 func TestPrintWithoutAnswers(t *testing.T) {
 	for answer, want := range map[float64]string{0: ", 1 withdrawn\n", 3: ", 1 withdrawn; half of the answers took less than 3.0 s\n"} {
 		var b strings.Builder

@@ -37,8 +37,8 @@ func forbidden(credential, challenge string) *remote.Refusal {
 	return &remote.Refusal{Credential: credential, Status: http.StatusForbidden, Challenge: []string{challenge}}
 }
 
-// Nobody signs in where what a server publishes does not fit together: no secret, no code and no person's attention
-// goes there.
+// Nobody signs in if a server's documents do not fit together: callgate sends no secret and no code there, and bothers
+// no person.
 func TestPlacesWhereNobodySignsIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		bend func(p *place)
@@ -80,7 +80,7 @@ func TestPlacesWhereNobodySignsIn(t *testing.T) {
 	}
 }
 
-// A sign-in that fails leaves the login as it was.
+// A failed sign-in leaves the login unchanged.
 func TestFailedSignInKeepsTheLogin(t *testing.T) {
 	p, dir := newPlace(t), t.TempDir()
 	a := p.account(dir, Server{})
@@ -96,8 +96,8 @@ func TestFailedSignInKeepsTheLogin(t *testing.T) {
 	}
 }
 
-// What to ask for: the server's challenge, or else all that it knows, or what the configuration says; and to stay
-// where that has a name.
+// The scopes to ask for come from the server's challenge, or else from its list, or from the configuration, plus
+// offline_access if the server has it.
 func TestScopes(t *testing.T) {
 	for name, c := range map[string]struct {
 		bend func(p *place)
@@ -123,7 +123,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// A client shows that it is itself as the authorization server wants it, and asks for the one resource.
+// A client authenticates as the authorization server requires, and asks for one resource only.
 func TestClients(t *testing.T) {
 	methods := func(all ...string) func(*place) {
 		return func(p *place) { p.authority["token_endpoint_auth_methods_supported"] = all }
@@ -167,8 +167,9 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// A server that wants more than a person has allowed is told of until they have: the next sign-in asks for that beside
-// what there was. One that refuses what was asked for already is not signed in to again and again.
+// If a server wants more than a person has allowed, this is reported until they have allowed it: the next sign-in adds
+// it to the earlier scopes. If the server refuses what was asked for already, callgate does not sign in again and
+// again.
 func TestMoreIsWanted(t *testing.T) {
 	p, dir := newPlace(t), t.TempDir()
 	p.challenge += `, scope="read"`
@@ -180,7 +181,7 @@ func TestMoreIsWanted(t *testing.T) {
 	if got, err := a.Authorize(t.Context(), wanted); got != "" || err == nil || !strings.Contains(err.Error(), `(write): sign in again with "callgate login s"`) {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if got, err := a.Authorize(t.Context(), nil); got != "Bearer t1" || err != nil { // other calls go on
+	if got, err := a.Authorize(t.Context(), nil); got != "Bearer t1" || err != nil { // other calls continue
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, nothing := range []string{`Bearer error="insufficient_scope", scope="read"`, `Bearer error="insufficient_scope"`, `Bearer scope="write"`, `nonsense "`} {
@@ -188,7 +189,7 @@ func TestMoreIsWanted(t *testing.T) {
 			t.Errorf("%s: %q, %v", nothing, got, err)
 		}
 	}
-	// The server lets everybody in at the door: what it wanted is remembered, by other processes too.
+	// The server lets everybody in at first. Other processes remember its demand too.
 	p.bend(func() { p.good[""] = true })
 	if err := signIn(t, p.account(dir, Server{})); err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func TestMoreIsWanted(t *testing.T) {
 	if got := p.asked[1].Get("scope"); got != "read write" {
 		t.Errorf("asked for %q", got)
 	}
-	if got, err := a.Authorize(t.Context(), wanted); got != "Bearer t2" || err != nil { // the request goes once more
+	if got, err := a.Authorize(t.Context(), wanted); got != "Bearer t2" || err != nil { // the request is repeated
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := signIn(t, p.account(dir, Server{})); !errors.Is(err, ErrNotNeeded) {
@@ -204,7 +205,8 @@ func TestMoreIsWanted(t *testing.T) {
 	}
 }
 
-// The refresh token and the client's secret go to whom they are of, whomever the server names meanwhile.
+// The refresh token and the client's secret only go to their own authorization server, even if the server names another
+// one meanwhile.
 func TestSecretsStayWhereTheyAreFrom(t *testing.T) {
 	p, evil, dir := newPlace(t), newPlace(t), t.TempDir()
 	a := p.account(dir, Server{})
@@ -225,7 +227,7 @@ func TestSecretsStayWhereTheyAreFrom(t *testing.T) {
 	if _, err := a.Authorize(t.Context(), unauthorized("Bearer t2", p.challenge)); err == nil || !strings.Contains(err.Error(), "cannot be refreshed: invalid_grant") {
 		t.Fatal(err)
 	}
-	// A person may go where the server leads now: as a new client, with nothing of the old one.
+	// A person may sign in where the server leads now, as a new client with nothing of the old one.
 	if err := signIn(t, a); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +236,7 @@ func TestSecretsStayWhereTheyAreFrom(t *testing.T) {
 	}
 }
 
-// Who gives up waiting does not lose a refresh token that may be good for one use.
+// A caller that stops waiting does not lose a refresh token that works only once.
 func TestRefreshOutlivesItsRequest(t *testing.T) {
 	p, dir := newPlace(t), t.TempDir()
 	p.life = 1
@@ -257,7 +259,7 @@ func TestRefreshOutlivesItsRequest(t *testing.T) {
 	}
 }
 
-// A login that does not say where it is from is as good as its token.
+// A login without a token endpoint is only as good as its token.
 func TestLoginFromNowhere(t *testing.T) {
 	p := newPlace(t)
 	a := p.account(t.TempDir(), Server{})
@@ -274,8 +276,7 @@ func TestLoginFromNowhere(t *testing.T) {
 	}
 }
 
-// An authorization server that cannot be reached, or is broken, is no reason to ask a person: it passes, and the login
-// stays.
+// An unreachable or broken authorization server is no reason to ask a person: it is temporary, and the login stays.
 func TestWhatPasses(t *testing.T) {
 	answers := func(status int, text string) func(p *place) {
 		return func(p *place) {
@@ -370,7 +371,7 @@ func writeKey(t *testing.T, key any) string {
 	return path
 }
 
-// Without a person: callgate shows a secret, a signature or the workload's token, to the one issuer that it is for.
+// Without a person, callgate shows a secret, a signature or the workload's token, only to the configured issuer.
 func TestIntroduction(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -405,7 +406,7 @@ func TestIntroduction(t *testing.T) {
 			p.refresh = ""
 			c.s.Issuer = p.URL
 			a := p.account(dir, c.s)
-			if got, err := a.Authorize(t.Context(), nil); got != "" || err != nil { // nobody has asked who calls
+			if got, err := a.Authorize(t.Context(), nil); got != "" || err != nil { // nobody has asked for a login yet
 				t.Fatalf("%q, %v", got, err)
 			}
 			if got, err := a.Authorize(t.Context(), unauthorized("", p.challenge+`, scope="x"`)); got != "Bearer t1" || err != nil {
@@ -423,7 +424,7 @@ func TestIntroduction(t *testing.T) {
 			if got := p.last().Get("scope"); got != "x y" {
 				t.Errorf("asked for %q", got)
 			}
-			// The server leads elsewhere: nothing is shown there.
+			// If the server leads elsewhere, nothing is shown there.
 			p.bend(func() { p.resource["authorization_servers"] = []string{evil.URL} })
 			if got, err := a.Authorize(t.Context(), unauthorized("Bearer t2", p.challenge)); err == nil || !strings.Contains(err.Error(), "refused") {
 				t.Errorf("%q, %v", got, err)
@@ -435,7 +436,7 @@ func TestIntroduction(t *testing.T) {
 	}
 }
 
-// A token that ends is replaced before it does, from where it was.
+// A token is replaced shortly before it expires, by the same authorization server.
 func TestIntroductionAgain(t *testing.T) {
 	p, dir := newPlace(t), t.TempDir()
 	p.life, p.refresh = 1, ""
@@ -447,7 +448,7 @@ func TestIntroductionAgain(t *testing.T) {
 	if got, err := a.Authorize(t.Context(), nil); got != "Bearer t2" || err != nil || p.last().Get("scope") != "x" {
 		t.Errorf("%q, %v, %v", got, err, p.last())
 	}
-	// Another client in the configuration is not who the login is of.
+	// A login does not belong to another client in the configuration.
 	b := p.account(dir, Server{Grant: ClientCredentials, ClientID: "you", ClientSecret: "s3", Issuer: p.URL})
 	if got, err := b.Authorize(t.Context(), nil); got != "Bearer t3" || err != nil || p.last().Get("basic") != "you:s3" {
 		t.Errorf("%q, %v, %v", got, err, p.last())

@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// place is an MCP server that is its own authorization server. A test bends what it publishes and says.
+// place is an MCP server that is its own authorization server. Tests bend what it publishes and says.
 type place struct {
 	*httptest.Server
 
 	mu        sync.Mutex
-	resource  map[string]any // the document of the MCP server, nil for none
-	authority map[string]any // the document of the authorization server, nil for none
+	resource  map[string]any // the MCP server's document; nil for none
+	authority map[string]any // the authorization server's document; nil for none
 	challenge string
-	redirect  url.Values // what the answer of the browser holds beside the code and the state
-	refuse    string     // the error with which tokens are refused, "" for none
-	life      int        // of tokens, in seconds
-	refresh   string     // the refresh token that is given, "" for none
+	redirect  url.Values // extra parameters in the browser's answer, besides code and state
+	refuse    string     // the error with which it refuses tokens; "" for none
+	life      int        // lifetime of tokens, in seconds
+	refresh   string     // the refresh token that it gives; "" for none
 
-	good     map[string]bool // tokens
+	good     map[string]bool // valid tokens
 	issued   int
-	asked    []url.Values // of the authorization endpoint
-	requests []url.Values // of the token endpoint, with the Authorization header as "basic"
+	asked    []url.Values // requests to the authorization endpoint
+	requests []url.Values // requests to the token endpoint, with the Authorization header as "basic"
 	clients  []map[string]any
 }
 
@@ -118,13 +118,13 @@ func reply(t *testing.T, w http.ResponseWriter, status int, v any) {
 	}
 }
 
-// account is callgate's at the place.
+// account returns callgate's account at the place.
 func (p *place) account(dir string, s Server) *Account {
 	s.Name, s.URL = "s", p.URL+"/mcp"
 	return New(dir, s)
 }
 
-// last is what the token endpoint was asked last.
+// last returns the last request to the token endpoint.
 func (p *place) last() url.Values {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +141,7 @@ func (p *place) bend(f func()) {
 	f()
 }
 
-// signIn has a person who agrees to everything sign in.
+// signIn has a person sign in who agrees to everything.
 func signIn(t *testing.T, a *Account) error {
 	t.Helper()
 	return a.SignIn(t.Context(), 0, func(address string) error {

@@ -30,8 +30,8 @@ func get(t *testing.T, c *http.Client, address string) (string, error) {
 	return string(body), err
 }
 
-// What a server names for signing in is its word: it leads neither into the network of whoever signs in, nor out
-// of encryption, nor elsewhere, and it may not answer without end.
+// The URLs that a server names for signing in cannot be trusted: they must not lead into the user's network, to
+// unencrypted connections or elsewhere, and their answers are limited.
 func TestClientGoesWhereItMay(t *testing.T) {
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)
@@ -43,7 +43,7 @@ func TestClientGoesWhereItMay(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", maxAnswer+1))
 	}))
 	t.Cleanup(web.Close)
-	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128") // which is for no address of this machine
+	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128") // not used for addresses on this machine
 
 	newClient := func(server string) *http.Client { return newClient(server, http.ProxyFromEnvironment) }
 
@@ -61,7 +61,7 @@ func TestClientGoesWhereItMay(t *testing.T) {
 	}
 }
 
-// A proxy may be inside of the network, and it decides what is reached through it.
+// A proxy may be in the private network, and decides what can be reached through it.
 func TestClientUsesProxies(t *testing.T) {
 	asked := make(chan string, 1)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +144,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Who logs out while the login is renewed is not signed in again by that.
+// A person who logs out during a renewal is not signed in again by it.
 func TestForgetWaits(t *testing.T) {
 	dir := t.TempDir()
 	a := New(dir, Server{Name: "s", URL: "https://a/"})
@@ -177,7 +177,7 @@ func TestForgetWaits(t *testing.T) {
 	}
 }
 
-// A login that another process replaced is seen, however soon after the one before.
+// A login replaced by another process is noticed, however soon after the last one.
 func TestReplacedLogin(t *testing.T) {
 	dir := t.TempDir()
 	a, other := New(dir, Server{Name: "s", URL: "https://a/"}), New(dir, Server{Name: "s", URL: "https://a/"})
@@ -200,7 +200,7 @@ func TestReplacedLogin(t *testing.T) {
 	}
 }
 
-// What a server says cannot change how a terminal shows the rest.
+// A server's text cannot change how a terminal shows the rest.
 func TestExcerpt(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n  \"error\": \"x\"\n}\r\n": `{ "error": "x" }`, "a\u202eb\u009b31m\x1b[1mc": "a⟨U+202E⟩b⟨U+009B⟩31m⟨U+001B⟩[1mc",

@@ -11,7 +11,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// BenchmarkKey is a key that scrolls, with the screen that follows it.
+// BenchmarkKey scrolls with a key and draws the screen.
 func BenchmarkKey(b *testing.B) {
 	m := newModel(nil, false, false)
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})

@@ -26,8 +26,8 @@ func press(name string) tea.KeyPressMsg {
 
 func TestInput(t *testing.T) {
 	for _, test := range []struct {
-		keys string // names, with | for the end of the text that is typed first
-		want string // with | where the cursor is
+		keys string // names of keys, with | after the text that is typed first
+		want string // with | at the cursor
 	}{
 		{"a b c|", "a b c|"},
 		{"one|left left X", "oX|ne"},
@@ -63,7 +63,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// FuzzInput: the line stays on one line of its width, whatever is typed where, and the cursor is in sight.
+// FuzzInput checks that the input stays on one line of its width, whatever is typed, and that the cursor stays visible.
 func FuzzInput(f *testing.F) {
 	s := newStyles()
 	for _, text := range hostile {

@@ -93,7 +93,7 @@ func TestAnswers(t *testing.T) {
 		p.event(&wire.Error{ToolCallID: f.ToolCallID, Code: wire.CodeInternal, Message: "the record cannot be written"})
 		p.sees("callgate says: the record cannot be written")
 		p.types("y")
-		p.sentOne() // the error popped up: the keyboard has to rest
+		p.sentOne() // the error popped up, so the keyboard has to rest
 		p.rests()
 		p.types("y")
 		if len(p.answers) != 2 {
@@ -144,7 +144,7 @@ func TestAlways(t *testing.T) {
 	story(t, "another pattern, for the session, for an hour", func(t *testing.T, p *person) {
 		p.event(push())
 		p.rests()
-		p.types("a", "space", "down", "down") // the narrow pattern for the push, none for rm
+		p.types("a", "space", "down", "down") // the narrow pattern for the push, and none for rm
 		p.types("down", "right", "right", "enter", "right", "down", "l", "enter")
 		f := p.sentOne()
 		if diff := cmp.Diff([]grant{{"shell_exec", "git push origin main"}}, grants(f)); diff != "" || f.Scope != "session" || f.ExpiresIn != 3600 {
@@ -367,7 +367,7 @@ func TestSessions(t *testing.T) {
 		host(p)
 		p.event(push())
 		p.rests()
-		p.types("u", "enter") // the cursor begins at the level that holds
+		p.types("u", "enter") // the cursor starts at the current level
 		p.types("u", "down", "j", "up", "enter")
 		p.types("2", "enter", "up", "up", "enter")
 		want := []string{"s-1 GUIDED", "s-1 NONE"}
@@ -512,7 +512,7 @@ func TestConnection(t *testing.T) {
 	} {
 		story(t, "once: "+decision, func(t *testing.T, p *person) {
 			p.m.once = true
-			p.event(over(edits(), decision, "rule", "")) // was never shown
+			p.event(over(edits(), decision, "rule", "")) // it was never shown
 			if p.quit {
 				t.Fatal("ended for an approval that was not shown")
 			}
@@ -566,7 +566,7 @@ func TestEditing(t *testing.T) {
 		}
 		dir := t.TempDir()
 		t.Setenv("TMPDIR", dir)
-		t.Setenv("VISUAL", "sh -c 'stat'") // its quotes are no quotes here: the words are split at blanks
+		t.Setenv("VISUAL", "sh -c 'stat'") // the quotes have no meaning: the command is split at spaces
 		if err := (&editing{text: []byte(`{}`)}).Run(); err == nil {
 			t.Error("an editor that fails is no error")
 		}
@@ -665,7 +665,7 @@ func TestEditing(t *testing.T) {
 	})
 }
 
-// TestQuiet types a letter at each moment after a question popped up.
+// TestQuiet types a letter at various moments after a question has popped up.
 func TestQuiet(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -695,7 +695,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// What a hook changed, and what the server says of its tool, stand beside the call.
+// A hook's changes and the server's description of its tool are shown with the call.
 func TestWhatCameAndWhatIsSaid(t *testing.T) {
 	story(t, "a rewritten call", func(t *testing.T, p *person) {
 		f := push()

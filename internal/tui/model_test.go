@@ -20,17 +20,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// person sits before a model: types, reads the screen, and knows what was sent.
+// person sits in front of a model, types, reads the screen, and records what was sent.
 type person struct {
 	t       testing.TB
 	m       *model
 	answers []wire.ToolApprove
 	levels  []string
 	cancels []string
-	asked   []string // of models
+	asked   []string // questions to models
 	sendErr error
 	quit    bool
-	raw     string   // what went to the terminal beside the screen
+	raw     string   // what went to the terminal besides the screen
 	started []string // other messages to the program: an editor, a suspension
 	msgs    chan tea.Msg
 }
@@ -64,7 +64,7 @@ func (p *person) ResetChat(session string) error {
 	return p.sendErr
 }
 
-// sit makes a person before a screen of that size, connected to callgate.
+// sit returns a person in front of a screen of that size, connected to callgate.
 func sit(t testing.TB, width, height int) *person {
 	p := &person{t: t, msgs: make(chan tea.Msg, 1000)}
 	t.Cleanup(func() { p.waits(time.Minute) }) // until no timer of a command is left
@@ -74,10 +74,10 @@ func sit(t testing.TB, width, height int) *person {
 	return p
 }
 
-// event delivers a frame as the client does.
+// event delivers a frame like the client.
 func (p *person) event(frame any) {
 	p.t.Helper()
-	events := make(chan wire.Event) // closed: the command that listens ends
+	events := make(chan wire.Event) // closed, so that the listening command ends
 	close(events)
 	p.m.events = events
 	p.update(wire.Event{Frame: frame})
@@ -88,7 +88,7 @@ func (p *person) update(msg tea.Msg) {
 	p.run(cmd)
 }
 
-// run starts a command and takes in what comes of it at once. What comes later is taken in by rests.
+// run starts a command and handles its immediate messages. rests handles later ones.
 func (p *person) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -127,7 +127,7 @@ func (p *person) take(msg tea.Msg) {
 	}
 }
 
-// rests waits as long as somebody who reads first.
+// rests waits like somebody who reads first.
 func (p *person) rests() { p.waits(quietTime) }
 
 func (p *person) waits(d time.Duration) {
@@ -143,7 +143,7 @@ var named = map[string]tea.KeyPressMsg{
 	"ctrl+z": {Code: 'z', Mod: tea.ModCtrl}, "ctrl+p": {Code: 'p', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl}, "ctrl+x": {Code: 'x', Mod: tea.ModCtrl}, "backspace": {Code: tea.KeyBackspace},
 }
 
-// types presses keys one after the other: names of keys, or single characters.
+// types presses keys one after another: names of keys, or single characters.
 func (p *person) types(keys ...string) {
 	p.t.Helper()
 	for _, k := range keys {
@@ -158,7 +158,7 @@ func (p *person) types(keys ...string) {
 	}
 }
 
-// screen is what stands on the screen, without colours.
+// screen returns the content of the screen, without colours.
 func (p *person) screen() string { return ansi.Strip(p.m.View().Content) }
 
 func (p *person) sees(texts ...string) {
@@ -193,10 +193,10 @@ func (p *person) sentNothing() {
 	}
 }
 
-// at is when everything in these tests happens: where the fake clock begins.
+// at returns the time of everything in these tests: the start of the fake clock.
 func at() time.Time { return time.Now().UTC() }
 
-// push is a question about a shell command, as the companion puts it.
+// push returns a question about a shell command, as the companion sends it.
 func push() *wire.ToolApproveRequest {
 	return &wire.ToolApproveRequest{
 		Head:    wire.Head{V: 1, Type: wire.TypeToolApproveRequest, SessionID: "s-1"},
@@ -221,7 +221,7 @@ func push() *wire.ToolApproveRequest {
 	}
 }
 
-// edits is a question about a file, from another session.
+// edits returns a question about a file, from another session.
 func edits() *wire.ToolApproveRequest {
 	f := push()
 	f.SessionID, f.ToolCallID, f.ApprovalID, f.Tool, f.Kind = "s-2", "call_0002", "call_0002", "demo_edit_file", "edit_file"
@@ -237,7 +237,7 @@ func over(f *wire.ToolApproveRequest, decision, by, reason string) *wire.ToolApp
 	return &wire.ToolApproveResolved{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, Decision: decision, By: by, Reason: reason}
 }
 
-// story runs with a clock of its own, before a screen that shows all of a question.
+// story runs a test with its own clock, in front of a screen that shows all of a question.
 func story(t *testing.T, name string, tell func(t *testing.T, p *person)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

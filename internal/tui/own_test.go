@@ -46,7 +46,7 @@ func TestOwnCommand(t *testing.T) {
 	})
 }
 
-// The command runs in the person's shell, without callgate's variables, and its end is told.
+// The command runs in the person's shell, without callgate's variables, and its outcome is reported.
 func TestOwnCommandRuns(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	t.Setenv("CALLGATE_TELEGRAM_TOKEN", "secret")
@@ -97,7 +97,7 @@ func TestTalk(t *testing.T) {
 	})
 }
 
-// A server is listed once, however many hosts have one of the name, and as bad as the worst of them.
+// A server is listed once, no matter how many hosts have one of that name, with the worst of their states.
 func TestServersTogether(t *testing.T) {
 	got := together([]server{{Name: "files", State: "up", Tools: 3}, {Name: "github", State: "up"}, {Name: "files", State: "down", Error: "exit status 1"}, {Name: "files", State: "idle"}})
 	if len(got) != 2 || got[0] != (server{Name: "files", State: "down", Tools: 3, Error: "exit status 1"}) || got[1].State != "up" {

@@ -18,10 +18,10 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// keyboard is every key that means something, and some that do not.
+// keyboard lists every key with a meaning, and some without.
 var keyboard = append(slices.Sorted(maps.Keys(named)), strings.Split("yYnNaAeEuUqxrhjklgGJKbf123?zé", "")...)
 
-// harmless is the keyboard without the keys that say yes: the letter, and those that choose another button.
+// harmless is the keyboard without the keys that can approve: y, and those that choose another button.
 var harmless = slices.DeleteFunc(slices.Clone(keyboard), func(k string) bool {
 	return slices.Contains([]string{"y", "Y", "right", "l", "ctrl+c"}, k)
 })
@@ -36,8 +36,8 @@ func (p *person) said() (yes int) {
 	return yes
 }
 
-// FuzzTypingIntoAQuestion: whatever is typed while a question pops up, with pauses shorter than the rest that
-// is asked for, sends nothing at all.
+// FuzzTypingIntoAQuestion checks that keys typed while a question pops up, with pauses shorter than the required rest,
+// send nothing at all.
 func FuzzTypingIntoAQuestion(f *testing.F) {
 	f.Add([]byte("yyyy"))
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30})
@@ -51,7 +51,7 @@ func FuzzTypingIntoAQuestion(f *testing.F) {
 			for i, b := range typed[:min(len(typed), 200)] {
 				p.waits(time.Duration(int(b)*7+i) * time.Millisecond % quietTime)
 				if p.types(keyboard[int(b)%len(keyboard)]); p.quit {
-					break // Ctrl-C always leaves
+					break // Ctrl-C always quits
 				}
 			}
 			if len(p.answers)+len(p.levels)+len(p.cancels)+len(p.started) > 0 {
@@ -61,8 +61,8 @@ func FuzzTypingIntoAQuestion(f *testing.F) {
 	})
 }
 
-// FuzzEnterNeverAllows: without the letter y and without choosing another button, no keys let a call run,
-// however often Enter is among them, in whatever dialog, and however long one waits.
+// FuzzEnterNeverAllows checks that without y and without choosing another button, no keys let a call run, no matter how
+// often and in which dialog Enter is pressed, and how long the person waits.
 func FuzzEnterNeverAllows(f *testing.F) {
 	f.Add([]byte("\x06\x06\x06\x06"))
 	f.Add([]byte("aEnter"))
@@ -87,14 +87,14 @@ func FuzzEnterNeverAllows(f *testing.F) {
 	})
 }
 
-// hostile are texts that try to be something else on a screen.
+// hostile lists texts that try to be something else on a screen.
 var hostile = []string{
 	"", "plain", "\x1b[2J\x1b[1;1H[ Approve ]", "a\u202Egnp.exe", "tabs\tand\r\nlines", "\u200b\u200d\ufeff", "漢字かな交じり文", "👩‍👩‍👧‍👦🏴‍☠️",
 	strings.Repeat("long ", 100), strings.Repeat("x", 400), "\xff\xfe", "e" + strings.Repeat("\u0301", 40), "\x9b31m", "╭─ fake ─╮",
 }
 
-// FuzzScreen: whatever arrives, is typed, and however large the window is, the screen fits the window and has
-// nothing on it that a terminal would take for an order, and nothing is allowed unread.
+// FuzzScreen checks that whatever arrives or is typed, and however large the window is, the screen fits the window and
+// holds no terminal commands, and nothing is approved unread.
 func FuzzScreen(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09"))
 	f.Add([]byte("\x02\x02\x02\x02\x02\x00\x1e\x00\x3c\x01\x05\x03\x01\x01\x01"))
@@ -171,10 +171,10 @@ func hostileRequest(text func() string, n int) *wire.ToolApproveRequest {
 	return f
 }
 
-// colours are the only orders that a screen gives to the terminal.
+// colours matches the only commands that a screen may send to the terminal.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// obeys checks that nothing on the screen but colours is an order, and nothing is invisible.
+// obeys checks that the screen contains no commands except colours, and nothing invisible.
 func obeys(t *testing.T, p *person) {
 	t.Helper()
 	screen := colours.ReplaceAllString(p.m.View().Content, "")

@@ -49,7 +49,7 @@ func fakeCompanion(t *testing.T, secret string) (address string, asked *[]string
 	return strings.TrimPrefix(server.URL, "http://"), asked
 }
 
-// asks asks with the view credential of a data directory.
+// asks returns an Ask with the view credential of a data directory.
 func asks(dir string) Ask { return client.Target{DataDir: dir, Credential: credentials.View}.AskAt }
 
 func viewToken(t *testing.T, dir string) string {
@@ -85,7 +85,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusImpostor: who cannot prove that it is callgate is shown no credential.
+// TestStatusImpostor checks that a program that cannot prove to be callgate gets no credential.
 func TestStatusImpostor(t *testing.T) {
 	dir := t.TempDir()
 	viewToken(t, dir)

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden screens")
 
-// scenes are what the golden screens show.
+// scenes lists what the golden screens show.
 var scenes = []struct {
 	name string
 	set  func(p *person)
@@ -90,7 +90,7 @@ var scenes = []struct {
 	}},
 }
 
-// host tells of a session whose host has a name.
+// host adds a session whose host has a name.
 func host(p *person) {
 	p.event(&wire.TeamUpdate{Head: wire.Head{SessionID: "s-1"}, Agents: []wire.TeamAgent{{AgentID: "main", Role: "main", Permissions: "ask"}}})
 	p.m.roster.sessions["s-1"] = session{client: "claude-code 2.1", agent: "main", mode: "ask", status: "waiting"}
@@ -112,7 +112,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// fits checks that the screen is exactly as high as the window, and no line is wider.
+// fits checks that the screen is exactly as high as the window, and that no line is wider.
 func fits(t testing.TB, m *model) {
 	t.Helper()
 	lines := view{m}.lines()
@@ -151,7 +151,7 @@ func golden(t *testing.T, name, screen string) {
 	}
 }
 
-// An ordinary call is decided without scrolling in the smallest usual window.
+// A person can decide about an ordinary call without scrolling in the smallest usual window.
 func TestAnOrdinaryCallFitsTheUsualWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := sit(t, 80, 24)

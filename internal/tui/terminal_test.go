@@ -17,7 +17,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// patience bounds every wait; it is long because machines are slow, not because callgate is.
+// patience bounds every wait. It is long because machines are slow, not because callgate is.
 const patience = waits.Limit
 
 // desk is a real terminal (tmux) beside a real callgate with the demo server behind it.
@@ -30,11 +30,11 @@ type desk struct {
 	host    io.WriteCloser
 	answers chan string // lines of callgate's standard output
 	calls   *int
-	window  string // the tmux session that keys go to
+	window  string // the tmux session that gets the keys
 }
 
-// on returns the desk for a subtest, with a window of its own that runs a command line and shows its exit
-// code at the end.
+// on returns the desk for a subtest, with its own window. The window runs a command line and shows its exit code at the
+// end.
 func (d *desk) on(t *testing.T, width, height int, line string) *desk {
 	t.Helper()
 	own := *d
@@ -56,7 +56,7 @@ func newDesk(t *testing.T) *desk {
 		}
 		t.Skipf("this test needs tmux (apt-get install tmux): %v", err)
 	}
-	// A socket's path has to be short, and a test's own folder is not.
+	// A socket's path must be short, and the test's own folder has a long one.
 	dir, err := os.MkdirTemp("", "cg")
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +76,12 @@ func newDesk(t *testing.T) *desk {
 	if err := os.MkdirAll(worker, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// The shipped rules run what these tests want to be asked about.
+	// The shipped rules would run calls that these tests want to be asked about.
 	if err := os.WriteFile(filepath.Join(worker, "permissions.jsonc"), []byte(`{"*": "ask"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d.write("editor", "#!/bin/sh\nsed -i s/before-editing/after-editing/ \"$1\"\n")
-	d.must("new-session", "-d", "-s", "first", "sleep", "1000") // keeps the tmux server between windows
+	d.must("new-session", "-d", "-s", "first", "sleep", "1000") // keeps the tmux server running between windows
 	t.Cleanup(func() { d.must("kill-server") })
 	return d
 }
@@ -93,7 +93,7 @@ func (d *desk) write(name, text string) {
 	}
 }
 
-// env is the environment of everything that is started here: nothing of the machine but the path.
+// env returns the environment of everything started here: nothing from the machine except the path.
 func (d *desk) env(more ...string) []string {
 	return append([]string{
 		"PATH=" + d.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + d.dir, "LANG=C.UTF-8", "TERM=tmux-256color",
@@ -101,7 +101,7 @@ func (d *desk) env(more ...string) []string {
 	}, more...)
 }
 
-// startHost starts callgate as a host does. The returned function ends it.
+// startHost starts callgate like a host. The returned function ends it.
 func (d *desk) startHost() (stop func()) {
 	d.t.Helper()
 	cmd := exec.Command(filepath.Join(d.bin, "callgate"), "run", "--config", "callgate.yaml")
@@ -155,7 +155,7 @@ func (d *desk) send(line string) {
 	}
 }
 
-// call sends a tools/call for a shell command and returns what its answer can be found by.
+// call sends a tools/call for a shell command and returns a text that identifies its answer.
 func (d *desk) call(command string) (id string) {
 	d.t.Helper()
 	*d.calls++
@@ -164,7 +164,7 @@ func (d *desk) call(command string) (id string) {
 	return fmt.Sprintf("%q", id)
 }
 
-// answer waits for a line of callgate that contains text.
+// answer waits for a line from callgate that contains text.
 func (d *desk) answer(text string) string {
 	d.t.Helper()
 	timeout := time.After(patience)
@@ -231,7 +231,7 @@ func (d *desk) asked(text string) {
 	d.until("the keyboard's rest", func(screen string) bool { return strings.Contains(screen, "y approve") })
 }
 
-// rests waits where nothing on the screen tells that keys count.
+// rests waits for the keyboard's rest where the screen does not show when keys count.
 func (d *desk) rests() { time.Sleep(2 * time.Second) }
 
 func (d *desk) types(keys ...string) {
@@ -250,7 +250,7 @@ func TestTerminal(t *testing.T) {
 	t.Run("approver", func(t *testing.T) { approver(t, d, stop) })
 }
 
-// TestTerminalDefinitions accepts a changed definition, and compares a write with the file on the disk.
+// TestTerminalDefinitions accepts a changed definition, and compares a write with the file on disk.
 func TestTerminalDefinitions(t *testing.T) {
 	d := newDesk(t)
 	d.write("callgate.yaml", "servers:\n  - {name: demo, command: demo, args: [\".\"], package: callgate-demo}\n  - {name: awkward, command: awkward}\n")
@@ -277,7 +277,7 @@ func TestTerminalDefinitions(t *testing.T) {
 
 	call("change", "awkward_change_definition", `{}`)
 	d.answer(`"id":"change"`)
-	d.rests() // the server's list is read again a moment after it announces a change
+	d.rests() // the server's list is read again shortly after it announces a change
 	call("echo", "awkward_echo", `{"text":"x"}`)
 	d.asked("awkward_echo")
 	d.sees("Definition of the tool", "CHANGED")
@@ -301,7 +301,7 @@ func TestTerminalDefinitions(t *testing.T) {
 	d.sees("it ended with 0")
 }
 
-// approver is a person at work: answers of each kind, the other screens, other sizes, a lost connection.
+// approver plays a person at work: answers of each kind, the other screens, other sizes, a lost connection.
 func approver(t *testing.T, d *desk, stop func()) {
 	d = d.on(t, 120, 40, "callgate approve")
 	d.sees("No pending approvals.", "● connected", "1/1 up")
@@ -326,7 +326,7 @@ func approver(t *testing.T, d *desk, stop func()) {
 	d.asked("echo every time")
 	d.types("a")
 	d.sees("Always allow", "echo *")
-	d.types("Down", "Down", "Space") // the narrowest is picked at first
+	d.types("Down", "Down", "Space") // the narrowest is picked by default
 	d.types(strings.Split(strings.Repeat("Down ", 9), " ")[:9]...)
 	d.sees("[ Go back ]")
 	d.types("Right")
@@ -371,7 +371,7 @@ func approver(t *testing.T, d *desk, stop func()) {
 			d.sees("[ Deny… ]", "printf resized")
 		}
 	}
-	d.types("Enter", "Enter") // the choice that nobody changed
+	d.types("Enter", "Enter") // the default choice
 	if got := d.answer(id); !strings.Contains(got, `"isError":true`) {
 		t.Errorf("Enter: %s", got)
 	}
@@ -405,7 +405,7 @@ func once(t *testing.T, d *desk) {
 func bell(t *testing.T, d *desk) {
 	d = d.on(t, 80, 24, "callgate approve --once --notify")
 	d.sees("No pending approvals.")
-	d.must("new-window", "-t", d.window, "sleep 1000") // tmux marks windows that ring behind others
+	d.must("new-window", "-t", d.window, "sleep 1000") // tmux marks background windows that ring the bell
 	d.window += ":0"
 	id := d.call("printf bell")
 	d.asked("printf bell")

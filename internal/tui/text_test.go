@@ -35,8 +35,8 @@ func TestArgumentLines(t *testing.T) {
 	}
 }
 
-// FuzzArgumentLines: arguments lose nothing on the way to the screen but escapes that can be read, and no
-// line of them begins where the screen's own lines do.
+// FuzzArgumentLines checks that arguments lose nothing on the way to the screen except readable escapes, and that no
+// line starts like the screen's own.
 func FuzzArgumentLines(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":"b\nc"}`, `{"a":[1,2,{"b":null}]}`, `{"漢字":"👩‍👩‍👧"}`, "\xff{", `"\ud800"`, `{"x":"` + strings.Repeat("y", 300) + `"}`} {
 		f.Add(seed, 40)
@@ -122,7 +122,7 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// TestRisks: what this version does not know is as bad as can be.
+// TestRisks checks that an unknown class counts as high.
 func TestRisks(t *testing.T) {
 	for class, want := range map[string]string{
 		"READ_ONLY": "low", "BUILD_TEST": "low", "WRITE": "medium", "NETWORK": "medium",
@@ -156,7 +156,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// What the terminal lets through, the gate still checks: it refuses members that are named twice, for example.
+// The gate checks what the terminal accepts, and refuses repeated members, for example.
 func TestEditedIsJSON(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"a":1e400,"b":[{"a":1},{"a":2}]}`: true, `"\ud83d\ude00"`: true, `{}`: true,

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// desktop answers what the model asks by REST.
+// desktop answers the model's REST requests.
 type desktop struct {
 	view     wire.ToolsView
 	files    []wire.FileChange
@@ -43,7 +43,7 @@ func (d *desktop) own(_ context.Context, _, _ string, c ownCommand) error {
 	return d.err
 }
 
-// offer is two servers; a tool of the first says something else of itself than it did.
+// offer returns two servers. A tool of the first has changed its definition.
 func offer() wire.ToolsView {
 	return wire.ToolsView{SessionID: "s-1", Servers: []wire.ServerView{
 		{UpstreamState: server{Name: "demo", State: "up", Tools: 2}, Offered: []wire.ToolView{
@@ -57,7 +57,7 @@ func offer() wire.ToolsView {
 	}}
 }
 
-// offers is the answer about the tools of the chosen session.
+// offers returns the answer about the tools of the chosen session.
 func offers(p *person) toolsMsg { return toolsMsg{p.m.address, p.m.offered.session, offer(), nil} }
 
 func TestToolbox(t *testing.T) {

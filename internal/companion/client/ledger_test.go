@@ -7,7 +7,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// asked is an approval as the server shows it.
+// asked returns an approval as the server shows it.
 func asked(t *testing.T, id string) wire.Event {
 	t.Helper()
 	raw, err := wire.Encode(wire.ToolApproveRequest{Head: wire.NewHead(wire.TypeToolApproveRequest, "s1"), ToolCallID: id, ArgsDigest: "d"})
@@ -21,7 +21,7 @@ func asked(t *testing.T, id string) wire.Event {
 	return wire.Event{Frame: frame, Raw: raw}
 }
 
-// An answer that was sent when the connection broke may be lost: the person is told when the call still waits.
+// An answer that was being sent when the connection broke may be lost. If the call still waits, the person is told.
 func TestALostAnswerIsTold(t *testing.T) {
 	var l ledger
 	if got := l.take(asked(t, "call_1")); len(got) != 1 {
@@ -43,9 +43,9 @@ func TestALostAnswerIsTold(t *testing.T) {
 	}
 }
 
-// A person answers what is on the screen while the next hub does not know it yet, because its process has not joined
-// again. The hub would say that it does not wait, and what is shown again as it was is not delivered again, so nobody
-// would answer it any more.
+// A person may answer an approval that the next hub does not know yet, because its process has not rejoined. The hub
+// would say that it is not pending. Since an unchanged approval is not delivered again, nobody would answer it any
+// more.
 func TestAnAnswerWaitsForTheApprovalsProcess(t *testing.T) {
 	var l ledger
 	l.take(asked(t, "call_1"))

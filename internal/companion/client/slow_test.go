@@ -14,7 +14,7 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// A hub on a slow machine is asked again, with more time, and the person is told why nothing happens.
+// A hub on a slow machine is asked again, with more time, and the person is told what the client waits for.
 func TestASlowHubGetsMoreTime(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -31,7 +31,7 @@ func TestASlowHubGetsMoreTime(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/proof", func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
-			<-r.Context().Done() // the client gave up
+			<-r.Context().Done() // the client has given up
 			return
 		}
 		_ = json.NewEncoder(w).Encode(map[string]string{"proof": credentials.Proof(token, r.FormValue("nonce"), address)})

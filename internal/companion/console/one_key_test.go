@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whoever reads a key and is not needed any more leaves the keys to who reads next.
+// A cancelled ReadKey leaves the keys to the next reader.
 func TestAKeyIsNotWaitedForLongerThanItIsWanted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("only the console itself can be left there")

@@ -98,8 +98,7 @@ func TestKeyboardDropsBrokenUTF8(t *testing.T) {
 	})
 }
 
-// What was half typed when the next prompt came must not become part of its answer, whatever state the
-// line editor was left in.
+// A half-typed line must not become part of the answer to the next prompt, whatever state the line editor was left in.
 func TestNewTurnEmptiesTheEditor(t *testing.T) {
 	for _, before := range []string{"y", "yes", "y\x1b", "y\x1b[", "y\x1b[1;", "y\x01", "y\x1b[D", "\xc3y", "y\xe2\x82"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -133,7 +132,7 @@ func TestNewTurnEmptiesTheEditor(t *testing.T) {
 	}
 }
 
-// Lines that were read while another prompt stood are not answers, however late they are looked at.
+// A line typed at another prompt is not an answer, no matter how late it is handled.
 func TestWatchDropsLinesOfEarlierTurns(t *testing.T) {
 	w := &watcher{current: &wire.ToolApproveRequest{}, turn: 2, viewed: true, console: quietConsole()}
 	for _, text := range []string{"y", "a", "n"} {

@@ -9,8 +9,8 @@ import (
 	"callgate/internal/visible"
 )
 
-// FuzzShow: nothing in an approval reaches the terminal as a control, and every line of the display is
-// one that show made.
+// FuzzShow checks that nothing in an approval reaches the terminal as a control character, and that show made every
+// line of the display.
 func FuzzShow(f *testing.F) {
 	for _, text := range []string{"", "git push", "Grüße, 世界", "\x1b[2Jgone\r\n", "\u202egpj.exe", "a\u200bb\u3164", "bad\xff", "tag\U000e0041", "\\ \" ⟨"} {
 		f.Add(text, []byte(`{"a":"b\n\u0072"}`))

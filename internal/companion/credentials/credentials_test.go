@@ -139,7 +139,7 @@ func TestCredentialsModes(t *testing.T) {
 	}
 }
 
-// A secret that cannot be used opens nothing, is named, and keeps nobody else out.
+// An unusable secret opens nothing, is reported, and does not stop the others from working.
 func TestOneBadCredential(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes do not say who may read")
@@ -198,7 +198,7 @@ func TestOneBadCredential(t *testing.T) {
 	}
 }
 
-// Rotate makes no person's credential, and one that a sign-in made does not last longer by it.
+// Rotate does not create a person's credential, and does not extend one from a sign-in.
 func TestRotateAPersons(t *testing.T) {
 	c, err := Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {

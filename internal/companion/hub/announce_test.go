@@ -6,7 +6,7 @@ import (
 	"callgate/internal/companion/client"
 )
 
-// A door for other machines may have the port of the one for this machine: each is found as long as it is open.
+// A door for other machines may have the same port as the one for this machine. Each is announced while it is open.
 func TestDoorsOfOnePortAreAnnouncedApart(t *testing.T) {
 	dir := t.TempDir()
 	here := client.Announcement{Address: "127.0.0.1:7777"}

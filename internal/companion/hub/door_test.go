@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAnswersAreSentAtTheEnd closes a door while a request is in hand: its answer arrives whole.
+// TestAnswersAreSentAtTheEnd closes a door during a request, whose response still arrives whole.
 func TestAnswersAreSentAtTheEnd(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -19,7 +19,7 @@ func TestAnswersAreSentAtTheEnd(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(asked)
 			<-r.Context().Done()
-			_, _ = io.WriteString(w, "applied") // what fails is seen by who asks
+			_, _ = io.WriteString(w, "applied") // the client notices a failure
 		})
 	}}}
 	door := h.serveDoor(listener, false, nil)

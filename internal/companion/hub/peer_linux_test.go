@@ -33,7 +33,7 @@ func TestOwnPeer(t *testing.T) {
 
 func TestSocketOwner(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "tcp")
-	// As Linux writes it on a machine of little-endian byte order; others are covered by TestOwnPeer.
+	// Linux's format on a little-endian machine; TestOwnPeer covers others.
 	if SocketAddress("0100007F:1E61") != netip.MustParseAddrPort("127.0.0.1:7777") {
 		t.Skip("big-endian machine")
 	}
@@ -53,9 +53,9 @@ func TestSocketOwner(t *testing.T) {
 		found  bool
 	}{
 		{"127.0.0.1:40000", 1001, true},
-		{"127.0.0.1:40001", 1002, true}, // IPv4 by way of an IPv6 socket
+		{"127.0.0.1:40001", 1002, true}, // IPv4 over an IPv6 socket
 		{"127.0.0.1:40002", 0, false},
-		{"127.0.0.1:7777", 0, false}, // the listener is no peer
+		{"127.0.0.1:7777", 0, false}, // the listener is not a peer
 	} {
 		uid, found, err := SocketOwner(table, netip.MustParseAddrPort(tt.client), server)
 		if uid != tt.uid || found != tt.found || err != nil {

@@ -26,7 +26,7 @@ func TestFramesThatReadTwoWaysEndTheLink(t *testing.T) {
 	}
 }
 
-// A tenant whose questions are as many as a client could be shown hides those of no other.
+// A tenant with too many questions does not hide those of the others.
 func TestAFloodTakesNobodysPlace(t *testing.T) {
 	gone, end := context.WithCancel(t.Context())
 	end()

@@ -14,7 +14,7 @@ func TestUnescape(t *testing.T) {
 		`\ud83d\ude00`:       "\U0001F600",
 		`\u4e16`:             "世",
 		`\u0022\u005c\u000a`: `\"\\\n`,
-		`\u001b\u202e\u200b`: `\u001b` + "\u202e\u200b", // which is then made visible
+		`\u001b\u202e\u200b`: `\u001b` + "\u202e\u200b", // made visible later
 		`\udb40\udc41`:       "\U000E0041",
 		`\ud83d x`:           `\ud83d x`,
 		`\ud83d\u0041`:       `\ud83dA`,
@@ -44,7 +44,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// An exact text is shown without the escapes of its pattern. A pattern that matches more is shown as it stands.
+// An exact text is shown without the escapes of its pattern. A pattern that matches more is shown unchanged.
 func TestAllows(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`git push *`:                     `t "git push *"`,
