@@ -52,7 +52,7 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-// noHub keeps processes from meeting, because the hub's folder is open to others.
+// noHub keeps processes from meeting, by opening the hub's folder to others.
 func noHub(t *testing.T, dataDir string) {
 	t.Helper()
 	if err := os.Mkdir(hub.Dir(dataDir), 0o755); err != nil {

@@ -34,7 +34,7 @@ type Options struct {
 	Rest time.Duration
 }
 
-// What a click on a notification asks for.
+// Actions of a click on a notification.
 const (
 	actionApprove = "approve"
 	actionDeny    = "reject"

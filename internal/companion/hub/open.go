@@ -42,7 +42,7 @@ type Options struct {
 // Timing holds the limits of the hub. Tests shorten them.
 type Timing struct {
 	Alone   time.Duration // how long a process looks for a hub before it opens its own door
-	Goodbye time.Duration // how long an ending process may wait between closing its clients' connections and the hub's
+	Goodbye time.Duration // how long an ending process may take between closing its clients' connections and the hub's
 	Write   time.Duration // how long it may take to write one frame
 	Frames  int           // frames that a process may send to one client of the hub in each RateWhile
 }

@@ -14,14 +14,15 @@ const expiries: [label: string, seconds: number][] = [
   ["after 30 days", 2_592_000],
 ];
 
-// lasting are answers about where values come from and go to.
+// lasting words answers about where values come from and go to.
 const lasting: { [tool: string]: string } = {
   "flow:destination": "This destination is fine:",
   "flow:result": "Trust the result of this one call:",
   "flow:source": "Trust the results of",
 };
 
-// preselected is the step that is chosen at first: none for a part of high risk, which a person allows knowingly or not.
+// preselected returns the index of the preselected step; -1 for a part of high risk, which a person must choose
+// knowingly.
 function preselected(ladder: Offer[]): number {
   const at = ladder.findIndex((offer) => offer.default);
   return at >= 0 && ["high", "critical"].includes(label(ladder[at]!.risk)) ? -1 : at;
@@ -30,14 +31,14 @@ function preselected(ladder: Offer[]): number {
 // worthOffering is how many earlier approvals make an offer worth a remark.
 const worthOffering = 3;
 
-// suggested is the offer that would have answered most of what people approved in the project; undefined for none.
+// suggested returns the offer that covers most of what people approved in the project, or undefined.
 export function suggested(of: Approval): Offer | undefined {
   return of.request.always
     .filter((offer) => (offer.approved ?? 0) >= worthOffering && !["high", "critical"].includes(label(offer.risk)))
     .reduce<Offer | undefined>((best, offer) => ((offer.approved ?? 0) > (best?.approved ?? 0) ? offer : best), undefined);
 }
 
-// briefly is the answer that allows the same for ten minutes in this session; null where a part is not offered.
+// briefly returns the answer that allows the same for ten minutes in this session, or null if a part has no offer.
 export function briefly(of: Approval): Answer | null {
   const ladders = [...Map.groupBy(of.request.always, (offer) => offer.subject).values()];
   const grants = ladders.flatMap((ladder) => {
@@ -48,8 +49,8 @@ export function briefly(of: Approval): Answer | null {
   return { decision: "always", scope: "session", expiresIn: 600, grants: grants.map(({ tool, pattern }) => ({ tool, pattern })).filter((g, i, all) => all.findIndex((h) => h.tool === g.tool && h.pattern === g.pattern) === i) };
 }
 
-// AlwaysPanel lets a person choose what is allowed from now on: for each subject of the call one step of its
-// ladder, or none.
+// AlwaysPanel lets a person choose what to allow from now on: for each subject of the call, one step of its ladder or
+// none.
 export function AlwaysPanel({ of, first, off, close, answer }: { of: Approval; first?: Offer; off: boolean; close(): void; answer(a: Answer): void }) {
   const offers = of.request.always;
   const ladders = [...Map.groupBy(offers, (offer) => offer.subject)];

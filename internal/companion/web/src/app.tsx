@@ -29,7 +29,7 @@ import type { Answer, FileChange, Info } from "./wire";
 
 type View = "approvals" | "sessions" | "audit" | "questions" | "chat" | Power;
 
-// Views in their order. What a callgate does not have is not there.
+// Views in their order. A view that this callgate does not have is left out.
 const views: [view: View, label: string][] = [
   ["approvals", "Approvals"],
   ["sessions", "Sessions"],
@@ -43,13 +43,13 @@ const views: [view: View, label: string][] = [
   ["passkeys", "Passkeys"],
 ];
 
-// App follows the store and holds what belongs to this screen alone.
+// App follows the store and holds the state of this screen.
 export function App({ store }: { store: Store }) {
   const [, render] = useReducer((n: number) => n + 1, 0);
   const quiet = useMemo(() => new Quiet(), []);
   const [route, setRoute] = useState(() => routeOf(location.hash));
   const [panel, setPanel] = useState<Panel>("");
-  const [browsing, setBrowsing] = useState(false); // on a phone: the list, not the approval
+  const [browsing, setBrowsing] = useState(false); // on a phone: the list is shown, not the approval
   const [help, setHelp] = useState(false);
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const early = useRef(false); // the last press began before the prompt had rested
@@ -79,7 +79,7 @@ export function App({ store }: { store: Store }) {
       window.removeEventListener("popstate", moved);
     };
   }, []);
-  // An address that names an approval leads there; what comes up by itself takes the place of the address.
+  // An address that names an approval leads there. An approval that comes up by itself replaces the address.
   const named = view === "approvals" ? route.id : "";
   const missing = named !== "" && find(state, named) === undefined && state.connection === "open" && state.approvals.every((a) => !a.stale);
   useEffect(() => {
@@ -89,9 +89,9 @@ export function App({ store }: { store: Store }) {
     if (store.pairing !== null && view === "approvals" && !missing && state.current !== "" && (named === "" || find(state, named)?.over)) go(href("approvals", state.current), true);
   }, [state.current, view, missing]);
   useEffect(() => showCount(waiting.length), [waiting.length]);
-  // The tabs of a narrow window scroll. The view's own is in sight.
+  // The tabs of a narrow window scroll. Keep the current tab visible.
   useEffect(() => document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [view, there.length]);
-  // Another prompt came up by itself, the one that was looked at is over, or it is seen again.
+  // Another prompt came up by itself, the current one is over, or it is visible again.
   useLayoutEffect(() => {
     setPanel("");
     setBrowsing(false);
@@ -119,7 +119,7 @@ export function App({ store }: { store: Store }) {
     },
     [store, quiet],
   );
-  // What is shown may lag behind the store: two quick keys or clicks both count.
+  // The display may lag behind the store, but two quick keys or clicks both count.
   const walk = (step: number) => {
     const now = store.state;
     const there = pending(now);
@@ -162,7 +162,7 @@ export function App({ store }: { store: Store }) {
     return canAnswer && unseen(current) === "end" && toEnd();
   };
 
-  // Before the next key: an older listener would take it for the approval before.
+  // Before the next key, which an older listener would apply to the previous approval.
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -198,7 +198,7 @@ export function App({ store }: { store: Store }) {
       Escape: () => (panel !== "" ? setPanel("") : setBrowsing(true)),
       ...Object.fromEntries(there.map(([name], i) => [String(i + 1), () => setView(name)])),
     };
-    // In the capture phase: a key that does not count must not reach a button that has the focus.
+    // In the capture phase: a key that does not count must not reach the focused button.
     window.addEventListener("keydown", press, true);
     return () => window.removeEventListener("keydown", press, true);
   });
@@ -264,7 +264,7 @@ export function App({ store }: { store: Store }) {
                 early.current = !quiet.take(true);
               }}
               onClickCapture={(event) => {
-                const press = event.detail > 0; // not a key, nor a screen reader
+                const press = event.detail > 0; // neither a key nor a screen reader
                 if (!quiet.resting && !(press && early.current)) return;
                 event.preventDefault();
                 event.stopPropagation();
@@ -330,7 +330,7 @@ export function App({ store }: { store: Store }) {
   );
 }
 
-// Wrong is what is wrong with what callgate keeps, and what cannot be seen here.
+// Wrong shows problems with what callgate stores, and what cannot be seen here.
 function Wrong({ store }: { store: Store }) {
   const { data } = useLoaded<Info>(store, "/api/info", 10_000);
   return (
@@ -344,7 +344,7 @@ function Wrong({ store }: { store: Store }) {
   );
 }
 
-// answering are the keys that answer an approval, or press what has the focus.
+// answering holds the keys that answer an approval or press the focused element.
 const answering = new Set(["y", "a", "r", "e", "m", "x", "Enter", " "]);
 
 const connections = { connecting: "connecting…", open: "connected", lost: "connection lost, trying again…" };

@@ -20,7 +20,7 @@ interface Props {
   of: Approval;
   mayAnswer: boolean;
   viewOnly: boolean;
-  resting: boolean; // the prompt has just come up: nothing counts yet
+  resting: boolean; // the prompt has just come up, so nothing counts yet
   panel: Panel;
   open(panel: Panel): void;
   view(): void;
@@ -28,18 +28,19 @@ interface Props {
   toEnd(): void;
   answer(answer: Answer): void;
   next(): void;
-  like: Approval[]; // what waits of the same kind in the session, this one included
+  like: Approval[]; // pending approvals of the same kind in the session, this one included
   selectLike(): void;
-  compare: Compare | null; // asks what files become; null where nobody may know
+  compare: Compare | null; // asks how files would change; null if the person may not know
 }
 
 const writing = new Set(["write_file", "edit_file"]);
 
-// Detail is one approval in full, with everything that a person needs to answer it.
+// Detail shows one approval in full, with everything that a person needs to answer it.
 export function Detail(props: Props) {
   const { request, raw, args, viewed } = props.of;
   const heading = useRef<HTMLHeadingElement>(null);
-  // What had the focus is gone when another approval takes the place. Never does an answer get it.
+  // The focused element is gone when another approval takes its place. An answer button must never get the focus
+  // instead.
   useLayoutEffect(() => {
     if (document.activeElement === document.body || document.activeElement === null) heading.current?.focus({ preventScroll: true });
     heading.current?.scrollIntoView({ block: "nearest" });
@@ -122,11 +123,11 @@ export function Detail(props: Props) {
   );
 }
 
-// End is where the arguments end. It tells when it is on the screen and nothing lies over it.
+// End marks the end of the arguments. It calls reached when it is on the screen and not covered.
 function End({ reached }: { reached(): void }) {
   const mark = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const end = mark.current!; // it is compared with what is seen also when it has just gone
+    const end = mark.current!; // look may still run when it is already gone from the page
     const look = () => {
       const { left, top, height } = end.getBoundingClientRect();
       if (!document.hidden && document.elementFromPoint(left, top + height / 2) === end) reached();
@@ -139,12 +140,12 @@ function End({ reached }: { reached(): void }) {
   return <div class="end-mark" ref={mark} />;
 }
 
-// quotesOf are the words of the arguments that the marks speak of.
+// quotesOf returns the words of the arguments that the marks are about.
 function quotesOf(of: Approval): string[] {
   return (of.request.marks ?? []).flatMap((m) => m.quote ?? []);
 }
 
-// told reports whether the commands below say all that the summary would say again.
+// told reports whether the commands below already say what the summary says.
 function told(of: Approval): boolean {
   return (of.request.commands ?? []).length > 0 && of.args !== null;
 }
@@ -162,7 +163,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 
 const endings: { [decision: string]: string } = { over: "This is no longer pending.", timeout: "This timed out." };
 
-// Notes are what must not be overlooked.
+// Notes shows what a person must not overlook.
 function Notes({ of, next }: { of: Approval; next(): void }) {
   const { request, over } = of;
   const danger = warning(request.risk.class);
@@ -266,7 +267,7 @@ function Why({ of }: { of: Approval }) {
   );
 }
 
-// Like is what else waits that is of the same kind, with what differs.
+// Like lists the other pending calls of the same kind, with their differences.
 function Like({ of, select }: { of: Approval[]; select(): void }) {
   return (
     <details class="like">
@@ -289,7 +290,7 @@ function Actions(props: Props) {
   const { of, panel, open, resting } = props;
   const bar = useRef<HTMLDivElement>(null);
   const last = useRef<Panel>("");
-  // Closing a panel gives the focus back to what opened it.
+  // Closing a panel returns the focus to the button that opened it.
   useLayoutEffect(() => {
     if (panel === "" && last.current !== "") bar.current?.querySelector<HTMLElement>(`[data-opens="${last.current}"]`)?.focus();
     last.current = panel;
@@ -352,7 +353,7 @@ interface ActionProps {
   run(): void;
 }
 
-// A button that is off keeps its place in the tab order, so that the focus is not lost while a prompt rests.
+// Action is a button. When it is off it stays in the tab order, so that the focus is not lost while a prompt rests.
 function Action({ name, keys, label, off, opens = false, expanded = false, run }: ActionProps) {
   return (
     <button

@@ -27,19 +27,19 @@ interface Found {
   next?: string;
 }
 
-// Audit shows the trail, one row a call: who asked for what, what was decided and why, and what came of it. The filters
-// are the address, so that they survive a reload and can be sent to somebody. waiting are the calls that can be answered.
+// Audit shows the trail, one row a call: who asked for what, what was decided and why, and how it ended. The filters
+// are in the address, so they survive a reload and can be shared. waiting lists the calls that can be answered.
 export function Audit({ store, live, waiting, route }: { store: Store; live: AuditEntry[]; waiting: string[]; route: Route }) {
   const [found, setFound] = useState<Found>({ records: [] });
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
   const newest = live[0]?.timestamp ?? "";
-  const asked = useRef(0); // timer of the next look at the log
+  const asked = useRef(0); // timer of the next read
   const filter = route.query.toString();
   const latest = useRef(filter);
   latest.current = filter;
   const look = (after: number) => {
-    if (asked.current !== 0) return; // however much is recorded, the log is read twice a second at most
+    if (asked.current !== 0) return; // the log is read at most twice a second, no matter how much is recorded
     asked.current = window.setTimeout(() => {
       asked.current = 0;
       if (!store.open) return;
@@ -58,7 +58,7 @@ export function Audit({ store, live, waiting, route }: { store: Store; live: Aud
   useEffect(() => look(500), [newest]);
   useEffect(() => () => clearTimeout(asked.current), []);
   const set = (name: string, value: string) => {
-    const next = routeOf(location.hash).query; // what is shown may lag behind it
+    const next = routeOf(location.hash).query; // the display may lag behind the address
     if (value) next.set(name, value);
     else next.delete(name);
     go(href("audit", "", next), true);
@@ -69,7 +69,7 @@ export function Audit({ store, live, waiting, route }: { store: Store; live: Aud
     const after = found.next;
     try {
       const older = await store.get<Found>(`/api/audit?${asks(new URLSearchParams(wanted), limit, after)}`);
-      // Another filter, a new look at the log or another click may have come first: then these do not go on from there.
+      // If the filter or the list has changed meanwhile, these records do not continue it.
       setFound((was) => (wanted === latest.current && was.next === after ? { ...older, records: [...was.records, ...older.records] } : was));
     } catch (error) {
       setTrouble(message(error));
@@ -212,7 +212,7 @@ function day(time: string): string {
   return date.toDateString() === new Date().toDateString() ? `Today, ${words}` : words;
 }
 
-// asks is the query for a page of calls.
+// asks returns the query for a page of calls.
 function asks(filter: URLSearchParams, limit: number, before = ""): URLSearchParams {
   const query = new URLSearchParams({ calls: "true", limit: String(limit) });
   for (const name of ["q", "decision", "sessionId", "tool"]) {
@@ -249,7 +249,7 @@ const ids: [label: string, key: keyof Record][] = [
   ["Hash before", "prev"],
 ];
 
-// Details is one call in full. It has an address of its own, and is fetched when it is not in the list.
+// Details shows one call in full. It has its own address, and is fetched if the list does not have it.
 function Details({ store, id, waiting, known, close }: { store: Store; id: string; waiting: string[]; known: Record | undefined; close(): void }) {
   const [of, setOf] = useState<Record | undefined>(known);
   const [trouble, setTrouble] = useState("");

@@ -7,8 +7,8 @@ const words: { [state: string]: string } = { new: "a new file", changed: "", sam
 
 export type Compare = (id: string) => Promise<FileChange[]>;
 
-// useChanges asks what a call would make of files on the disk. Nothing is known until the answer is there, nor when
-// there is none.
+// useChanges asks how a call would change files on disk. It returns no changes until the answer comes, or if there is
+// none.
 export function useChanges(id: string, digest: string, compare: Compare | null): FileChange[] {
   const [known, setKnown] = useState<{ of: string; changes: FileChange[] }>({ of: "", changes: [] });
   const of = `${id} ${digest}`;
@@ -17,7 +17,7 @@ export function useChanges(id: string, digest: string, compare: Compare | null):
     let shown = true;
     compare(id).then(
       (changes) => shown && setKnown({ of, changes }),
-      () => {}, // what the arguments say is shown all the same
+      () => {}, // the arguments are shown in any case
     );
     return () => {
       shown = false;
@@ -26,7 +26,7 @@ export function useChanges(id: string, digest: string, compare: Compare | null):
   return known.of === of ? known.changes : [];
 }
 
-// OnDisk shows how the files on the disk would change.
+// OnDisk shows how the files on disk would change.
 export function OnDisk({ of, limit }: { of: FileChange[]; limit: number }) {
   return (
     <section class="readable" aria-label="File changes">

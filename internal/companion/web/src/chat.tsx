@@ -35,7 +35,7 @@ export function Chat({ store, state, session }: { store: Store; state: State; se
     };
   }, [id, heard?.count, state.connection]);
   useLayoutEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [turns.length, asking]);
-  const sending = useRef(false); // until the page shows that the question is asked: a second click does not ask again
+  const sending = useRef(false); // until the page shows the question, so that a second click does not repeat it
   sending.current = asking;
   const send = () => {
     if (text.trim() === "" || sending.current || !store.mayAnswer) return;

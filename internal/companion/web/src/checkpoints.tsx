@@ -12,7 +12,7 @@ import type { Checkpoint, CheckpointFile, FileDiff } from "./wire";
 
 const shownFiles = 6;
 
-// Checkpoints shows the files as they were before calls that changed them, and brings them back.
+// Checkpoints shows the files as they were before calls changed them, and restores them.
 export function Checkpoints({ store, state }: { store: Store; state: State }) {
   const [session, setSession] = useState("");
   const chosen = state.sessions.some((s) => s.sessionId === session) ? session : "";
@@ -101,8 +101,8 @@ function File({ of, within }: { of: CheckpointFile; within: string }) {
   );
 }
 
-// Since shows what became of the files since, and takes them back. What somebody else changed afterwards is only
-// overwritten when a person says so.
+// Since shows how the files have changed since, and restores them. It overwrites somebody's later changes only if the
+// person says so.
 function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): void }) {
   const path = (what: string) => `/api/checkpoints/${encodeURIComponent(of.id)}/${what}?sessionId=${encodeURIComponent(of.sessionId)}`;
   const diff = useLoaded<{ files: FileDiff[] }>(store, path("diff"));

@@ -2,19 +2,19 @@ import { challengeIn, sign } from "./passkey";
 import { hide, keep, patience, prove, Stranger, type Pairing } from "./pairing";
 import { subprotocol, version } from "./wire";
 
-const firstWait = 250; // ms between two attempts, at first
+const firstWait = 250; // ms before the first retry
 const longestWait = 5_000;
-const goneVersion = 4406; // close code: the server speaks another version of the protocol
+const goneVersion = 4406; // close code: the server speaks another protocol version
 
-// Listener hears what happens to a connection. frame gets the text of each frame.
+// Listener learns what happens to a connection. frame gets the text of each frame.
 export interface Listener {
   opened(): void;
   frame(text: string): void;
   lost(): void;
-  ended(why: string): void; // for good: the person has to do something
+  ended(why: string): void; // for good: the person has to act
 }
 
-// Refused is a REST request that callgate answered with an error.
+// Refused is the error of a REST request that callgate refused.
 export class Refused extends Error {
   readonly status: number;
   readonly answer: unknown;
@@ -26,7 +26,7 @@ export class Refused extends Error {
   }
 }
 
-// Connection is the WebSocket, renewed when it breaks. Each time the other side proves itself first.
+// Connection is the WebSocket. It reconnects after a break. Each time the other side must prove itself first.
 export class Connection {
   private socket: WebSocket | null = null;
   private wait = firstWait;
@@ -41,15 +41,15 @@ export class Connection {
     void this.connect();
   }
 
-  // send writes a frame. It is false when there is no connection.
+  // send writes a frame. It returns false if there is no connection.
   send(frame: string): boolean {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(frame);
     return true;
   }
 
-  // ask makes a REST request with a body of JSON text. When callgate wants a passkey for it, the person is asked and the
-  // request made again. The credential goes only where the WebSocket is connected.
+  // ask makes a REST request with a body of JSON text. If callgate asks for a passkey, it asks the person and repeats
+  // the request. The credential goes only to where the WebSocket is connected.
   async ask<T>(method: string, path: string, body?: string): Promise<T> {
     try {
       return await this.request<T>(method, path, body);
@@ -78,7 +78,7 @@ export class Connection {
     return answer;
   }
 
-  // hurry tries at once instead of after the pause.
+  // hurry reconnects at once instead of after the pause.
   hurry(): void {
     if (this.timer === 0) return;
     this.wait = firstWait;

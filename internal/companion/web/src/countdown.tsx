@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 
-// All countdowns share one clock, so that hundreds of them are drawn at once and not one after the other.
+// All countdowns share one clock, so that hundreds of them are drawn together and not one after another.
 const watching = new Set<(now: number) => void>();
 let clockTimer = 0;
 
-// useNow is the time, and renders again every second. It is never older than the rendering: what begins between two
-// ticks does not seem to last a second longer.
+// useNow returns the time and renders again every second. The time is never older than the rendering, so a countdown
+// that starts between two ticks does not show a second too many.
 export function useNow(): number {
   const [, setNow] = useState(0);
   useEffect(() => {
@@ -24,7 +24,7 @@ export function useNow(): number {
   return Date.now();
 }
 
-// minutes writes milliseconds as minutes and seconds, a part of a second as a whole one.
+// minutes formats milliseconds as minutes and seconds, rounded up.
 export function minutes(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
@@ -50,7 +50,7 @@ export function Countdown({ created, expires, bar = false }: { created: string; 
   );
 }
 
-// clock writes a time of today, or with its day when it is of another.
+// clock formats a time, with its date unless that is today.
 export function clock(time: string | number): string {
   const date = new Date(time);
   const today = date.toDateString() === new Date().toDateString();

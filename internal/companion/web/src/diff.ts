@@ -5,9 +5,9 @@ export interface Line {
   text: string;
 }
 
-const maxTable = 4_000_000; // cells of the table; more is shown as all gone, all new
+const maxTable = 4_000_000; // cells of the table; larger texts are shown as all gone, all new
 
-// diff returns the lines of both texts in the order that a patch has them.
+// diff returns the lines of both texts in the order of a patch.
 export function diff(before: string, after: string): Line[] {
   const a = lines(before);
   const b = lines(after);
@@ -23,7 +23,7 @@ export function diff(before: string, after: string): Line[] {
   ];
 }
 
-// lines splits a text; what follows the last line break is a line unless it is empty.
+// lines splits a text into lines. A final line break adds no empty line.
 export function lines(text: string): string[] {
   const all = text.split("\n");
   if (all.at(-1) === "") all.pop();
@@ -60,11 +60,11 @@ function middle(a: string[], b: string[]): Line[] {
   return out;
 }
 
-// Row is one line of a difference as it is shown: with its number before and after, and the stretch of it that is
-// not as in the line that it takes the place of. Rows that are the same far from every change are one gap.
+// Row is one line of a difference as it is shown: with its numbers before and after, and the part that differs from the
+// line it replaces. Unchanged lines far from any change form one gap.
 export type Row = { gap: number } | { line: Line; before: number; after: number; changed?: [start: number, end: number] };
 
-// rows lays lines out, with some lines around each change. Infinity leaves nothing out.
+// rows lays lines out, with some unchanged lines around each change. Infinity leaves nothing out.
 export function rows(all: Line[], around = 3): Row[] {
   const near = all.map(() => false);
   all.forEach((line, i) => {
@@ -87,7 +87,7 @@ export function rows(all: Line[], around = 3): Row[] {
   return out;
 }
 
-// pair marks what is different in lines that replace each other one by one.
+// pair marks the differences in lines that replace each other one by one.
 function pair(all: Row[]): void {
   for (let i = 0; i < all.length; ) {
     const run = (op: Line["op"], from: number) => {
@@ -112,7 +112,7 @@ function mark(gone: Row, fresh: Row): void {
   while (start < a.length && start < b.length && a[start] === b[start]) start++;
   let end = 0;
   while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  if (start + end < Math.min(a.length, b.length) / 3) return; // hardly anything stayed: the whole line is new
+  if (start + end < Math.min(a.length, b.length) / 3) return; // hardly anything is the same: the whole line is new
   gone.changed = [start, a.length - end];
   fresh.changed = [start, b.length - end];
 }

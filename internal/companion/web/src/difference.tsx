@@ -1,17 +1,17 @@
-// How texts differ, drawn line by line.
+// Differences of texts, drawn line by line.
 import { diff, lines, rows, type Line, type Row } from "./diff";
 import { More, Text } from "./text";
 
 interface Props {
   path?: string;
   note?: string; // what happens to the path
-  before: string | undefined; // undefined for what was not there
+  before: string | undefined; // undefined if there was nothing
   after: string;
-  limit?: number; // lines that are shown
-  whole?: boolean; // both texts are whole files: lines have numbers, and what is far from a change is left out
+  limit?: number; // lines to show
+  whole?: boolean; // both texts are whole files: lines are numbered, and lines far from a change are left out
 }
 
-// Difference shows what a text becomes.
+// Difference shows how a text changes.
 export function Difference({ path = "", note = "", before, after, limit = Infinity, whole = false }: Props) {
   const all: Line[] = before === undefined ? lines(after).map((text) => ({ op: "new", text })) : diff(before, after);
   const laid = rows(all, whole ? 3 : Infinity);
@@ -83,10 +83,10 @@ function Drawn({ row, numbered }: { row: Row; numbered: boolean }) {
   );
 }
 
-// Patch shows a difference that came as a unified diff.
+// Patch shows a unified diff.
 export function Patch({ of, limit = 400 }: { of: string; limit?: number }) {
   const whole = lines(of);
-  const all = whole.slice(Math.max(0, whole.findIndex((line) => line.startsWith("@@")))); // the path stands above
+  const all = whole.slice(Math.max(0, whole.findIndex((line) => line.startsWith("@@")))); // the path is shown above
   const op = (line: string) => (line.startsWith("+") ? "new" : line.startsWith("-") ? "gone" : line.startsWith("@@") ? "at" : "same");
   return (
     <pre tabIndex={0} aria-label="Changed lines">

@@ -6,8 +6,8 @@ import { message } from "./store";
 import { Text } from "./text";
 import type { Answer } from "./wire";
 
-// EditPanel changes the arguments before they are approved. Callgate judges them again: what is riskier is asked
-// about once more.
+// EditPanel changes the arguments before they are approved. Callgate judges them again, and asks again if they are
+// riskier.
 export function EditPanel({ of, off, close, answer }: { of: Approval; off: boolean; close(): void; answer(a: Answer): void }) {
   const [original] = useState(() => (of.args ? format(of.args) : of.raw));
   const [edited, setEdited] = useState(original);
@@ -63,7 +63,7 @@ export function EditPanel({ of, off, close, answer }: { of: Approval; off: boole
   );
 }
 
-// problem says why a text cannot be sent as arguments, "" when it can.
+// problem returns why a text cannot be sent as arguments, or "".
 function problem(edited: string): string {
   let json: Json;
   try {

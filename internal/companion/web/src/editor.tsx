@@ -9,15 +9,15 @@ import { Text } from "./text";
 import { pieces } from "./visible";
 import type { Check, Fault, Rules } from "./wire";
 
-const pause = 300; // ms after the last key until the text is checked
+const pause = 300; // ms after the last key before the text is checked
 
-// Editor changes the rules file. Every text is checked while it is typed, and saved only when it is valid; comments
-// stay, because the text is the file. What somebody else saved meanwhile is never written over.
+// Editor changes the rules file. It checks every text while it is typed, and saves only a valid one. Comments stay,
+// because the text is the file. It never overwrites what somebody else saved meanwhile.
 export function Editor({ store, of, at, done }: { store: Store; of: Rules; at: string; done(): void }) {
   const [base, setBase] = useState(of.text);
   const [text, setText] = useState(of.text);
   const [check, setCheck] = useState<Check>(of);
-  const [checked, setChecked] = useState(of.text); // the text that check is about
+  const [checked, setChecked] = useState(of.text); // the text that check belongs to
   const [trouble, setTrouble] = useState("");
   const [overtaken, setOvertaken] = useState(false);
   const [busy, setBusy] = useState(false);
@@ -58,7 +58,7 @@ export function Editor({ store, of, at, done }: { store: Store; of: Rules; at: s
       const now = await store.get<Rules>(`/api/rules${at}`);
       setBase(now.text);
       setOvertaken(false);
-      area.current?.focus(); // the button that was pressed is gone
+      area.current?.focus(); // the pressed button is gone
     } catch (error) {
       setTrouble(message(error));
     }
@@ -138,13 +138,13 @@ export function Editor({ store, of, at, done }: { store: Store; of: Rules; at: s
 
 interface LinedProps {
   text: string;
-  wrong: number; // line with the fault, 0 for none
+  wrong: number; // line of the fault; 0 for none
   area: { current: HTMLTextAreaElement | null };
   change(text: string): void;
   save(): void;
 }
 
-// Lined is a text area with numbered and coloured lines beneath it, letter on letter.
+// Lined is a text area with the same text, numbered and coloured, exactly below it.
 function Lined({ text, wrong, area, change, save }: LinedProps) {
   const count = text.split("\n").length;
   const coloured = useMemo(() => tokens(text), [text]);

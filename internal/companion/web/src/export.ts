@@ -2,12 +2,12 @@ import type { Record } from "./wire";
 
 const columns = ["time", "decision", "outcome", "host", "project", "tool", "risk", "summary", "reason", "by", "durationMs", "resultBytes", "sessionId", "callId", "hash"] as const;
 
-// jsonl is one record a line, as REST has them.
+// jsonl returns one record a line, as in REST.
 export function jsonl(records: Record[]): string {
   return records.map((r) => JSON.stringify(r) + "\n").join("");
 }
 
-// csv is what a spreadsheet reads. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+// csv returns records for a spreadsheet. It puts an apostrophe before a cell that would be taken for a formula.
 export function csv(records: Record[]): string {
   const rows = records.map((r) => columns.map((name) => cell(valueOf(r, name))).join(","));
   return [columns.join(","), ...rows].join("\r\n") + "\r\n";
@@ -30,7 +30,7 @@ function cell(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-// save hands a text to the browser as a file.
+// save offers a text as a file to download.
 export function save(name: string, type: string, text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));

@@ -6,7 +6,7 @@ import { message, type Store } from "./store";
 import { Text } from "./text";
 import type { Hook } from "./wire";
 
-// Hooks lists what runs around calls, with a switch for each.
+// Hooks lists the hooks around calls, with a switch for each.
 export function Hooks({ store }: { store: Store }) {
   const { data, trouble, again } = useLoaded<Hook[]>(store, "/api/hooks", 4_000);
   const [failed, setFailed] = useState("");

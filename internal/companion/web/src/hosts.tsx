@@ -4,7 +4,7 @@ import type { Store } from "./store";
 import { Text } from "./text";
 import type { HostState } from "./wire";
 
-// Next says what happens next while nothing waits, and how the hosts of this machine stand to the gate.
+// Next says what to do next while nothing waits, and how the hosts of this machine are connected to the gate.
 export function Next({ store }: { store: Store }) {
   const { data } = useLoaded<HostState[]>(store, "/api/hosts", 15_000);
   if (data === null) return null;

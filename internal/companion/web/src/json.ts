@@ -1,4 +1,4 @@
-// JSON without loss. JSON.parse would turn 1.0e2 into 100 and 2^53+1 into 2^53: a person would approve something
+// JSON without loss. JSON.parse would turn 1.0e2 into 100 and 2^53+1 into 2^53, so a person would approve something
 // else than what is sent. Here numbers keep their spelling and members their order.
 
 export type Json =
@@ -7,9 +7,9 @@ export type Json =
   | { kind: "string"; value: string }
   | { kind: "number" | "word"; text: string };
 
-const maxDepth = 500; // nesting that is still drawn; the stack holds several times as much
+const maxDepth = 500; // nesting that is drawn; the stack would hold several times as much
 
-// parse reads one JSON text. It throws a SyntaxError that says where it stopped.
+// parse parses a JSON text. It throws a SyntaxError that says where it stopped.
 export function parse(text: string): Json {
   const reader = new Reader(text);
   const value = reader.value(0);
@@ -17,7 +17,7 @@ export function parse(text: string): Json {
   return value;
 }
 
-// rawMember returns the text of a member of the object that text is, byte for byte.
+// rawMember returns the text of a member of the object in text, byte for byte.
 export function rawMember(text: string, name: string): string | undefined {
   const reader = new Reader(text);
   let found: string | undefined;
@@ -128,7 +128,7 @@ class Reader {
   }
 }
 
-// format writes JSON with two spaces of indent, for editing. Characters that cannot be seen become \u escapes.
+// format returns JSON for editing, indented by two spaces. Invisible characters become \u escapes.
 export function format(json: Json, indent = ""): string {
   const deeper = indent + "  ";
   switch (json.kind) {
@@ -145,7 +145,7 @@ export function format(json: Json, indent = ""): string {
   }
 }
 
-// indented writes JSON text over several lines; what is no JSON stays as it is.
+// indented returns JSON text on several lines, or any other text unchanged.
 export function indented(text: string): string {
   try {
     return format(parse(text));
@@ -162,17 +162,17 @@ function quote(text: string): string {
   );
 }
 
-// member returns a member of an object, undefined when there is none.
+// member returns a member of an object, or undefined.
 export function member(json: Json | undefined, name: string): Json | undefined {
   return json?.kind === "object" ? json.members.find(([n]) => n === name)?.[1] : undefined;
 }
 
-// text returns the value of a string, undefined when it is none.
+// text returns the value of a string, or undefined for any other JSON.
 export function text(json: Json | undefined): string | undefined {
   return json?.kind === "string" ? json.value : undefined;
 }
 
-// lineCount is about how many lines it takes to show all of it.
+// lineCount estimates how many lines it takes to show all of it.
 export function lineCount(json: Json): number {
   switch (json.kind) {
     case "object":

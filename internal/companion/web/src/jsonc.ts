@@ -1,4 +1,4 @@
-// Colours for the text of a rules file. They are for reading alone: what the text means is the server's to say.
+// Colours for the text of a rules file. They are only an aid: the server decides what the text means.
 
 export interface Token {
   kind: "comment" | "name" | "string" | "allow" | "ask" | "confirm" | "deny" | "plain";
@@ -24,7 +24,7 @@ function kindOf(token: string, text: string, end: number): Token["kind"] {
   return action === "allow" || action === "ask" || action === "confirm" || action === "deny" ? action : "string";
 }
 
-// offsetOf is where a place in a text is. Columns count bytes from 1, as compilers do.
+// offsetOf returns the offset of a line and column in a text. Columns count bytes from 1, as in compilers.
 export function offsetOf(text: string, line: number, column: number): number {
   let start = 0;
   for (let i = 1; i < line; i++) {

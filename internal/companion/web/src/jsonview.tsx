@@ -3,22 +3,22 @@ import { useState } from "preact/hooks";
 import { lineCount, type Json } from "./json";
 import { Quoting, Text } from "./text";
 
-// Budget is how many lines and bytes may still be shown, and whether large parts begin folded.
+// Budget is how many lines and bytes may still be shown, and whether large parts start folded.
 interface Budget {
   lines: number;
   bytes: number;
   fold: boolean;
-  quotes: string[]; // what is set off within texts
+  quotes: string[]; // words to highlight within texts
 }
 
-// What is larger than this is folded at first, where folding is asked for.
+// With fold, anything larger than this starts folded.
 const foldLines = 12;
 const foldBytes = 1_000;
 
-// JsonTree shows arguments as a tree, with names and numbers as they were spelled. Nothing of it is left out but
-// what is over the limits, and that is said. Its parts can be folded. With fold the large ones begin so, and what is
-// small is seen whatever stands before it: only where nobody can approve before everything was unfolded. The caller
-// MUST give it a key that changes with what is shown, so that nothing is folded because something else was.
+// JsonTree shows arguments as a tree that can be folded, with names and numbers as they were spelled. It leaves out
+// only what exceeds the limits, and says so. With fold, large parts start folded, so that small ones are visible
+// whatever comes before them. Use fold only where a person must unfold everything before they can approve. The caller
+// MUST give the tree a key that changes with its content, so that nothing is folded because something else was.
 export function JsonTree({ of, lines, bytes, fold, quotes = [] }: { of: Json; lines: number; bytes: number; fold: boolean; quotes?: string[] }) {
   return (
     <div class="json">
@@ -27,7 +27,7 @@ export function JsonTree({ of, lines, bytes, fold, quotes = [] }: { of: Json; li
   );
 }
 
-// Value is called as a function for what is inside it, so that the budget is spent in order.
+// Value is called as a function for inner values, so that the budget is spent in order.
 function Value({ of, budget }: { of: Json; budget: Budget }) {
   return <>{value(of, budget)}</>;
 }
@@ -112,7 +112,7 @@ function bytesOf(json: Json): number {
   }
 }
 
-// Fold is a part that opens and closes, by its head, with the keyboard too. inside is only drawn once it is opened.
+// Fold is a part that opens and closes with its head, also by keyboard. It draws inside only once it is opened.
 function Fold({ head, of, shown, inside }: { head: ComponentChildren; of: Json; shown?: ComponentChildren; inside?: () => ComponentChildren }) {
   const [open, setOpen] = useState(inside === undefined);
   return (
@@ -126,7 +126,7 @@ function Fold({ head, of, shown, inside }: { head: ComponentChildren; of: Json; 
   );
 }
 
-// extent says how much is folded away.
+// extent describes how much is folded.
 function extent(json: Json): string {
   const count = (n: number, what: string) => `${n.toLocaleString()} ${what}${n === 1 ? "" : "s"}`;
   switch (json.kind) {
@@ -175,7 +175,7 @@ function text(value: string, budget: Budget): ComponentChildren {
   );
 }
 
-// Names that could be taken for something else stand in quotes, and no text can end its own.
+// Names that could be mistaken for something else are quoted, and no text can end its own quotes.
 const simpleName = /^[\w$@./-]+$/;
 
 function quoted(text: string): string {

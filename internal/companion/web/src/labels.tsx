@@ -20,14 +20,14 @@ const returns: [label: string, words: string][] = [
   ["public", "open to anyone"],
 ];
 
-// told says labels in one line.
+// told formats labels as one line.
 export function told(of: Labels): string {
   const list = (name: string, values?: string[]) => (values && values.length > 0 ? `; ${name} ${values.map(visible).join(", ")}` : "");
   return `effect ${of.effect}${list("returns", of.returns)}${list("destination", of.destination)}${list("content", of.content)}`;
 }
 
-// LabelForm corrects the draft for a tool that nobody labelled, and says what to put into callgate.yaml. It changes
-// nothing itself: until the configuration says so, the draft only tightens.
+// LabelForm lets a person correct the draft for a tool without labels, and shows what to put into callgate.yaml. It
+// changes nothing itself: until the configuration has the labels, the draft only tightens.
 export function LabelForm({ server, of }: { server: string; of: Tool }) {
   const [labels, setLabels] = useState<Labels>(of.draft ?? { effect: "outside" });
   const [copied, setCopied] = useState(false);

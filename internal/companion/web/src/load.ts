@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { message, type Store } from "./store";
 
-// Loaded is what a path answered last.
+// Loaded is the last answer of a path.
 export interface Loaded<T> {
   data: T | null;
   trouble: string;
   again(): void;
 }
 
-// useLoaded reads a path when there is a connection, and again every period while the page is looked at; 0 reads it once.
-// What came late, for a path that is not shown any more, is dropped.
+// useLoaded reads a path once there is a connection, and again every period while the page is visible; 0 means once. It
+// drops late answers for a path that is no longer shown.
 export function useLoaded<T>(store: Store, path: string, period = 0): Loaded<T> {
   const [data, setData] = useState<T | null>(null);
   const [trouble, setTrouble] = useState("");

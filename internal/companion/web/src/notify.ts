@@ -2,13 +2,13 @@ import { pushes } from "./push";
 import type { Approval } from "./state";
 import { visible } from "./visible";
 
-// mayNotify is "default" until the person was asked, "unsupported" where there are no notifications.
+// mayNotify returns "default" until the person has been asked, and "unsupported" in browsers without notifications.
 export function mayNotify(): NotificationPermission | "unsupported" {
   return "Notification" in window ? Notification.permission : "unsupported";
 }
 
-// notify tells the desktop about an approval while nobody looks at the page. It brings the page to the front and
-// answers nothing.
+// notify shows a desktop notification of an approval while the page is not visible. A click on it brings the page to
+// the front and answers nothing.
 export function notify(a: Approval): void {
   if (!document.hidden || mayNotify() !== "granted" || pushes()) return;
   const notification = new Notification(`callgate asks: ${visible(a.request.tool)}`, {
@@ -21,9 +21,9 @@ export function notify(a: Approval): void {
   };
 }
 
-// showCount puts the number of pending approvals where it is seen from other tabs.
+// showCount puts the number of pending approvals where other tabs show it.
 export function showCount(count: number): void {
-  // The badge of an installed page; a browser without badges has none.
+  // The badge of an installed page. Some browsers have no badges.
   void (count > 0 ? navigator.setAppBadge?.(count) : navigator.clearAppBadge?.())?.catch(() => {});
   document.title = count > 0 ? `(${count}) callgate` : "callgate";
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");

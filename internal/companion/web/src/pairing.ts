@@ -1,11 +1,11 @@
-// How the page comes to its credential, keeps it, and finds out who it is talking to.
+// How the page gets its credential, keeps it, and finds out whom it is talking to.
 
-// Pairing is what a code was exchanged for.
+// Pairing is what the page gets for a code.
 export interface Pairing {
   token: string;
   credential: "approve" | "view";
-  secret: string; // name of the credential, which can be one person's own
-  name: string; // what the audit trail calls the person
+  secret: string; // name of the credential, which may belong to one person
+  name: string; // the person's name in the audit trail
 }
 
 const key = "callgate.pairing";
@@ -13,7 +13,7 @@ const key = "callgate.pairing";
 // patience is how long the other side may take to answer, in ms.
 export const patience = 10_000;
 
-// stored returns what an earlier load of this tab kept.
+// stored returns the pairing kept by an earlier load of this tab.
 export function stored(): Pairing | null {
   try {
     return JSON.parse(sessionStorage.getItem(key) ?? "null") as Pairing | null;
@@ -22,9 +22,9 @@ export function stored(): Pairing | null {
   }
 }
 
-// keep and hide put the pairing into the tab's storage and take it out. It lies there only while callgate has
-// proved that it is there: when callgate ends, whoever takes its port serves this origin, and a reload would
-// hand the storage to them.
+// keep and hide put the pairing into the tab's storage and take it out. It stays there only while callgate has proved
+// that it is there. When callgate ends, another process may take its port and serve this origin, and a reload would
+// hand the storage to it.
 export function keep(pairing: Pairing): void {
   sessionStorage.setItem(key, JSON.stringify(pairing));
 }
@@ -33,12 +33,12 @@ export function hide(): void {
   sessionStorage.removeItem(key);
 }
 
-// codeIn returns the code in an address or in what a person pasted, null when there is none.
+// codeIn returns the code in an address or in pasted text, or null.
 export function codeIn(text: string): string | null {
   return /^(?:.*#pair=|#?)([\w-]{43})$/.exec(text.trim())?.[1] ?? null;
 }
 
-// takeCode returns the code of the page's own address and removes it from there and from the history.
+// takeCode returns the code in the page's own address, and removes it from there and from the history.
 export function takeCode(): string | null {
   if (!location.hash.startsWith("#pair=")) return null;
   const code = codeIn(location.hash);
@@ -46,7 +46,7 @@ export function takeCode(): string | null {
   return code ?? "";
 }
 
-// redeem exchanges a code. It throws an Error whose message is for the person.
+// redeem exchanges a code for a pairing. It throws an Error with a message for the person.
 export async function redeem(code: string): Promise<Pairing> {
   const response = await fetch("/api/pair/redeem", {
     method: "POST",
@@ -62,11 +62,11 @@ export async function redeem(code: string): Promise<Pairing> {
   return { token: body.token, credential: body.credential, secret: body.secret ?? body.credential, name: body.name || "page" };
 }
 
-// Stranger says that the other side does not hold our credential.
+// Stranger means that the other side does not hold our credential.
 export class Stranger extends Error {}
 
-// prove has the other side show that it holds the pairing's credential, before it is sent there. It throws a
-// Stranger when it does not, any other error when nobody answers.
+// prove has the other side prove that it holds the pairing's credential, before the credential is sent there. It throws
+// a Stranger if the proof is wrong, and another error if nobody answers.
 export async function prove(pairing: Pairing): Promise<void> {
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
   const response = await fetch(`/api/proof?credential=${encodeURIComponent(pairing.secret)}&nonce=${nonce}`, {
@@ -82,7 +82,7 @@ export async function prove(pairing: Pairing): Promise<void> {
   throw new Stranger("the program at this address does not have the credential that this page was paired with");
 }
 
-// addresses are what the server may call itself: it proves the address that it listens on.
+// addresses returns the addresses by which the server may know itself: it proves the one that it listens on.
 function addresses(): string[] {
   return location.protocol === "http:" && location.hostname === "localhost" ? [`127.0.0.1:${location.port}`, `[::1]:${location.port}`] : [location.host];
 }

@@ -1,4 +1,4 @@
-// Small parts that several views are made of.
+// Small parts that several views use.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { message } from "./store";
@@ -6,7 +6,7 @@ import { Text } from "./text";
 import { visible } from "./visible";
 import type { Session } from "./wire";
 
-// Page is a view with its heading; beside it stands what chooses or filters.
+// Page is a view with a heading, and with choices or filters beside it.
 export function Page({ name, lead, beside, children }: { name: string; lead?: string; beside?: ComponentChildren; children: ComponentChildren }) {
   const id = name.toLowerCase().replaceAll(" ", "-");
   return (
@@ -40,7 +40,7 @@ export function Mono({ of }: { of: string }) {
   );
 }
 
-// Twice is a button that asks once more before it acts, in words that say what happens.
+// Twice is a button that asks for confirmation before it acts, and says what will happen.
 export function Twice(props: { label: string; question: string; confirm: string; danger?: boolean; act(): Promise<unknown> | void }) {
   const [asking, setAsking] = useState(false);
   const [busy, setBusy] = useState(false);
@@ -78,7 +78,7 @@ export function Twice(props: { label: string; question: string; confirm: string;
   );
 }
 
-// SessionChoice chooses a session where there are several.
+// SessionChoice lets a person choose a session if there are several.
 export function SessionChoice({ sessions, chosen, choose, all }: { sessions: Session[]; chosen: string; choose(id: string): void; all?: string }) {
   if (sessions.length < 2 && all === undefined) return null;
   return (

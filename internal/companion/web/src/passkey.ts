@@ -1,7 +1,7 @@
-// How a passkey signs what a person does, and how a new one is made. The browser asks the person.
+// How a passkey signs what a person does, and how to make a new one. The browser asks the person.
 import { Refused } from "./connection";
 
-// Challenge is what callgate wants signed before it takes a request.
+// Challenge is what callgate wants signed before it accepts a request.
 interface Challenge {
   nonce: string;
   challenge: string; // base64url
@@ -9,13 +9,13 @@ interface Challenge {
   keys: string[];
 }
 
-// challengeIn returns what a refused request has to have signed, null when a passkey would not help.
+// challengeIn returns the challenge for a refused request, or null if a passkey would not help.
 export function challengeIn(error: unknown): Challenge | null {
   if (!(error instanceof Refused)) return null;
   return (error.answer as { error?: { presence?: Challenge } }).error?.presence ?? null;
 }
 
-// sign has a passkey sign, and returns the header that goes with the request.
+// sign has a passkey sign the challenge, and returns the header for the request.
 export async function sign({ nonce, challenge, rpId, keys }: Challenge): Promise<string> {
   const found = await asked(() =>
     navigator.credentials.get({
@@ -39,14 +39,14 @@ export async function sign({ nonce, challenge, rpId, keys }: Challenge): Promise
   return btoa(JSON.stringify(assertion));
 }
 
-// create makes a passkey for this page. others are those that there are: the same device makes no second one.
+// create makes a passkey for this page. others are the existing ones: a device that has one makes no second.
 export async function create(name: string, others: string[]): Promise<{ id: string; public: string }> {
   const made = await asked(() =>
     navigator.credentials.create({
       publicKey: {
         rp: { id: location.hostname, name: "callgate" },
         user: { id: crypto.getRandomValues(new Uint8Array(16)), name, displayName: name },
-        challenge: crypto.getRandomValues(new Uint8Array(32)), // what counts is the signature that follows
+        challenge: crypto.getRandomValues(new Uint8Array(32)), // the later signature is what counts
         pubKeyCredParams: [-7, -8, -257].map((alg) => ({ type: "public-key", alg })),
         excludeCredentials: others.map((id) => ({ type: "public-key", id: bytes(id) })),
         authenticatorSelection: { userVerification: "preferred" },

@@ -12,7 +12,7 @@ const which: { [needs: string]: string } = {
   always: "Every approval needs a passkey. So does loosening the gate.",
 };
 
-// Passkeys lists the passkeys, and takes new ones.
+// Passkeys lists the passkeys, and adds new ones.
 export function Passkeys({ store }: { store: Store }) {
   const { data, trouble, again } = useLoaded<Presence>(store, "/api/presence");
   const [code, setCode] = useState("");

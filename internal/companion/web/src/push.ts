@@ -1,15 +1,15 @@
-// Push messages: the browser wakes this page's service worker when callgate asks, also when the page is closed.
+// Push messages: the browser wakes this page's service worker when callgate asks, even if the page is closed.
 import { go } from "./route";
 import type { Store } from "./store";
 
 const file = "/page/sw.js";
-const key = "callgate.push"; // in localStorage: that this browser is subscribed
+const key = "callgate.push"; // in localStorage: whether this browser is subscribed
 
 interface Policies {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
 }
 
-// Of all policies that make addresses of scripts, the server allows this one, which makes one.
+// The server allows only this policy to make URLs of scripts, and it makes only one.
 const policy = (window as { trustedTypes?: Policies }).trustedTypes?.createPolicy("worker", {
   createScriptURL(url) {
     if (url !== file) throw new TypeError("there is one service worker");
@@ -20,7 +20,7 @@ const policy = (window as { trustedTypes?: Policies }).trustedTypes?.createPolic
 export const canPush = () => "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
 export const pushes = () => localStorage.getItem(key) !== null;
 
-// followPushes goes where a push message that was pressed leads.
+// followPushes goes to the place of a clicked notification.
 export function followPushes(): void {
   navigator.serviceWorker?.addEventListener("message", ({ data }: MessageEvent<{ open?: unknown }>) => {
     if (typeof data?.open === "string" && data.open.startsWith("#/")) go(data.open);
@@ -34,7 +34,7 @@ export async function startPush(store: Store, applicationServerKey: string): Pro
   const { pushManager } = await navigator.serviceWorker.ready;
   const wanted = { userVisibleOnly: true, applicationServerKey };
   const subscription = await pushManager.subscribe(wanted).catch(async (error: unknown) => {
-    const old = await pushManager.getSubscription(); // with a key that callgate does not have any more
+    const old = await pushManager.getSubscription(); // with an old key of callgate
     if (!old) throw error;
     await old.unsubscribe();
     return pushManager.subscribe(wanted);

@@ -12,7 +12,7 @@ const periods: [days: number, label: string][] = [
   [30, "A month"],
 ];
 
-// Questions says why people were asked, as "callgate report" does, and what would end it.
+// Questions shows why people were asked, like "callgate report", and what would reduce the questions.
 export function Questions({ store, worker }: { store: Store; worker: string }) {
   const [days, setDays] = useState(7);
   const since = useMemo(() => new Date(Date.now() - days * 86_400_000).toISOString(), [days]);

@@ -13,10 +13,10 @@ interface Props {
   approveSelected(): void;
 }
 
-// maxSelected keeps a selection small enough to be read, and its answers under the rate that the server takes.
+// maxSelected keeps a selection small enough to read, and its answers below the server's rate limit.
 export const maxSelected = 30;
 
-// Queue lists what waits, by session and in order of arrival: nothing moves under the pointer.
+// Queue lists the pending approvals, by session and in order of arrival: nothing moves under the pointer.
 export function Queue(props: Props) {
   const waiting = pending(props.state);
   const groups = [...Map.groupBy(waiting, (a) => a.request.sessionId)];
@@ -101,7 +101,7 @@ function Item({ of, state, viewOnly, selected, select, look }: Props & { of: App
   );
 }
 
-// SessionName names a session by where its calls come from, and by its id when nothing else is known.
+// SessionName names a session by where its calls come from, or by its id if nothing else is known.
 export function SessionName({ id, state }: { id: string; state: State }) {
   const session = state.sessions.find((s) => s.sessionId === id);
   const request = state.approvals.find((a) => a.request.sessionId === id)?.request;

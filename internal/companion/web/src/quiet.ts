@@ -1,5 +1,5 @@
-// A prompt that comes up by itself meets a person who is typing something else. Until keyboard and pointer have
-// rested for a moment, nothing that they do answers it.
+// A prompt that comes up by itself may surprise a person who is typing something else. Until keyboard and pointer have
+// rested for a moment, they cannot answer it.
 
 export const quietTime = 400; // ms
 
@@ -9,8 +9,8 @@ export class Quiet {
   private timer = 0;
   changed: () => void = () => {};
 
-  // begin starts the rest. With strict every key is swallowed, without it only those that answer: a person who
-  // walks through the list may go on walking.
+  // begin starts the rest. If strict, every key is ignored; otherwise only keys that answer, so that a person who walks
+  // through the list can go on.
   begin(strict: boolean): void {
     this.strict = strict;
     this.wait();
@@ -20,7 +20,7 @@ export class Quiet {
     return performance.now() < this.until;
   }
 
-  // take reports whether a key or a press counts. One that does not makes the rest begin anew.
+  // take reports whether a key or a press counts. One that does not count restarts the rest.
   take(answers: boolean): boolean {
     if (!this.resting) return true;
     if (!answers && !this.strict) return true;

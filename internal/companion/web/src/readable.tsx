@@ -7,7 +7,7 @@ import { More, Text } from "./text";
 import type { Approval } from "./state";
 import type { Command, FileChange } from "./wire";
 
-// Readable shows arguments of the common kinds the way people read them. It stands beside the exact arguments and
+// Readable shows arguments of the common kinds in a form that is easy to read. It is shown beside the exact arguments,
 // never instead of them.
 export function Readable({ of, limit, onDisk }: { of: Approval; limit: number; onDisk: FileChange[] }) {
   if (tells(onDisk)) return <OnDisk of={onDisk} limit={limit} />;
@@ -81,8 +81,8 @@ function Shell({ script, commands, limit }: { script: string | undefined; comman
   );
 }
 
-// partsOf finds each command where it stands in the text, in order; null when one is not there as it runs, or came by
-// way of something: then the text and the commands are shown one after the other.
+// partsOf finds each command in the text, in order. It returns null if a command is not there exactly as it runs, or
+// came through another program: then the text and the commands are shown one after the other.
 function partsOf(script: string, commands: Command[]): { text: string; command?: Command }[] | null {
   if (script.length > 2000) return null;
   const parts: { text: string; command?: Command }[] = [];
@@ -162,7 +162,7 @@ function script(args: Json): string | undefined {
   return undefined;
 }
 
-// Change is one edit of a file, or its whole new content when there is no before.
+// Change is one edit of a file, or its whole new content if before is undefined.
 interface Change {
   path: string;
   before: string | undefined;
@@ -174,7 +174,7 @@ const beforeNames = ["old_text", "oldText", "old_string", "old_str", "search"];
 const afterNames = ["new_text", "newText", "new_string", "new_str", "replace"];
 const contentNames = ["content", "contents", "file_text", "text", "data"];
 
-// edits finds file changes by the names that servers give their arguments.
+// edits finds file changes by the argument names that servers use.
 function edits(args: Json, kind: string): Change[] {
   const path = first(args, pathNames) ?? "";
   const list = member(args, "edits");
@@ -197,7 +197,7 @@ function first(json: Json, names: string[]): string | undefined {
   return undefined;
 }
 
-// Definition shows how a tool's definition differs from the one that was accepted.
+// Definition shows how a tool's definition differs from the accepted one.
 export function Definition({ of, limit }: { of: { old: string; new: string }; limit: number }) {
   return (
     <section aria-labelledby="definition">

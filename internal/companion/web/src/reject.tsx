@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "./wire";
 
-// RejectPanel asks for what the model should do instead. Enter sends it.
+// RejectPanel asks what the model should do instead. Enter sends the answer.
 export function RejectPanel({ off, close, answer }: { off: boolean; close(): void; answer(a: Answer): void }) {
   const [feedback, setFeedback] = useState("");
   const input = useRef<HTMLTextAreaElement>(null);

@@ -10,17 +10,17 @@ const meanings: { [risk: string]: { label: string; words: string } } = {
   ESCALATION: { label: "critical", words: "gains privileges" },
 };
 
-// meaning says in words what a class of risk is.
+// meaning describes a risk class in words.
 export function meaning(risk: string): string {
   return meanings[risk]?.words ?? visible(risk);
 }
 
-// label is low, medium, high or critical; what is not known counts as high.
+// label returns low, medium, high or critical. An unknown class counts as high.
 export function label(risk: string): string {
   return meanings[risk]?.label ?? "high";
 }
 
-// Badge shows a class of risk in colour and words.
+// Badge shows a risk class in colour and words.
 export function Badge({ risk, short = false, plain = false }: { risk: string; short?: boolean; plain?: boolean }) {
   const level = label(risk);
   return (
@@ -31,7 +31,7 @@ export function Badge({ risk, short = false, plain = false }: { risk: string; sh
   );
 }
 
-// warning is what a person should think of before they approve something of high risk, "" otherwise.
+// warning returns what a person should consider before they approve a high risk, or "".
 export function warning(risk: string): string {
   switch (risk) {
     case "DESTRUCTIVE":

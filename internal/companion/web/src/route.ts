@@ -1,4 +1,5 @@
-// Where one is on the page, in its address: #/view, #/view/id and #/view?filter. Reload, Back and links work by it.
+// The current place on the page, kept in its address: #/view, #/view/id or #/view?filter. So reload, Back and links
+// work.
 
 export interface Route {
   view: string;
@@ -6,7 +7,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-// routeOf reads the fragment of an address. What is no route is the first view.
+// routeOf parses the fragment of an address. An invalid one leads to the first view.
 export function routeOf(hash: string): Route {
   const [, path = "", query = ""] = /^#\/([^?]*)\??(.*)$/.exec(hash) ?? [];
   const [view = "", id = ""] = path.split("/").map(decoded);
@@ -21,13 +22,13 @@ function decoded(part: string): string {
   }
 }
 
-// href is the address of a place on the page.
+// href returns the address of a place on the page.
 export function href(view: string, id = "", query?: URLSearchParams): string {
   const filter = query?.toString() ?? "";
   return `#/${encodeURIComponent(view)}${id && `/${encodeURIComponent(id)}`}${filter && `?${filter}`}`;
 }
 
-// go moves there: into the history, or in place of where one is.
+// go moves to an address, and adds it to the history or replaces the current entry.
 export function go(to: string, replace = false): void {
   if (location.hash === to) return;
   if (replace) history.replaceState(null, "", to);

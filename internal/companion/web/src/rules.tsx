@@ -11,7 +11,7 @@ import { Text } from "./text";
 import type { Grant, Problem, Rules as RulesData } from "./wire";
 import { visible } from "./visible";
 
-// Rules shows what decides without a person: the layers of rules, what people allowed always, and the file itself.
+// Rules shows what decides without a person: the layers of rules, what people always allow, and the file itself.
 export function Rules({ store, state }: { store: Store; state: State }) {
   const workers = [...new Set(state.sessions.map((s) => s.workerId))];
   const [worker, setWorker] = useState("");
@@ -121,7 +121,7 @@ function Layers({ of }: { of: RulesData }) {
 
 function Grants({ store, worker }: { store: Store; worker: string }) {
   const { data, trouble, again } = useLoaded<{ grants: Grant[] }>(store, "/api/grants", 5_000);
-  // Several processes of one worker list the same file.
+  // Several processes of a worker list the same file.
   const all = new Map((data?.grants ?? []).filter((g) => g.workerId === worker).map((g) => [g.id, g]));
   const at = (g: Grant) => (g.sessionId ? `sessionId=${encodeURIComponent(g.sessionId)}` : `worker=${encodeURIComponent(worker)}`);
   return (
@@ -164,7 +164,7 @@ function Grants({ store, worker }: { store: Store; worker: string }) {
   );
 }
 
-// Problems are rules that do not do what they seem to.
+// Problems lists rules that do not do what they seem to.
 export function Problems({ of }: { of: Problem[] }) {
   if (of.length === 0) return null;
   return (

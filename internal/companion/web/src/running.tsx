@@ -5,7 +5,7 @@ import type { Store } from "./store";
 import { Text } from "./text";
 import type { Grant } from "./wire";
 
-// RunningGrants are the grants of sessions that end by themselves within an hour, the newest last.
+// RunningGrants holds the grants of sessions that expire within an hour, newest last.
 export interface RunningGrants {
   grants: Grant[];
   end(grant: Grant): void;
@@ -24,7 +24,7 @@ export function useRunning(store: Store): RunningGrants {
   return { grants, end, endNewest: () => grants.length > 0 && end(grants.at(-1)!) };
 }
 
-// Running shows what runs without a question for a while, and how long still.
+// Running shows what runs without a question for a while, and for how much longer.
 export function Running({ of, mayAnswer }: { of: RunningGrants; mayAnswer: boolean }) {
   const now = useNow();
   const running = of.grants.filter((g) => Date.parse(g.expires ?? "") > now);

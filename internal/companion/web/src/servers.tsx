@@ -10,9 +10,9 @@ import { Text } from "./text";
 import { visible } from "./visible";
 import type { Info, Replica, Server, Tool, Tools } from "./wire";
 
-const period = 4_000; // ms between two looks: the state of servers has no frames
+const period = 4_000; // ms between two reads, because no frames report the state of servers
 
-// Servers shows the MCP servers behind callgate, and each tool with what the rules make of it today.
+// Servers shows the MCP servers behind callgate, and how the current rules treat each tool.
 export function Servers({ store, state }: { store: Store; state: State }) {
   const [session, setSession] = useState("");
   const [wanted, setWanted] = useState("");
@@ -73,7 +73,7 @@ export function Servers({ store, state }: { store: Store; state: State }) {
   );
 }
 
-// Replicas shows the callgates that are one gate. One that goes by older rules than others do is behind.
+// Replicas shows the processes that form one gate. A replica with older rules than others is behind.
 function Replicas({ of }: { of: Replica[] }) {
   const newest = Math.max(...of.map((r) => r.rules));
   const silent = of.filter((r) => r.state !== "up").length;

@@ -28,7 +28,7 @@ interface Props {
   freeze(): void;
 }
 
-// Sessions is the roster: who is connected, what they do, and how much runs without a person.
+// Sessions is the roster: who is connected, what they are doing, and how much runs without a person.
 export function Sessions(props: Props) {
   const { sessions } = props.state;
   return (

@@ -1,4 +1,4 @@
-// Colours for shell text. They are for reading alone: what the text runs is the server's to say.
+// Colours for shell text. They are only an aid: the server decides what the text runs.
 
 export interface Token {
   kind: "word" | "command" | "string" | "operator" | "variable" | "comment" | "space";
@@ -19,7 +19,7 @@ export function tokens(text: string): Token[] {
   const found: Token[] = [];
   let at = 0;
   let command = true; // the next word names a command
-  let fresh = true; // at the beginning of a word: # begins a comment here alone
+  let fresh = true; // at the start of a word, the only place where # starts a comment
   while (at < text.length) {
     const token = next(text, at, fresh);
     at += token.text.length;
@@ -47,7 +47,7 @@ function next(text: string, at: number, fresh: boolean): Token {
   return { kind: "word", text: text[at]! };
 }
 
-// word shows one decoded word of a command: in quotes when it could be misread without them.
+// word formats one decoded word of a command, in quotes if it could be misread without them.
 export function word(text: string): string {
   return /^[\w./:=@%+,~*-]+$/.test(text) ? text : `"${text.replace(/[\\"]/g, "\\$&")}"`;
 }

@@ -1,23 +1,23 @@
 import { lineCount, indented, parse, rawMember, type Json } from "./json";
 import type { AuditEntry, Frame, Request, Resolved, Session } from "./wire";
 
-// Approval is one question. It stays in the list after it is over as long as it is the one that is looked at.
+// Approval is one question. After its end it stays in the list while the person is looking at it.
 export interface Approval {
   request: Request;
   raw: string; // the arguments, byte for byte
-  args: Json | null; // null when they cannot be read
-  definition: { old: string; new: string } | null; // of the tool, when it is not the one that was accepted
-  rewritten: { by: string; original: string } | null; // what came, when a hook changed it
+  args: Json | null; // null if they cannot be parsed
+  definition: { old: string; new: string } | null; // of the tool, if it is not the accepted one
+  rewritten: { by: string; original: string } | null; // the original arguments, if a hook changed them
   viewed: boolean; // all of the arguments were shown
   reached: boolean; // their end was on the screen
   changed: boolean; // the question was asked again with other arguments
-  sent: string; // the decision that left this page and is not confirmed
-  refused: string; // why the server did not take an answer
-  stale: boolean; // known from before the connection broke; not confirmed since
+  sent: string; // the decision sent from this page and not confirmed yet
+  refused: string; // why the server refused an answer
+  stale: boolean; // known from before the connection broke, and not confirmed since
   over: Resolved | null;
 }
 
-// Outcome is what became of a call.
+// Outcome is the result of a call.
 export interface Outcome {
   id: string;
   tool: string;
@@ -27,11 +27,11 @@ export interface Outcome {
   by: string;
   reason: string;
   at: number;
-  state: "" | "running" | "done" | "failed"; // "" for a call that does not run
+  state: "" | "running" | "done" | "failed"; // "" if the call does not run
   duration: number; // ms, when done or failed
 }
 
-// Powers are what a callgate may have beside approvals, by the name of their path.
+// probed and powers name what a callgate may have besides approvals, by path.
 export const probed = ["rules", "tools", "checkpoints", "hooks"] as const;
 export const powers = [...probed, "passkeys"] as const;
 export type Power = (typeof powers)[number];
@@ -39,12 +39,12 @@ export type Power = (typeof powers)[number];
 export interface State {
   connection: "connecting" | "open" | "lost";
   approvals: Approval[]; // in order of arrival
-  current: string; // id of the approval that is looked at, "" for none
-  shown: number; // counts how often another prompt came up by itself
+  current: string; // id of the approval that the person is looking at, or ""
+  shown: number; // how often another prompt has come up by itself
   outcomes: Outcome[]; // newest first
   sessions: Session[]; // oldest first
   audit: AuditEntry[]; // newest first, since the page was opened
-  chats: { [session: string]: { count: number; error: string } }; // how often something was told of a conversation, and what went wrong last
+  chats: { [session: string]: { count: number; error: string } }; // events of its conversation, and the last error
   powers: { [power in Power]?: boolean };
   said: string; // for screen readers
   notice: string; // an error that concerns no approval
@@ -87,29 +87,29 @@ export function find(state: State, id: string): Approval | undefined {
   return state.approvals.find((a) => a.request.toolCallId === id);
 }
 
-// unseen is what a person has to look at before they may approve: all of long arguments, and of a call of high risk
-// the end, on the screen.
+// unseen returns what a person must look at before they may approve: all of long arguments, and for high risk also the
+// end, on the screen.
 export function unseen(a: Approval): "" | "all" | "end" {
   if (!a.viewed) return "all";
   return a.reached || mild.includes(a.request.risk.class) ? "" : "end";
 }
 
-// mild are the classes of risk below high; together are those that may be approved as a selection.
+// mild lists the risk classes below high; together lists those that can be approved as a selection.
 const mild = ["READ_ONLY", "BUILD_TEST", "WRITE", "NETWORK"];
 const together = [...mild, "UNKNOWN"];
 
-// needsPerson says why a call is never approved together with others, "" when it may be.
+// needsPerson returns why a call can never be approved together with others, or "".
 export function needsPerson(a: Approval): string {
   if ((a.request.marks ?? []).length > 0) return "marked: answer it on its own";
   if (!together.includes(a.request.risk.class)) return "it may lose data: answer it on its own";
   return { "": "", all: "its arguments are long: read them first", end: "it is of high risk: read its arguments first" }[unseen(a)];
 }
 
-// What is shown of arguments before a person asks for all of them; the terminal has the same bounds.
+// How much of the arguments is shown before a person asks for all of them, as in the terminal.
 export const shownLines = 60;
 export const shownBytes = 8 << 10;
 
-// apply is the whole life of the page's state. It changes nothing that it is given.
+// apply makes every change of the page's state. It does not modify its arguments.
 export function apply(state: State, event: Event): State {
   switch (event.type) {
     case "opened":
@@ -169,15 +169,15 @@ function frame(state: State, text: string, now: number): State {
       return chatted(state, f.sessionId, "");
     case "error":
       if (chatErrors.has(f.code ?? "") && f.sessionId) return chatted(state, f.sessionId, f.message);
-      if (f.code === "ESCALATION") return { ...state, said: f.message }; // the trail has it
-      if (f.sessionId && !f.toolCallId) state = chatted(state, f.sessionId, ""); // a question may have ended by it
+      if (f.code === "ESCALATION") return { ...state, said: f.message }; // the trail shows it
+      if (f.sessionId && !f.toolCallId) state = chatted(state, f.sessionId, ""); // it may have ended a question
       return refused(state, f.toolCallId ?? "", f.code ?? "", f.message);
     default:
-      return state; // a type of a later server
+      return state; // the type of a later server
   }
 }
 
-// chatErrors are the codes of errors of a question to a model.
+// chatErrors holds the error codes of a question to a model.
 const chatErrors = new Set(["REFUSED", "CANCELLED", "UNAVAILABLE"]);
 
 function chatted(state: State, session: string, error: string): State {
@@ -215,7 +215,7 @@ function asked(state: State, request: Request, text: string): State {
   };
 }
 
-// read is null for what is no JSON: it is shown as the text that it is.
+// read returns null for text that is not JSON, which is shown as text.
 function read(raw: string): Json | null {
   try {
     return parse(raw);
@@ -251,7 +251,7 @@ function resolved(state: State, f: Resolved, now: number): State {
   };
 }
 
-// words says what a decision is called.
+// words returns the words for a decision.
 export function words(decision: string): string {
   return (
     { approve: "approved", always: "always allowed", reject: "rejected", timeout: "timed out", withdrawn: "withdrawn" }[decision] ?? decision
@@ -259,14 +259,14 @@ export function words(decision: string): string {
 }
 
 function refused(state: State, id: string, code: string, message: string): State {
-  if (code === "APPROVAL_TIMEOUT") return state; // tool_approve_resolved has said it
+  if (code === "APPROVAL_TIMEOUT") return state; // tool_approve_resolved said so already
   const known = find(state, id);
   if (!known) return { ...state, notice: message };
   if (known.over) return state; // somebody else was first, and the page says who
   return change(state, id, (a) => ({ ...a, sent: "", refused: message }));
 }
 
-// dropStale ends what waited before the connection broke and does not wait any more.
+// dropStale ends approvals from before the connection broke that no longer wait.
 function dropStale(state: State, waiting: Set<string>): State {
   const gone: Resolved = { type: "tool_approve_resolved", sessionId: "", toolCallId: "", decision: "over", by: "", reason: "It ended while the connection was lost." };
   return {
@@ -277,8 +277,9 @@ function dropStale(state: State, waiting: Set<string>): State {
   };
 }
 
-// settle chooses what is looked at after something changed: the same as before as long as it waits. What this page
-// answered, or its own always released, makes room for the next; what others ended stays until something arrives.
+// settle chooses the current approval after a change. It keeps the current one while it waits. An approval that this
+// page answered, or that its "always" released, makes room for the next. One that somebody else ended stays until
+// another arrives.
 function settle(state: State, arrived = false): State {
   const current = find(state, state.current);
   if (current && (current.over === null || (!arrived && !ours(current.over, current.sent)))) return withoutOver(state);
@@ -292,7 +293,7 @@ function ours(over: Resolved, sent: string): boolean {
   return over.decision === sent || over.by.startsWith("cascade:");
 }
 
-// withoutOver forgets what is over and not looked at.
+// withoutOver drops finished approvals, except the one that the person is looking at.
 function withoutOver(state: State): State {
   return { ...state, approvals: state.approvals.filter((a) => a.over === null || a.request.toolCallId === state.current) };
 }
@@ -305,7 +306,7 @@ function outcome(state: State, id: string, to: (o: Outcome) => Outcome): State {
   return { ...state, outcomes: state.outcomes.map((o) => (o.id === id ? to(o) : o)) };
 }
 
-// doing notes what an agent does. What the session's own does is what the whole session does.
+// doing notes what an agent is doing. The session's own agent does what the whole session does.
 function doing(s: Session, agent: string, status: string): Session {
   const agents = s.agents?.map((a) => (a.agentId === agent ? { ...a, status } : a));
   return { ...s, agents, status: agent === s.agentId ? status : s.status };

@@ -4,7 +4,7 @@ import { codeIn, hide, redeem, stored, takeCode, type Pairing } from "./pairing"
 import { apply, find, initial, pending, probed, type Approval, type Event, type State } from "./state";
 import { version, type Answer, type Presence, type Session } from "./wire";
 
-// Store holds the state, the pairing and the connection, and tells one listener when something changed.
+// Store holds the state, the pairing and the connection, and calls one listener after each change.
 export class Store {
   state: State = initial;
   pairing: Pairing | null = null;
@@ -14,8 +14,8 @@ export class Store {
   private connection: Connection | null = null;
   private roster = 0; // timer
 
-  // start pairs with the code of the address, or with what this tab kept. An address that is pasted into the tab
-  // later changes the fragment alone and loads nothing.
+  // start pairs with the code in the address, or with the pairing that this tab kept. Pasting an address into the tab
+  // later only changes the fragment and loads nothing.
   start(): void {
     window.addEventListener("hashchange", () => this.pairByAddress());
     if (this.pairByAddress()) return;
@@ -32,7 +32,7 @@ export class Store {
     return true;
   }
 
-  // pair exchanges what a person pasted, or an address had.
+  // pair exchanges the code that a person pasted or an address had.
   async pair(input: string): Promise<void> {
     const code = codeIn(input);
     if (code === null) {
@@ -62,7 +62,7 @@ export class Store {
     this.changed();
   }
 
-  // open says that callgate can be asked now.
+  // open reports whether callgate can be reached now.
   get open(): boolean {
     return this.state.connection === "open";
   }
@@ -76,13 +76,13 @@ export class Store {
     this.changed();
   }
 
-  // answer sends what a person says. The digest is that of the arguments that were on the page.
+  // answer sends a person's answer, with the digest of the arguments on the page.
   answer(a: Approval, answer: Answer): void {
     if (!this.mayAnswer || a.over || a.stale || a.sent) return;
     const { arguments: edited, ...rest } = answer;
     const { sessionId, toolCallId, argsDigest } = a.request;
     const text = JSON.stringify({ v: version, type: "tool_approve", sessionId, toolCallId, argsDigest, ...rest });
-    // Edited arguments go out as the person wrote them: numbers keep their spelling.
+    // Edited arguments are sent as the person wrote them, so that numbers keep their spelling.
     const frame = edited === undefined ? text : `${text.slice(0, -1)},"arguments":${edited}}`;
     if (a.request.presence && answer.decision !== "reject") {
       this.dispatch({ type: "sent", id: toolCallId, decision: answer.decision });
@@ -96,7 +96,7 @@ export class Store {
     this.ask("PUT", `/api/sessions/${encodeURIComponent(sessionId)}/autonomy`, { level }).catch((error: unknown) => this.refused(error));
   }
 
-  // refused shows an error of REST as one of the WebSocket is.
+  // refused shows an error of REST like one of the WebSocket.
   private refused(error: unknown, toolCallId?: string): void {
     const code = error instanceof Refused ? (error.answer as { error?: { code?: string } }).error?.code : undefined;
     this.frame(JSON.stringify({ type: "error", message: message(error), toolCallId, code }));
@@ -106,7 +106,7 @@ export class Store {
     this.connection?.send(JSON.stringify({ v: version, type: "cancel", sessionId }));
   }
 
-  // freeze holds back everything but reading in all sessions, or ends that.
+  // freeze blocks everything but reads in all sessions, or ends the freeze.
   freeze(on: boolean): void {
     this.ask(on ? "PUT" : "DELETE", "/api/freeze", {}).then(() => this.refresh(), (why: unknown) => alert(`Nothing was changed: ${why instanceof Error ? why.message : String(why)}`));
   }
@@ -161,8 +161,8 @@ export class Store {
     if (text.includes('"team_update"')) this.refresh();
   }
 
-  // probe asks what this callgate can show beside approvals: a path that is not there answers 404. All tabs come at once,
-  // so that none moves under the pointer.
+  // probe asks what this callgate can show besides approvals: a missing path answers 404. All tabs appear at once, so
+  // that none moves under the pointer.
   private async probe(): Promise<void> {
     const passkeys = this.get<Presence>("/api/presence").then(
       ({ needs, keys }) => needs !== "none" || keys.length > 0,
@@ -177,7 +177,7 @@ export class Store {
     this.dispatch({ type: "powers", powers: { ...Object.fromEntries(await Promise.all(answers)), passkeys: await passkeys } });
   }
 
-  // refresh reads the roster, whose frames tell less than REST. Frames that come together make one request.
+  // refresh reads the roster over REST, which says more than the frames. Several frames at once cause one request.
   private refresh(): void {
     clearTimeout(this.roster);
     this.roster = window.setTimeout(() => {
@@ -185,7 +185,7 @@ export class Store {
     }, 50);
   }
 
-  // report shows what failed, unless the connection broke, which shows by itself.
+  // report logs an error, unless the connection broke, which is visible anyway.
   private readonly report = (error: unknown): void => {
     if (this.open) console.warn("callgate:", message(error));
   };

@@ -6,7 +6,7 @@ import { message, type Store } from "./store";
 import { Text } from "./text";
 import type { Suggestions as Found } from "./wire";
 
-// Suggestions is a card with grants that would have answered what people approved, where they save enough, or always.
+// Suggestions is a card with grants that would have answered past questions, if they save enough or always is set.
 export function Suggestions({ store, worker, always, added }: { store: Store; worker: string; always?: boolean; added?(): void }) {
   const at = `/api/rules/suggestions${worker && `?worker=${encodeURIComponent(worker)}`}`;
   const { data, again } = useLoaded<Found>(store, at);
@@ -18,7 +18,7 @@ export function Suggestions({ store, worker, always, added }: { store: Store; wo
     store
       .ask("POST", at, { ids: chosen.map((p) => p.id) })
       .then(added, (error: unknown) => setTrouble(message(error)))
-      .finally(again); // an answer that came too late may have been a yes
+      .finally(again); // a late answer may have been a yes
   return (
     <section class="sheet suggestions" aria-labelledby="suggestions">
       <header>

@@ -1,6 +1,6 @@
 import { pieces, split } from "./visible";
 
-// Text shows a string that came from outside: as text, apart from its surroundings, with what hides made visible.
+// Text shows a string from outside: as text, isolated from its surroundings, with hidden characters made visible.
 export function Text({ of, code = false }: { of: string; code?: boolean }) {
   return (
     <bdi class={code ? "code" : "prose"}>
@@ -17,7 +17,7 @@ export function Text({ of, code = false }: { of: string; code?: boolean }) {
   );
 }
 
-// Quoting shows a text from outside with the quotes in it set off.
+// Quoting shows a text from outside and highlights the quotes in it.
 export function Quoting({ of, quotes, code = false }: { of: string; quotes: string[]; code?: boolean }) {
   return (
     <>

@@ -2,14 +2,14 @@ import { useEffect, useState } from "preact/hooks";
 import type { Store } from "./store";
 import { Text } from "./text";
 
-// Unpaired says how the page gets its credential.
+// Unpaired explains how the page gets its credential.
 export function Unpaired({ store }: { store: Store }) {
   const [code, setCode] = useState("");
   const [issuer, setIssuer] = useState("");
   useEffect(() => {
     fetch("/api/signin")
       .then(async (answer) => answer.ok && setIssuer(((await answer.json()) as { issuer: string }).issuer))
-      .catch(() => undefined); // then nobody signs in
+      .catch(() => undefined); // then there is no sign-in
   }, []);
   return (
     <main class="unpaired">

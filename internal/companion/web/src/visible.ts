@@ -1,15 +1,15 @@
-// What is shown of text that came from a model or an upstream. The rules are those of the terminal: controls,
-// formats, direction overrides, blanks but the space, characters that draw nothing and piles of combining marks
-// are shown as their code points.
+// How text from a model or an upstream is shown. The rules are those of the terminal: controls, formats, direction
+// overrides, blanks other than the space, characters that draw nothing, and piles of combining marks appear as their
+// code points.
 
-// Piece is a stretch of text that shows as itself, or one character that does not.
+// Piece is a stretch of text that is visible as itself, or one character that is not.
 export type Piece = { text: string; hidden: boolean };
 
 const plain = /^[\x20-\x7e]*$/;
 const shows = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 const drawsNothing = /^[\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]$/u;
 const mark = /^\p{M}$/u;
-const maxMarks = 4; // combining marks in a row that real scripts need
+const maxMarks = 4; // combining marks in a row that real scripts need at most
 
 export function pieces(text: string): Piece[] {
   if (plain.test(text)) return text === "" ? [] : [{ text, hidden: false }];
@@ -34,20 +34,20 @@ function codePoint(c: string): string {
   return `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
-// exactText returns the only text that a pattern with escapes matches; undefined for patterns that are easy to read as
-// they are, or match more. The terminal's rules are the same.
+// exactText returns the only text that a pattern with escapes matches. It returns undefined for patterns that are easy
+// to read as they are, or that match more. The terminal has the same rules.
 export function exactText(pattern: string): string | undefined {
   const unescaped = pattern.replace(/\\./gsu, "");
   if (unescaped === pattern || /^[~$]/.test(pattern) || /[\\*?[\]{}()!+@|]/.test(unescaped)) return undefined;
   return pattern.replace(/\\(.)/gsu, "$1");
 }
 
-// visible is the same as one string, where there is no room for elements.
+// visible returns the same as one string, for places without room for elements.
 export function visible(text: string): string {
   return pieces(text).map((piece) => piece.text).join("");
 }
 
-// split cuts a text where one of the quotes begins and ends, whatever their case; of several the first counts.
+// split cuts a text where one of the quotes begins and ends, ignoring case. Where several match, the longest counts.
 export function split(of: string, quotes: string[]): { text: string; quote: boolean }[] {
   const parts: { text: string; quote: boolean }[] = [];
   const folded = of.toLowerCase();

@@ -1,7 +1,8 @@
 import { Text } from "./text";
 import type { Host, Origin } from "./wire";
 
-// Where says which of several windows a call comes from: tenant or other worker that is not the usual one, host, who it has proven to be, project folder, branch, agent and terminal.
+// Where shows which of several windows a call comes from: a tenant or unusual worker, the host, the identity that it
+// has proved, project folder, branch, agent and terminal.
 export function Where({ client, origin, agent = "", worker = "", short = false }: { client: Host; origin?: Origin; agent?: string; worker?: string; short?: boolean }) {
   const folder = origin?.folder ?? "";
   const name = folder.split(/[\\/]/).filter(Boolean).at(-1) ?? "";

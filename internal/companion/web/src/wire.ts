@@ -30,18 +30,18 @@ export interface Offer {
   risk: string;
   subject: number;
   default: boolean;
-  approved?: number; // earlier approvals in the project that the grant would have answered
+  approved?: number; // earlier approvals in the project that the grant would have made unnecessary
   newlyAllows?: { count: number; examples?: string[] };
 }
 
 export interface Mark {
   code: string;
   text: string;
-  quote?: string; // the words of the arguments that it speaks of
-  from?: { toolCallId: string; tool: string; server: string; at: string }; // the result that they are known from
+  quote?: string; // the words of the arguments that the mark is about
+  from?: { toolCallId: string; tool: string; server: string; at: string }; // the result that they came from
 }
 
-// Host is how a host names itself, and whose credential it has shown.
+// Host is how a host names itself, and the principal whose credential it has shown.
 export interface Host {
   name: string;
   version?: string;
@@ -65,7 +65,7 @@ export interface Turn {
   usage?: { tokens: number; cost: number };
 }
 
-// ChatFrame is what is told of a conversation; what was said is fetched.
+// ChatFrame reports an event of a conversation. The text is fetched separately.
 export interface ChatFrame {
   type: "chat_asked" | "chat_cleared" | "token" | "done";
   sessionId: string;
@@ -97,7 +97,7 @@ export interface Request {
   createdAt: string;
   expiresAt: string;
   presence?: boolean; // a yes needs a passkey
-  prompt?: string; // what the user asked the model for last
+  prompt?: string; // the user's last prompt to the model
 }
 
 export interface Resolved {
@@ -180,7 +180,7 @@ export type Frame =
   | ChatFrame
   | ErrorFrame;
 
-// Agent is one that works in a session, as whoever registered it described it.
+// Agent is an agent in a session, as it was described when it was registered.
 export interface Agent {
   agentId: string;
   role: string;
@@ -200,14 +200,14 @@ export interface Session {
   client: Host;
   autonomy: string;
   mode: string;
-  frozen?: string; // why nothing but reading goes through
+  frozen?: string; // why only reads go through
   status: string;
   origin?: Origin;
   createdAt: string;
   lastActivity: string;
 }
 
-// Presence is what needs a passkey, and which there are.
+// Presence says what needs a passkey, and lists the passkeys.
 export interface Presence {
   needs: string;
   keys: { id: string; name: string; person?: string; rpId: string; added: string }[];
@@ -216,7 +216,7 @@ export interface Presence {
 export interface Info {
   version: string;
   protocols: { companion: number[]; mcp: string[] };
-  problems?: string[]; // with what callgate keeps, and what cannot be seen
+  problems?: string[]; // with what callgate stores, or with what can be seen
   replicas?: Replica[]; // of the cluster
 }
 
@@ -224,11 +224,11 @@ export interface Replica {
   name: string;
   version: string;
   state: string; // up or silent
-  rules: number; // revision that it goes by
+  rules: number; // revision of the rules that it follows
   self?: boolean;
 }
 
-// Tools is what one session is offered.
+// Tools lists the tools offered to one session.
 export interface Tools {
   sessionId: string;
   servers: Server[];
@@ -256,12 +256,12 @@ export interface Tool {
   patterns: number;
   hash: string;
   labels?: Labels;
-  draft?: Labels; // what callgate would suggest for a tool without labels
+  draft?: Labels; // callgate's suggestion for a tool without labels
   arguments?: string[];
   definitionChanged?: { old?: string; new: string; why: string };
 }
 
-// Labels say what a tool returns and does, as callgate.yaml spells it.
+// Labels say what a tool returns and does, spelled as in callgate.yaml.
 export interface Labels {
   effect: string;
   returns?: string[];
@@ -284,7 +284,7 @@ export interface Problem {
   cure: string;
 }
 
-// Check is what a text of a rules file is worth.
+// Check is the result of checking the text of a rules file.
 export interface Check {
   rules: number;
   fault?: Fault;
@@ -321,7 +321,7 @@ export interface Grant {
   expires?: string;
 }
 
-// HostState is one thing that is known of a host on this machine.
+// HostState is one finding about a host on this machine.
 export interface HostState {
   host: string;
   state: "ok" | "warning" | "broken";
@@ -348,7 +348,7 @@ export interface Checkpoint {
   sessionId: string;
   workspace?: string;
   createdAt: string;
-  restores?: string; // the checkpoint before whose restore it was taken
+  restores?: string; // the checkpoint whose restore this one precedes
   ended: boolean; // the outcome of the call is known
   verified: boolean;
   restoredAt?: string;
@@ -357,7 +357,7 @@ export interface Checkpoint {
   notes?: string[];
 }
 
-// CheckpointFile is what was kept of a path, and what the call made of it.
+// CheckpointFile is what a checkpoint kept of a path, and what the call changed.
 export interface CheckpointFile {
   path: string;
   state: string;
@@ -366,7 +366,7 @@ export interface CheckpointFile {
   why?: string;
 }
 
-// FileDiff is how a file differs now from what was kept.
+// FileDiff is how a file differs from what the checkpoint kept.
 export interface FileDiff {
   path: string;
   state: string; // created, changed, deleted or leftOut
@@ -376,7 +376,7 @@ export interface FileDiff {
   changedSince?: boolean;
 }
 
-// FileChange is what a waiting call would make of one file on the disk.
+// FileChange is what a pending call would do to one file on disk.
 export interface FileChange {
   path: string;
   state: "new" | "changed" | "same" | "unknown";
@@ -408,7 +408,7 @@ export interface Record {
   reason?: string;
   summary?: string;
   digest?: string;
-  approval?: string; // the call that a person answered, where this one repeats it
+  approval?: string; // the call that a person answered, if this call repeats it
   edited?: boolean; // a person changed the arguments before approving
   subjects?: { tool: string; kind?: string; value?: string; action: string; rule?: string; risk: string }[];
   isError?: boolean;
@@ -421,7 +421,7 @@ export interface Record {
   hash?: string;
 }
 
-// Answer is what a person says of one approval. Arguments are JSON text: they are sent as they stand.
+// Answer is a person's answer to one approval. Arguments are JSON text and are sent unchanged.
 export interface Answer {
   decision: "approve" | "reject" | "always";
   feedback?: string;
@@ -432,9 +432,9 @@ export interface Answer {
   arguments?: string;
 }
 
-// Suggestions are grants that would have answered what people approved.
+// Suggestions holds grants that would have answered past questions.
 export interface Suggestions {
-  worth: boolean; // they save enough to be shown
+  worth: boolean; // they save enough to be shown without being asked for
   days: number;
   questions: number;
   saved: number;
@@ -453,7 +453,7 @@ export interface Suggestion {
   opens: { everyday: number; operands: number; hosts: number };
 }
 
-// Report says why people were asked.
+// Report explains why people were asked.
 export interface Report {
   calls: number;
   unasked: number;

@@ -1,7 +1,7 @@
 import type { Labels } from "./wire";
 
-// yaml is the entry of callgate.yaml that gives a tool labels. Names come from outside, so they are quoted: JSON's
-// strings are YAML's too.
+// yaml returns the entry of callgate.yaml that labels a tool. Names come from outside, so they are quoted: JSON strings
+// are also valid YAML.
 export function yaml(server: string, tool: string, of: Labels): string {
   const lines = ["servers:", `  - name: ${JSON.stringify(server)}`, "    tools:", `      - name: ${JSON.stringify(tool)}`, `        effect: ${of.effect}`];
   for (const key of ["returns", "destination", "content"] as const) {
