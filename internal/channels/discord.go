@@ -75,8 +75,7 @@ type discordFrame struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// discordMentions is the intent to receive messages. Discord leaves out the text of messages that do not mention the
-// bot.
+// discordMentions is the intent to receive messages. Only those that mention the bot come with their text.
 const discordMentions = 1 << 9
 
 type discordUser struct {

@@ -39,8 +39,7 @@ type Email struct {
 // maxDigest bounds the questions in a digest. They pile up while nobody is on call or the server is down.
 const maxDigest = 500
 
-// NewEmail sends through smtps://user@host, or through smtp://user@host with STARTTLS. On this machine STARTTLS is
-// optional.
+// NewEmail sends through smtps://user@host, or smtp://user@host with STARTTLS, which is optional on this machine.
 func NewEmail(server, password, from string, to func() []string, every time.Duration) (*Email, error) {
 	u, err := url.Parse(server)
 	switch {

@@ -11,8 +11,7 @@ import (
 	"callgate/internal/push"
 )
 
-// Push notifies the browsers that people subscribed on the page. Nobody answers there: a notification opens the
-// question on the page.
+// Push notifies the browsers that people subscribed on the page. It takes no answers: a notification opens the page.
 type Push struct {
 	store  *push.Store
 	wanted func(person string) bool

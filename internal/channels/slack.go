@@ -21,8 +21,7 @@ type Slack struct {
 	client  *slack.Client
 }
 
-// NewSlack takes the app's token (xapp-…), which opens the socket, and the bot's (xoxb-…), which writes. An empty api
-// means Slack's own.
+// NewSlack takes the app's token (xapp-…), for the socket, and the bot's (xoxb-…). An empty api means Slack's own.
 func NewSlack(api, channel, app, bot string) (*Slack, error) {
 	api = cmp.Or(api, "https://slack.com/api")
 	if err := checkAddress("url", api); err != nil {

@@ -20,8 +20,7 @@ import (
 	"callgate/internal/outbound"
 )
 
-// Telegram posts to a chat through a bot and reads answers by long polls. A reply to a question denies it with a
-// reason.
+// Telegram posts to a chat through a bot and reads answers by long polls. A reply denies the question with a reason.
 type Telegram struct {
 	base, token string
 	chat        int64

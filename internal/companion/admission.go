@@ -216,8 +216,7 @@ func clientOf(r *http.Request) (client wire.ClientInfo, named bool) {
 // errTaken refuses a client that uses a person's name without that person's credential.
 var errTaken = &wire.Refusal{Code: wire.CodeUnauthorized, Message: "this name is a person's who has a credential of their own: show that one (callgate approve --as NAME), or go by another name", Close: wire.CloseNameTaken}
 
-// approverName returns the audit trail's name for a client. The kind in front keeps a client from posing as a rule or a
-// grant.
+// approverName returns the audit trail's name for a client. Because of its kind it cannot pose as a rule or a grant.
 func approverName(c wire.ClientInfo) string { return c.Kind + ":" + shortName(c.Name) }
 
 // personName returns the audit trail's name for a person for whom a client speaks.

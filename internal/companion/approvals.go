@@ -10,11 +10,9 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Changes compares the files that a pending call would write with those on the disk. It MUST be safe for concurrent
-// use.
+// Changes compares what a pending call would write with the files on disk. It MUST be safe for concurrent use.
 type Changes interface {
-	// Changes returns gate.ErrNotPending if the approval is over, and nothing if the call writes no file that can be
-	// compared.
+	// Changes returns gate.ErrNotPending if the approval is over, and nothing if no file can be compared.
 	Changes(id string) ([]tools.FileChange, error)
 }
 

@@ -102,8 +102,7 @@ type eventKey struct {
 	failed                   bool
 }
 
-// keyOf returns the key under which an event's frames are cached. It returns false for rare events, which are not
-// cached.
+// keyOf returns the key under which an event's frames are cached, or false for rare events, which are not cached.
 func keyOf(event gate.Event) (eventKey, bool) {
 	switch e := event.(type) {
 	case gate.Started:

@@ -19,8 +19,7 @@ import (
 // asked first. Errors are gate.ErrSession, gate.ErrDeclined, gate.ErrCancelled and gate.ErrUnavailable; the last three
 // carry a text for the person.
 type Chatter interface {
-	// Recall returns what the session's workspace and knowledge base hold about a message, best first. It may return
-	// nothing.
+	// Recall returns what the session's workspace and knowledge base hold about a message, best first; maybe nothing.
 	Recall(ctx context.Context, sessionID, message string) ([]wire.Passage, error)
 
 	// Chat has the model continue a conversation whose last turn is a person's.

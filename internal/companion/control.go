@@ -158,8 +158,7 @@ func (s freezeAPI) frozen(*http.Request) (any, error) {
 	return said, nil
 }
 
-// handleFreeze freezes at once if nothing is frozen. Otherwise it needs a proof of presence, because the new freeze
-// could end an existing one sooner.
+// handleFreeze needs a proof of presence if there is a freeze already, because the new one could end that sooner.
 func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	serve := s.reply.of(reading(s.freeze))
 	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {

@@ -36,8 +36,7 @@ func newStream(sessions []string, as credentials.Credential) *stream {
 	return s
 }
 
-// wants reports whether the client subscribed to the session. Only clients that watch all sessions get records without
-// a session.
+// wants reports whether the client subscribed to the session. Records without one go to those who watch all.
 func (s *stream) wants(session string) bool { return s.sessions == nil || s.sessions[session] }
 
 // own returns the frames that this client gets after the common frames of an event.

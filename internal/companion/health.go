@@ -19,8 +19,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// health counts upstreams by state. Probes need no credential, so it says nothing that a stranger on this machine could
-// use.
+// health counts upstreams by state. Probes need no credential, so it says nothing that could help a stranger.
 type health struct {
 	Status    string         `json:"status"`             // up or degraded
 	Problems  int            `json:"problems,omitempty"` // with what callgate stores; /api/info lists them
@@ -118,8 +117,7 @@ func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, retry)
 }
 
-// routes adds the routes of probes and metrics. The hub answers for all processes; the label process tells their series
-// apart.
+// routes adds the routes of probes and metrics. The hub answers for all; the label process tells series apart.
 func (s probeAPI) routes(path func(string, methods)) {
 	path("/health", methods{"GET": s.handleHealth})
 	path("/health/live", methods{"GET": s.handleLive})

@@ -216,8 +216,7 @@ func checkPeer(r *http.Request) error {
 // same one. The proof covers the address, so nobody can get one by relaying the question to the real companion at
 // another port.
 
-// proof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and its answer is useless without
-// one.
+// proof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and is of no use without one.
 func (s pairAPI) proof(r *http.Request) (any, error) {
 	asked, nonce, store := r.URL.Query().Get("credential"), r.URL.Query().Get("nonce"), s.credentials
 	if tenant, its, ok := strings.Cut(asked, "/"); ok && s.all() != nil {

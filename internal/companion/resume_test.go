@@ -8,8 +8,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestATakeoverIsNoEventForAClient checks that pending approvals are shown once, no matter who is the hub, and that
-// ended ones are reported.
+// TestATakeoverIsNoEventForAClient checks that a takeover shows pending approvals only once, and reports ended ones.
 func TestATakeoverIsNoEventForAClient(t *testing.T) {
 	first := start(t, newFakeBackend("s1"))
 	first.backend.ask(approval("call_1")) // from the process that ends

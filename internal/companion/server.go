@@ -177,6 +177,5 @@ func (s *Server) problems() []string {
 // Meet shows people here what waits at another replica of the cluster. It returns at once.
 func (s *Server) Meet(peer hub.Peer) { s.hub.Meet(peer) }
 
-// ServeReplicas answers the requests of other replicas until the listener is closed. Whoever connects MUST have proved
-// to be a replica.
+// ServeReplicas answers other replicas until the listener is closed. Whoever connects MUST have proved to be one.
 func (s *Server) ServeReplicas(listener net.Listener) { s.hub.ServeReplicas(listener) }

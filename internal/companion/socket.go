@@ -39,10 +39,9 @@ var upgrader = websocket.Upgrader{
 	},
 }
 
-// socket is one WebSocket client. Two goroutines share it: the handler's reads, and the other writes all data frames.
-// Each client has its own subscription at the gate, whose bounded queue is the client's send queue. If the queue is
-// full, the gate closes it, and the client is evicted without slowing down the others. When the client reconnects, the
-// replay shows what it missed.
+// socket is one WebSocket client. The handler's goroutine reads, and another writes all data frames. Each client has
+// its own subscription at the gate, whose bounded queue is its send queue. If it is full, the gate closes it, and the
+// client is evicted without slowing down the others. The replay shows what it missed when it reconnects.
 // it missed.
 type socket struct {
 	server    *Server
@@ -454,8 +453,7 @@ func (c *socket) sendText(data []byte) error {
 	return c.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// linkFor returns the link to the process that a client's frame is for. It returns nil if that is this process or not
-// known.
+// linkFor returns the link to the process that a client's frame is for, or nil for this process or an unknown one.
 func (c *socket) linkFor(data []byte, session string) *hub.Link {
 	if c.relay == nil || session == "" {
 		return nil

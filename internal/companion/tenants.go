@@ -27,8 +27,7 @@ type Tenants interface {
 // here lists the paths that the front companion itself answers for everybody.
 var here = map[string]bool{"/api/proof": true, "/api/pair": true, "/api/pair/redeem": true, "/api/signin": true, signInPath: true, signedInPath: true}
 
-// lead serves a request that shows a tenant's credential with that tenant's companion. It returns false for all other
-// requests.
+// lead serves a request with a tenant's credential by that tenant's companion. It returns false for all others.
 func (s *Server) lead(d *hub.Door, w http.ResponseWriter, r *http.Request, token string) bool {
 	tenants := s.tenants.all()
 	if tenants == nil || token == "" {
@@ -73,8 +72,7 @@ func (f fronted) all() Tenants {
 	return f.tenants()
 }
 
-// serveFor serves a client that the front companion has let in through its door. Clients of one tenant do not wait for
-// those of another.
+// serveFor serves a client that the front companion has let in. Clients of one tenant do not wait for another's.
 func (s *Server) serveFor(d *hub.Door, w http.ResponseWriter, r *http.Request, may func() credentials.Credential) {
 	if !s.enter() {
 		rest.WriteError(w, http.StatusServiceUnavailable, wire.CodeInternal, "this tenant closes")

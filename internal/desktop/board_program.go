@@ -7,8 +7,7 @@ import (
 	"os/exec"
 )
 
-// programBoard shows notifications with a program of the system. They have no buttons, so the person answers on the
-// page.
+// programBoard shows notifications with a system program. They have no buttons: the person answers on the page.
 type programBoard struct{ shown uint32 }
 
 func openBoard() (board, error) {

@@ -29,8 +29,8 @@ type Options struct {
 	Client Client
 	Open   func() error // opens the page
 	Logger *slog.Logger
-	// Rest is how long a notification must be visible before Approve counts, because it may appear under the pointer. 0
-	// means 400 ms.
+	// Rest is how long a notification must be there before Approve counts: it may pop up under the pointer. 0 is 400
+	// ms.
 	Rest time.Duration
 }
 

@@ -36,8 +36,7 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// Reading ends with the command and at Ctrl-C, even if something is typed at the same time. Then the terminal's mode is
-// as before.
+// Reading ends with the command and at Ctrl-C, whatever is typed, and leaves the terminal's mode as it was.
 func TestReadingEnds(t *testing.T) {
 	for _, typed := range []string{"yes\r", "yex\x7fs\r", "\x03yes\r", "y\x03es\r", "\x04", ""} {
 		person, program := terminal(t)

@@ -78,14 +78,12 @@ func (d *Desk) Check(a *gate.Approval, answer gate.Answer, runs string) ([]byte,
 	}, answer.Presence, d.registered)
 }
 
-// CheckAct is Check for a change that loosens the gate. act is the method and path, and body is the body of the
-// request.
+// CheckAct is Check for a change that loosens the gate. act is its method and path, body what was sent.
 func (d *Desk) CheckAct(act string, body []byte, given gate.PresenceGiven) ([]byte, error) {
 	return d.check(Statement{Act: act, Rest: hashOf(body)}, given, d.registered)
 }
 
-// Register adds a key, which MUST have signed the body that it came with. It calls record with the proof before it adds
-// the key.
+// Register adds a key, which MUST have signed the body that it came with. It calls record with the proof first.
 func (d *Desk) Register(key Key, code, act string, body []byte, given gate.PresenceGiven, record func(proof []byte) error) error {
 	if err := key.check(); err != nil {
 		return err

@@ -114,8 +114,7 @@ func (p *Proof) checkClientData(challenge string) error {
 	return nil
 }
 
-// PartyOf returns the name to which a page's passkeys belong: its host. Browsers accept only names, and http only for
-// localhost.
+// PartyOf returns the name of a page's passkeys: its host, which must be a name. Only localhost may use http.
 func PartyOf(origin string) (string, error) {
 	u, err := url.Parse(origin)
 	if err != nil {

@@ -120,8 +120,7 @@ func (t *trail) fits(r *audit.Record, p *Proof) string {
 	case r.Decision == "approved" && s.Act != "approve" && s.Act != "always":
 		return "something other than an approval was signed"
 	case again && before != s.Approval, !again && r.CallID != s.Approval && t.asked[s.Approval] != s.Digest:
-		// A repeated call has another id than the one its host gave up, and an approval decided meanwhile is recorded
-		// twice.
+		// A repeated call has another id than the one given up. An approval decided meanwhile is recorded twice.
 		return "another call was approved"
 	}
 	return ""

@@ -46,8 +46,7 @@ func challenged(refused *remote.Refusal) challenge {
 	return read(refused.Challenge)
 }
 
-// lacking returns the scopes that the server wants and that were not asked for. It returns nil if asking again would
-// change nothing.
+// lacking returns wanted scopes that were not asked for, or nil if asking again would change nothing.
 func (c challenge) lacking(asked []string) (more []string) {
 	if c.fault != "insufficient_scope" {
 		return nil

@@ -205,8 +205,7 @@ func TestMoreIsWanted(t *testing.T) {
 	}
 }
 
-// The refresh token and the client's secret only go to their own authorization server, even if the server names another
-// one meanwhile.
+// The refresh token and the client's secret go only to their own server, even if another one is named meanwhile.
 func TestSecretsStayWhereTheyAreFrom(t *testing.T) {
 	p, evil, dir := newPlace(t), newPlace(t), t.TempDir()
 	a := p.account(dir, Server{})

@@ -40,8 +40,7 @@ var hello = []string{
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 }
 
-// probe sends hello to the server without a login and returns the challenge of its refusal. shut is false if the server
-// lets callgate in.
+// probe sends hello without a login and returns the challenge in the refusal. shut is false if callgate gets in.
 func (a *Account) probe(ctx context.Context) (refusal []string, shut bool, err error) {
 	session, web := "", a.web()
 	for i, message := range hello {

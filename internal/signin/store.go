@@ -87,8 +87,7 @@ func (s *store) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = release() }, nil // the end of the process unlocks it too
 }
 
-// load returns the login. The error wraps fs.ErrNotExist if there is none for the server's URL. The caller MUST NOT
-// change the login.
+// load returns the login, which MUST NOT be changed. The error wraps fs.ErrNotExist if there is none for the URL.
 func (s *store) load() (*login, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

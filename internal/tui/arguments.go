@@ -14,8 +14,7 @@ const (
 	gutterFold  = "↪ " // the rest of a line that is wider than the screen
 )
 
-// argumentLines returns the exact arguments in lines of at most width columns. It breaks a string after each \n, which
-// stays visible.
+// argumentLines returns the exact arguments in lines of at most width columns. Strings break after \n, which stays.
 func argumentLines(raw json.RawMessage, width int) (lines []string) {
 	for line := range strings.SplitSeq(wire.Indented(raw), "\n") {
 		gutter := gutterLine

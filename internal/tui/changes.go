@@ -12,8 +12,7 @@ type changesMsg struct {
 	changes  []wire.FileChange
 }
 
-// compare asks callgate how a call would change files on disk. If callgate cannot tell, the screen shows only what the
-// arguments say.
+// compare asks how a call would change files on disk. Otherwise the screen shows only what the arguments say.
 func (m *model) compare(a *approval) tea.Cmd {
 	if m.rest == nil || a.Kind != wire.KindWriteFile && a.Kind != wire.KindEditFile {
 		return nil
@@ -64,8 +63,7 @@ func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []stri
 	return lines
 }
 
-// definitionLines returns lines that show how a tool's definition differs from the accepted one. old is "" if none was
-// accepted.
+// definitionLines returns how a tool's definition differs from the accepted one, or all of it if old is "".
 func (s *styles) definitionLines(old, fresh string, width int) []string {
 	if old == "" {
 		return argumentLines([]byte(fresh), width)

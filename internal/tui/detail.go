@@ -154,8 +154,7 @@ func (s *styles) command(c wire.Command, width int) (lines []string) {
 	return append(lines, block(ansi.NewStyle(), "      ", text, width)...)
 }
 
-// whereFrom describes the window that a call comes from. It returns "" if only the host's name is known, because the
-// list shows that already.
+// whereFrom describes a call's window. It returns "" if only the host's name is known, which the list shows.
 func whereFrom(host, principal, folder, branch, terminal string) string {
 	if folder == "" && branch == "" && terminal == "" && principal == "" {
 		return ""

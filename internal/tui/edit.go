@@ -94,8 +94,7 @@ func editor() []string {
 	return []string{"vi"}
 }
 
-// takeEdited opens the dialog that asks whether the edited arguments may run. It pops up, so keys do not count at
-// first.
+// takeEdited asks whether the edited arguments may run. The dialog pops up, so keys do not count at first.
 func (m *model) takeEdited(msg editedMsg) {
 	m.quiet.arm(m.now)
 	a := m.queue.find(msg.call)
@@ -128,8 +127,7 @@ func checkEdited(msg editedMsg) string {
 	return ""
 }
 
-// review is the dialog that asks whether edited arguments may run. Approving needs the person to have seen the whole
-// change.
+// review is the dialog that asks whether edited arguments may run. To approve, a person must see the whole change.
 type review struct {
 	approval *approval
 	text     []byte

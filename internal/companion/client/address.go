@@ -10,8 +10,7 @@ import (
 // DefaultAddress is the companion's default address.
 const DefaultAddress = "127.0.0.1:7777"
 
-// Loopback checks that an address is only reachable from this machine, and returns it with an IP. "" means
-// DefaultAddress.
+// Loopback returns an address with an IP. It refuses one that other machines can reach. "" means DefaultAddress.
 func Loopback(address string) (string, error) {
 	host, port, err := net.SplitHostPort(cmp.Or(address, DefaultAddress))
 	if err != nil {

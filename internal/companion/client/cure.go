@@ -7,8 +7,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Cure adds advice for the user to an error. Commands in it begin with program, such as "callgate" with a data
-// directory.
+// Cure adds advice to an error. Commands in it begin with program: "callgate", perhaps with a data directory.
 func Cure(err error, program string) error {
 	switch {
 	case errors.Is(err, wire.ErrNotRunning):

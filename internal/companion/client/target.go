@@ -44,8 +44,7 @@ type Target struct {
 	Roots *x509.CertPool // CAs to trust; nil means the system's
 }
 
-// connect finds the companion, has it prove itself, opens the WebSocket and sends hello. The caller closes the
-// connection.
+// connect finds the companion, has it prove itself, opens the WebSocket and says hello. The caller closes it.
 func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket.Conn, address string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -99,8 +98,7 @@ func refusedWith(response *http.Response) string {
 	return visible.Text(said.Error.Message)
 }
 
-// direct returns an HTTP client that follows no redirects and uses no proxy, because requests are only for the side
-// that proved itself.
+// direct returns a client without redirects and proxies: requests are only for the side that proved itself.
 func (t Target) direct() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.tls()},

@@ -99,8 +99,7 @@ func (c *Store) Lasting(name Credential) (string, error) {
 	return token, nil
 }
 
-// Token returns the secret called name. The error wraps fs.ErrNotExist if there is no such secret or its sign-in is
-// over.
+// Token returns the secret called name. The error wraps fs.ErrNotExist if there is none or its sign-in is over.
 func (c *Store) Token(name Credential) (string, error) {
 	token, until, _, err := c.read(name)
 	if err == nil && !until.IsZero() && !time.Now().Before(until) {

@@ -121,8 +121,7 @@ func (c *Store) SignIn(role Credential, person, account string) (name Credential
 	})
 }
 
-// makeWay removes the credential other if it is in the way when the account signs in as name, or returns why the
-// account cannot sign in.
+// makeWay removes other if it stands in the way of a sign-in as name, or returns why the sign-in cannot go on.
 func (c *Store) makeWay(other, name Credential, account string) error {
 	_, until, of, err := c.read(other)
 	lasts := time.Now().Before(until)

@@ -69,8 +69,7 @@ func (h *Hub) openRemoteDoor() (*Door, error) {
 	return h.serveDoor(secured, true, h.o.Remote.Hosts), nil
 }
 
-// serveDoor serves clients in the background. hosts are names by which they may know this machine, besides the address
-// itself.
+// serveDoor serves clients in the background. hosts are names for this machine, besides the address itself.
 func (h *Hub) serveDoor(listener net.Listener, remote bool, hosts []string) *Door {
 	ctx, stop := context.WithCancel(h.ctx)
 	d := &Door{Address: listener.Addr().String(), Remote: remote, Hosts: make(map[string]bool), stop: stop, served: make(chan struct{})}

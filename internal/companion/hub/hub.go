@@ -194,8 +194,7 @@ func (h *Hub) Streams(ask, wait time.Duration) *yamux.Config {
 	return c
 }
 
-// slogWriter sends lines of a library's log to ours, at debug level: they report broken connections, which are logged
-// elsewhere.
+// slogWriter logs lines of a library at debug level. They report broken connections, which are logged elsewhere.
 type slogWriter struct{ log *slog.Logger }
 
 func (w slogWriter) Write(line []byte) (int, error) {

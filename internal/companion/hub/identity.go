@@ -11,8 +11,7 @@ import (
 // fromHeader is the header in which the hub passes on a client's address.
 const fromHeader = "Callgate-From"
 
-// ClientAddress returns the address of the client of a request, for the record. It trusts the hub's header, not a
-// client's.
+// ClientAddress returns the address of a request's client, for the record. It trusts the hub's header, not a client's.
 func ClientAddress(r *http.Request) string {
 	if membershipOf(r) != nil {
 		return tools.Visible(r.Header.Get(fromHeader))

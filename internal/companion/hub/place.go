@@ -71,8 +71,7 @@ func (h *Hub) keepPlace(p place) {
 // nobody.
 const silence = time.Second
 
-// takePlace makes this process the hub or a member. After trying for patience, it makes the process alone. A hub tries
-// to bind address first.
+// takePlace makes this process hub or member or, after patience, alone. A hub tries to bind address first.
 func (h *Hub) takePlace(address string, patience time.Duration) (place, error) {
 	began := time.Now()
 	for {

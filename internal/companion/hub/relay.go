@@ -199,8 +199,7 @@ func (l *Link) run() {
 	}
 }
 
-// end tells the client what the end of the link means. A process that ends closes this link a moment before its
-// connection.
+// end tells the client what the end of the link means. An ending process closes this link before its connection.
 func (l *Link) end() {
 	moment := time.NewTimer(l.relay.hub.o.Timing.Goodbye)
 	defer moment.Stop()

@@ -12,8 +12,7 @@ type Peer struct {
 	Ended                 <-chan struct{}          // closed when the replica is gone
 }
 
-// Meet shows people here what waits at another replica and relays their answers, until the replica or this Hub ends. It
-// returns at once.
+// Meet shows people here what waits at another replica, until the replica or this Hub ends. It returns at once.
 func (h *Hub) Meet(peer Peer) {
 	h.holding.Go(func() {
 		for h.meet(peer) && h.pause(linkAgain) {

@@ -211,8 +211,7 @@ func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 	return slices.DeleteFunc(answers, func(one answer) bool { return one.Status == 0 })
 }
 
-// Everyone returns this process, as nil, and all others. Processes that serve hosts come before those that only keep
-// the page.
+// Everyone returns this process, as nil, and all others. Those that serve hosts come first.
 func (a Request) Everyone() []*Process {
 	all := append([]*Process{nil}, a.Processes...)
 	slices.SortStableFunc(all, func(x, y *Process) int { return cmp.Compare(a.keepsThePage(x), a.keepsThePage(y)) })

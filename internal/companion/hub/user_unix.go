@@ -41,8 +41,7 @@ func mine(uid, own int) error {
 }
 
 // suspended returns a function that reports whether the process at the other end of a unix socket is stopped (SIGSTOP,
-// Ctrl-Z). A stopped process keeps its sockets and locks but answers nobody. The function returns false if this process
-// cannot see the other.
+// Ctrl-Z): it keeps its sockets and locks but answers nobody. It returns false if this process cannot see it.
 func suspended(conn *net.UnixConn) func() bool {
 	_, pid, err := peer(conn)
 	if err != nil || pid <= 0 {

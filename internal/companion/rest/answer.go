@@ -1,5 +1,4 @@
-// Package rest has what all HTTP responses share: their form, their refusals, and how a panic fails only its own
-// request.
+// Package rest has what all HTTP responses share: form, refusals, and how a panic fails only its own request.
 package rest
 
 import (

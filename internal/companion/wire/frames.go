@@ -255,8 +255,7 @@ type ToolApproveRequest struct {
 	// AwaitsHost means that callgate was restarted: the host has to repeat the call, and the answer is kept for it.
 	AwaitsHost bool `json:"awaitsHost,omitempty"`
 	Presence   bool `json:"presence,omitempty"` // a yes needs a passkey: answer on the page
-	// Approvers is how many persons must approve, each with their own credential; 0 means one person with any
-	// credential.
+	// Approvers is how many persons must approve, each with their own credential; 0 means one, with any credential.
 	Approvers  int      `json:"approvers,omitempty"`
 	ApprovedBy []string `json:"approvedBy,omitempty"`
 	// Prompt is the start of the user's last prompt to the model; "" if callgate does not get prompts.

@@ -2,8 +2,7 @@ package wire
 
 import "time"
 
-// PresenceHeader is the header with the passkey's answer, JSON in base64, on a request that was refused with PRESENCE
-// before.
+// PresenceHeader has the passkey's answer, JSON in base64, on a request that was refused with PRESENCE before.
 const PresenceHeader = "Callgate-Presence"
 
 // PresenceChallenge is what a passkey has to sign.

@@ -166,8 +166,7 @@ func (o Offer) Allows() string {
 }
 
 // exactText returns the only text that a pattern with escapes matches, after the argument's name and = if the pattern
-// is about an argument. exact is false for a pattern that is easy to read unchanged, or that matches more than one
-// text.
+// is about an argument. exact is false for patterns that are easy to read unchanged, or match more.
 func exactText(pattern string) (text string, exact bool) {
 	if !strings.Contains(pattern, `\`) || strings.HasPrefix(pattern, "~") || strings.HasPrefix(pattern, "$") {
 		return "", false

@@ -21,8 +21,7 @@ const lasting: { [tool: string]: string } = {
   "flow:source": "Trust the results of",
 };
 
-// preselected returns the index of the preselected step; -1 for a part of high risk, which a person must choose
-// knowingly.
+// preselected returns the preselected step; -1 for a part of high risk, which a person must choose knowingly.
 function preselected(ladder: Offer[]): number {
   const at = ladder.findIndex((offer) => offer.default);
   return at >= 0 && ["high", "critical"].includes(label(ladder[at]!.risk)) ? -1 : at;

@@ -39,8 +39,7 @@ const writing = new Set(["write_file", "edit_file"]);
 export function Detail(props: Props) {
   const { request, raw, args, viewed } = props.of;
   const heading = useRef<HTMLHeadingElement>(null);
-  // The focused element is gone when another approval takes its place. An answer button must never get the focus
-  // instead.
+  // The focused element is gone when another approval replaces it. An answer button must never get the focus.
   useLayoutEffect(() => {
     if (document.activeElement === document.body || document.activeElement === null) heading.current?.focus({ preventScroll: true });
     heading.current?.scrollIntoView({ block: "nearest" });

@@ -7,8 +7,7 @@ const words: { [state: string]: string } = { new: "a new file", changed: "", sam
 
 export type Compare = (id: string) => Promise<FileChange[]>;
 
-// useChanges asks how a call would change files on disk. It returns no changes until the answer comes, or if there is
-// none.
+// useChanges asks how a call would change files on disk. Until there is an answer it returns no changes.
 export function useChanges(id: string, digest: string, compare: Compare | null): FileChange[] {
   const [known, setKnown] = useState<{ of: string; changes: FileChange[] }>({ of: "", changes: [] });
   const of = `${id} ${digest}`;

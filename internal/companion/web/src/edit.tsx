@@ -6,8 +6,7 @@ import { message } from "./store";
 import { Text } from "./text";
 import type { Answer } from "./wire";
 
-// EditPanel changes the arguments before they are approved. Callgate judges them again, and asks again if they are
-// riskier.
+// EditPanel changes the arguments before they are approved. Callgate judges them again, and may ask again.
 export function EditPanel({ of, off, close, answer }: { of: Approval; off: boolean; close(): void; answer(a: Answer): void }) {
   const [original] = useState(() => (of.args ? format(of.args) : of.raw));
   const [edited, setEdited] = useState(original);

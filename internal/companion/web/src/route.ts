@@ -1,5 +1,4 @@
-// The current place on the page, kept in its address: #/view, #/view/id or #/view?filter. So reload, Back and links
-// work.
+// The current place, kept in the address: #/view, #/view/id or #/view?filter. So reload, Back and links work.
 
 export interface Route {
   view: string;
