@@ -36,7 +36,7 @@ type letter struct {
 func (b *mailbox) serve(conn net.Conn) {
 	defer func() { conn.Close() }()
 	text := textproto.NewConn(conn)
-	say := func(lines ...string) { _ = text.PrintfLine("%s", strings.Join(lines, "\r\n")) } // the next line fails if this did
+	say := func(lines ...string) { _ = text.PrintfLine("%s", strings.Join(lines, "\r\n")) } // a failure shows at the next line
 	var l letter
 	in := false
 	say("220 localhost")

@@ -25,8 +25,8 @@ import (
 type Options struct {
 	DataDir     string                    // the processes that share it have one hub
 	Address     string                    // the hub's address if this process becomes the hub; "" means DefaultAddress, ":0" any free port; loopback only
-	Remote      *hub.Remote               // where other machines come in while this process is the hub; nil nowhere
-	Version     string                    // where other machines connect while this process is the hub; nil for nowhere
+	Remote      *hub.Remote               // where other machines connect while this process is the hub; nil for nowhere
+	Version     string                    // of callgate, for people
 	Replica     string                    // this process's name in a cluster; "" for none
 	Replicas    func() []wire.ReplicaInfo // returns the replicas of the cluster; nil without one
 	Worker      string                    // whose rules this process follows; "" if it judges nothing

@@ -42,7 +42,6 @@ var upgrader = websocket.Upgrader{
 // socket is one WebSocket client. The handler's goroutine reads, and another writes all data frames. Each client has
 // its own subscription at the gate, whose bounded queue is its send queue. If it is full, the gate closes it, and the
 // client is evicted without slowing down the others. The replay shows what it missed when it reconnects.
-// it missed.
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn

@@ -62,7 +62,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// chosenSession returns the session of the current approval, or the chosen session on the other screens.
+// chosenSession returns the session of the current approval on its screen, and the selected session elsewhere.
 func (m *model) chosenSession() string {
 	if m.screen == approvals && m.current != nil {
 		return m.current.SessionID

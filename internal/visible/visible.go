@@ -15,7 +15,6 @@ import (
 // wherever it is shown; HTML needs its own escaping on top.
 //
 // The notation is ⟨U+202E⟩, or ⟨0xFF⟩ for a byte. Backslashes stay single, so that paths and commands stay readable.
-// as they are.
 func Text(s string) string {
 	if plain(s) {
 		return s

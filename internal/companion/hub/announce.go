@@ -103,7 +103,7 @@ func withdraw(dataDir string, a client.Announcement) error {
 }
 
 // Publish has companion.json name the first announced companion that answers, or removes the file if none does. The
-// companion at own is taken to answer; one whose process is stopped is not.
+// companion at own is taken to answer; one whose process is stopped is taken not to.
 func Publish(dataDir, own string) error {
 	path := client.AnnouncePath(dataDir)
 	found, err := client.Companions(dataDir)

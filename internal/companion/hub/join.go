@@ -102,7 +102,7 @@ func membershipOf(r *http.Request) *membership {
 // OnBehalf is the header in which the hub names the credential that the person's client has shown.
 const OnBehalf = "Callgate-Credential"
 
-// credential returns the credential that the hub passes on, or "" if the hub's own was replaced since it joined.
+// credential returns the credential that the hub passes on, or "" if the approve credential was replaced since joining.
 func (m *membership) credential(r *http.Request) credentials.Credential {
 	if !m.replica { // a replica has proved that it holds the cluster's key, so no credential is needed
 		if now, err := m.hub.o.Credentials.Token(credentials.Approve); err != nil || now != m.token {
