@@ -19,10 +19,10 @@ import (
 	"callgate/internal/durable"
 )
 
-// ArchiveFormat changes when an older program could not read what Archive writes.
+// ArchiveFormat changes when older programs could no longer read what Archive writes.
 const ArchiveFormat = format
 
-// maxArchive bounds what Restore unpacks, in bytes.
+// maxArchive bounds how many bytes Restore unpacks.
 const maxArchive = 4 << 30
 
 // Archive writes the index to w, for Restore on another machine.
@@ -60,7 +60,7 @@ func (s *snapshot) archive(ctx context.Context, d *disk, w io.Writer) error {
 	return errors.Join(files.Close(), packed.Close())
 }
 
-// archive adds a file to an archive. Another process may have removed it.
+// archive adds a file to an archive. It fails if another process has removed the file.
 func (d *disk) archive(files *tar.Writer, of fileSum) error {
 	f, err := durable.Open(d.path(of.Name))
 	if err != nil {
@@ -74,8 +74,8 @@ func (d *disk) archive(files *tar.Writer, of fileSum) error {
 	return err
 }
 
-// Restore unpacks what Archive wrote into the folder of an index, and is false if the folder has an index already. What
-// it unpacks may be out of date: Sync brings it up to date. After an error, the folder has no index.
+// Restore unpacks what Archive wrote into the index folder dir. It returns false if the folder already has an index.
+// What it unpacks may be out of date until the next Sync. After an error, the folder has no index.
 func Restore(ctx context.Context, dir string, archive io.Reader) (restored bool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false, err
@@ -102,11 +102,11 @@ func Restore(ctx context.Context, dir string, archive io.Reader) (restored bool,
 	if err != nil {
 		return false, err
 	}
-	m.Root = "" // it was elsewhere
+	m.Root = "" // it was another machine's
 	return true, m.write(d)
 }
 
-// unpack writes the files of an archive, and returns the manifest at its end.
+// unpack writes the files of an archive and returns the manifest at its end.
 func (d *disk) unpack(ctx context.Context, archive io.Reader) (manifest []byte, err error) {
 	packed, err := gzip.NewReader(archive)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *disk) unpack(ctx context.Context, archive io.Reader) (manifest []byte, 
 			return nil, ctx.Err()
 		case h.Name == manifestName:
 			if manifest, err = io.ReadAll(io.LimitReader(files, maxManifest)); err == nil {
-				_, err = io.Copy(io.Discard, io.LimitReader(packed, maxArchive)) // up to its sum
+				_, err = io.Copy(io.Discard, io.LimitReader(packed, maxArchive)) // up to its checksum
 			}
 			for folder := range folders {
 				err = errors.Join(err, durable.SyncFolder(d.path(folder)))
@@ -145,7 +145,7 @@ func (d *disk) unpack(ctx context.Context, archive io.Reader) (manifest []byte, 
 	}
 }
 
-// isSegmentFile reports whether a file of that name can belong to a segment.
+// isSegmentFile reports whether a file with this name can belong to a segment.
 func isSegmentFile(name string) bool {
 	folder, _, inside := strings.Cut(name, "/")
 	if inside {
@@ -166,8 +166,8 @@ func unpackFile(root *os.Root, name string, from io.Reader) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Content names what the index holds, wherever it was built: two indexes of the same files and the same embedder have
-// the same. It is "" for an empty one.
+// Content returns a name for what the index holds, wherever it was built. Two indexes of the same files with the same
+// embedder have the same name. An empty index has "".
 func (x *Index) Content() (string, error) {
 	s, err := x.acquire()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestArchive moves an index to another folder: nothing is read again there but what differs.
+// TestArchive moves an index to another folder. Sync there reads only the files that differ.
 func TestArchive(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, project)
@@ -54,7 +54,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestBadArchive restores what was cut, damaged or made by somebody else: the folder stays empty, or Sync repairs it.
+// TestBadArchive restores archives that are cut off, damaged or made by others. The folder stays empty, or Sync repairs
+// it.
 func TestBadArchive(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, project)
@@ -92,7 +93,7 @@ func TestBadArchive(t *testing.T) {
 		}
 	}
 
-	// A segment's bytes are not those that its manifest has sums of.
+	// The bytes of a segment do not match the sums in its manifest.
 	m := x.current.manifest
 	text, err := m.text()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type builder struct {
 	embedder Embedder
 	words    *terms.Analyzer
-	inPlace  bool // the embedder is the built-in table: vectors come from the terms
+	inPlace  bool // the embedder is the built-in table: vectors are made from the terms
 
 	rows    rows
 	table   symbols
@@ -25,11 +25,11 @@ type builder struct {
 	size    int      // bytes of text
 }
 
-// segmentSize is the size of text in bytes for which a builder makes a segment. Memory grows with it, about
-// twelve times; the number of segments that a search looks into falls.
+// segmentSize is the size of text in bytes at which a builder makes a segment. Larger segments take more memory to
+// build (see workerMemory), but a search has fewer to look into.
 const segmentSize = 3 << 20
 
-// building is held while bleve builds a segment, which takes as much memory again as its texts' terms.
+// building is held while bleve builds a segment. That takes as much memory again as the terms of its texts.
 var building sync.Mutex
 
 func newBuilder(e Embedder) *builder {
@@ -49,7 +49,7 @@ func (b *builder) reset() {
 	b.docs, b.texts, b.size = nil, nil, 0
 }
 
-// add adds a source with its chunks. One without chunks has nothing to find.
+// add adds a source with its chunks. It ignores a source without chunks.
 func (b *builder) add(s source, passages []chunks.Chunk) {
 	if len(passages) == 0 {
 		return
@@ -75,8 +75,8 @@ func (b *builder) add(s source, passages []chunks.Chunk) {
 	}
 }
 
-// surroundings is what counts besides a chunk's text: where it is, what it is a part of and, a second time, what it
-// defines. The file's name counts twice too, because both names say what is inside.
+// surroundings returns the text that counts besides a chunk's own: where it is, what it is part of and, a second time,
+// what it defines. The file's name appears twice too, because both kinds of names say what is inside.
 func surroundings(s *source, c *chunks.Chunk) string {
 	names := strings.Join(c.Defines[:min(len(c.Defines), maxNamed)], " ")
 	if s.Document {
@@ -88,10 +88,10 @@ func surroundings(s *source, c *chunks.Chunk) string {
 	return strings.Join([]string{base, base, path.Base(dir), path.Base(path.Dir(dir)), c.Outer, names}, " ")
 }
 
-// maxNamed is how many of a chunk's definitions count a second time.
+// maxNamed bounds how many of a chunk's definitions count a second time.
 const maxNamed = 8
 
-// passage is a chunk as an embedding model sees it.
+// passage returns a chunk as an embedding model sees it.
 func passage(s *source, c *chunks.Chunk) string {
 	head := s.Path
 	if s.Document {
@@ -103,8 +103,8 @@ func passage(s *source, c *chunks.Chunk) string {
 	return strings.TrimSpace(head + "\n" + c.Text)
 }
 
-// build makes and stores a segment of what was added and starts over. An error of the embedder is returned beside
-// a segment whose rows have no vectors: the words can be found all the same.
+// build makes and stores a segment of what was added, and starts over. If the embedder fails, build returns its error
+// as embedding, with a segment whose rows have no vectors but can be found by their words.
 func (b *builder) build(ctx context.Context, w *writer) (s *segment, embedding error, err error) {
 	if !b.inPlace {
 		var found [][]float32

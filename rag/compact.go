@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// smallRows is the number of live rows up to which a segment is small.
+	// smallRows is the largest number of live rows of a small segment.
 	smallRows = 256
 	// maxSmall is the number of small segments above which they are merged. A search pays for each segment.
 	maxSmall = 8
@@ -18,7 +18,7 @@ const (
 	mergedAtOnce = 8
 )
 
-// compact merges segments when there are too many, and rewrites those that are dead by half.
+// compact merges segments if there are too many, and rewrites large ones that are more than half dead.
 func (w *writer) compact() error {
 	var small, worn []int
 	for i := range w.parts {
@@ -69,8 +69,8 @@ func (w *writer) mergeAll(parts []int) error {
 	return nil
 }
 
-// mergeable groups the parts by embedder: only vectors of one kind fit into a segment. In memory
-// only documents, whose text is at hand, can be built again.
+// mergeable groups the parts by embedder, because a segment holds vectors of one kind. In memory it leaves out parts
+// with files: only documents have their text at hand.
 func (w *writer) mergeable(parts []int) [][]int {
 	slices.Sort(parts)
 	groups := map[string][]int{}
@@ -126,7 +126,7 @@ func (w *writer) merge(group []int) error {
 	return nil
 }
 
-// rebuild makes the words of documents from their texts.
+// rebuild indexes the words of documents again from their texts.
 func (w *writer) rebuild(r *rows) (*lexical.Index, error) {
 	b := newBuilder(w.x.options.Embedder)
 	for i := range r.Sources {

@@ -14,11 +14,11 @@ import (
 	"callgate/internal/durable"
 )
 
-// disk owns every write to an index directory. It writes files under another name, syncs and renames them. So a name
-// always stands for a whole file or for none, even after a kill.
+// disk does every write to an index directory. It writes files under another name, syncs them and renames them. So a
+// name always stands for a whole file or for none, even after a kill.
 type disk struct {
 	dir  string
-	fail func(op, name string) error // in tests: makes a step fail
+	fail func(op, name string) error // in tests: makes a step fail if not nil
 }
 
 // fileSum identifies the content of a file.
@@ -41,7 +41,7 @@ func (d *disk) try(op, name string) error {
 	return d.fail(op, name)
 }
 
-// write makes the file name from what the function write writes. After an error, the file is as before.
+// write creates the file name with what the function write writes. After an error, the old file is unchanged.
 func (d *disk) write(name string, write func(io.Writer) error) (sum fileSum, err error) {
 	if err := d.try("create", name); err != nil {
 		return sum, err
@@ -72,13 +72,13 @@ func (d *disk) write(name string, write func(io.Writer) error) (sum fileSum, err
 	return fileSum{name, w.size, w.crc}, err
 }
 
-// folder makes the folder name of what build writes into the folder that it is given, and returns its files' sums.
+// folder creates the folder name with what build writes into dir, and returns the sums of its files.
 func (d *disk) folder(name string, build func(dir string) error) (sums []fileSum, err error) {
 	if err := d.try("create", name); err != nil {
 		return nil, err
 	}
 	made := name + temporary
-	if err := errors.Join(os.RemoveAll(d.path(made)), os.RemoveAll(d.path(name))); err != nil { // of a writer that was killed
+	if err := errors.Join(os.RemoveAll(d.path(made)), os.RemoveAll(d.path(name))); err != nil { // of a killed writer
 		return nil, err
 	}
 	defer func() {
@@ -114,7 +114,7 @@ func (d *disk) folder(name string, build func(dir string) error) (sums []fileSum
 	return sums, err
 }
 
-// adopt syncs a file that somebody else wrote, and returns its sum.
+// adopt syncs a file that another package wrote, and returns its sum.
 func (d *disk) adopt(name string) (sum fileSum, err error) {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR, 0o600)
 	if err != nil {
@@ -126,7 +126,7 @@ func (d *disk) adopt(name string) (sum fileSum, err error) {
 	return fileSum{name, w.size, w.crc}, err
 }
 
-// verify reads the file and compares.
+// verify reads the file and returns errDamaged if it does not match want.
 func (d *disk) verify(want fileSum) error {
 	if name := filepath.FromSlash(want.Name); !filepath.IsLocal(name) || filepath.Clean(name) != name {
 		return fmt.Errorf("%q: %w: not a file name", want.Name, errDamaged)
@@ -146,8 +146,8 @@ func (d *disk) verify(want fileSum) error {
 	return nil
 }
 
-// sweep removes the files, and folders of words, that keep does not select. On Windows, one that another process has
-// open stays until the next time.
+// sweep removes the files, and the folders of words, that keep does not list. On Windows, a file that another process
+// has open stays until the next sweep.
 func (d *disk) sweep(keep map[string]bool) error {
 	files, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *disk) sweep(keep map[string]bool) error {
 			continue
 		}
 		name := f.Name()
-		if f.IsDir() && !strings.HasSuffix(name, temporary) { // at once, for the process that is opening it
+		if f.IsDir() && !strings.HasSuffix(name, temporary) { // at once, for a process that is opening it
 			made := name + temporary
 			if err := errors.Join(os.RemoveAll(d.path(made)), durable.Rename(d.path(name), d.path(made))); err == nil {
 				name = made
@@ -173,7 +173,7 @@ func (d *disk) sweep(keep map[string]bool) error {
 	return errors.Join(failed...)
 }
 
-// summing counts and sums what passes.
+// summing counts the bytes written through it and computes their checksum.
 type summing struct {
 	w    io.Writer
 	size int64

@@ -14,13 +14,13 @@ import (
 	"callgate/rag/internal/extract"
 )
 
-// Document is a text that is not a file of the workspace, such as a note or a tool's definition. The index keeps its
+// Document is a text that is not a file of the workspace, such as a note or a tool's definition. The index stores its
 // text.
 type Document struct {
 	ID       string
 	Kind     Kind   // default: KindNote
-	Language string // how to take it apart; default: markdown
-	Title    string // found like a symbol
+	Language string // how to split it; default: markdown
+	Title    string // can be found like a symbol
 	Text     string
 	Metadata map[string]string
 }
@@ -28,8 +28,8 @@ type Document struct {
 // maxDocument bounds a document's text, in bytes.
 const maxDocument = extract.MaxText
 
-// Add adds documents, or replaces those with the same IDs. When it returns nil, every process can find them. It adds none
-// if they do not fit into MaxMemory.
+// Add adds documents, and replaces those with the same IDs. When it returns nil, every process can find them. If they
+// do not fit into MaxMemory, it adds none.
 func (x *Index) Add(ctx context.Context, docs ...Document) error {
 	sources, err := sourcesOf(docs)
 	if err != nil {
@@ -43,7 +43,7 @@ func (x *Index) Add(ctx context.Context, docs ...Document) error {
 	})
 }
 
-// sourcesOf are the documents as the index keeps them.
+// sourcesOf returns the documents in the form that the index stores.
 func sourcesOf(docs []Document) ([]source, error) {
 	for i := range docs {
 		d := &docs[i]
@@ -64,6 +64,7 @@ func sourcesOf(docs []Document) ([]source, error) {
 	return sources, nil
 }
 
+// addDocuments adds docs without checking for room.
 func (w *writer) addDocuments(ctx context.Context, docs []source) error {
 	b := newBuilder(w.x.options.Embedder)
 	for i, s := range docs {
@@ -86,8 +87,8 @@ func (w *writer) addDocuments(ctx context.Context, docs []source) error {
 	return nil
 }
 
-// documentChunks takes a document apart. A tool's definition is one chunk, and a text that has nothing to
-// search for is found by its title.
+// documentChunks splits a document. A tool's definition is one chunk. A text without any words is one chunk too, which
+// its title can find.
 func documentChunks(s *source) []chunks.Chunk {
 	var passages []chunks.Chunk
 	if s.Kind != KindTool {
@@ -124,7 +125,7 @@ func (x *Index) Documents(kind Kind) ([]Document, error) {
 	return x.documents(func(s *source) bool { return s.Kind == kind })
 }
 
-// documents returns the documents that want wants, oldest first.
+// documents returns the documents for which want reports true, oldest first.
 func (x *Index) documents(want func(*source) bool) ([]Document, error) {
 	snap, err := x.acquire()
 	if err != nil {
@@ -149,7 +150,7 @@ func (x *Index) documents(want func(*source) bool) ([]Document, error) {
 	return docs, snap.release()
 }
 
-// Kind says what a text is, coarsely.
+// Kind is the rough type of a text.
 type Kind = chunks.Kind
 
 const (

@@ -22,7 +22,7 @@ import (
 	"callgate/rag/internal/hostile"
 )
 
-// manyFiles writes a workspace that takes several segments.
+// manyFiles writes a workspace that needs several segments.
 func manyFiles(t testing.TB, root string, n int) {
 	t.Helper()
 	files := map[string]string{}
@@ -32,8 +32,8 @@ func manyFiles(t testing.TB, root string, n int) {
 	writeFiles(t, root, files)
 }
 
-// TestDamage damages every file of an index in turn. The index must say so, must not serve it, and must be well
-// after a Sync.
+// TestDamage damages every file of an index in turn. The index must report the damage, must not serve damaged data, and
+// must be repaired by a Sync.
 func TestDamage(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, project)
@@ -104,8 +104,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDiskFails makes each step of writing fail, as on a full disk. What was there must stay searchable, and the
-// next try must make it good.
+// TestDiskFails makes each step of writing fail, as on a full disk. The old content must stay searchable, and the next
+// attempt must succeed.
 func TestDiskFails(t *testing.T) {
 	root, before := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)
@@ -174,7 +174,7 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-// TestWaitsForWriter holds the lock as another process would.
+// TestWaitsForWriter holds the lock like another process.
 func TestWaitsForWriter(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)
@@ -223,8 +223,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestKilledWriter kills processes that index, at different moments. The index must open, serve only what is
-// true, and be whole after a Sync.
+// TestKilledWriter kills indexing processes at different moments. The index must open, serve only what is true, and be
+// complete after a Sync.
 func TestKilledWriter(t *testing.T) {
 	if dir := os.Getenv("CALLGATE_TEST_INDEX"); dir != "" {
 		x, err := Open(dir, Options{})
@@ -290,7 +290,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestHostileWorkspace indexes files that are made to be trouble, and a crowd of tiny ones.
+// TestHostileWorkspace indexes malicious files, and a great many tiny ones.
 func TestHostileWorkspace(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{"found.go": "package found\n\nfunc NeedleInHaystack() {}\n", "line.txt": strings.Repeat("word ", 2<<20)}
@@ -338,7 +338,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// TestEarlierFormat opens an index of the format before: it says so once, keeps the documents and reads the files
+// TestEarlierFormat opens an index in the earlier format. It must say so once, keep the documents and read the files
 // again.
 func TestEarlierFormat(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
@@ -355,7 +355,7 @@ func TestEarlierFormat(t *testing.T) {
 	if err := errors.Join(err, x.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// The format before had one file of words, and rows and vectors as now.
+	// The earlier format had one file of words; rows and vectors were as now.
 	d := &disk{dir: dir}
 	m, err := readManifest(d, manifestName)
 	if err != nil {

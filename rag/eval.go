@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Judged is a line of an evaluation file: a query with the places that answer it.
+// Judged is a line of an evaluation file: a query and the places that answer it.
 type Judged struct {
 	ID       string  `json:"id,omitempty"`
 	Query    string  `json:"query"`
@@ -27,12 +27,12 @@ type Label struct {
 	End   int    `json:"end,omitempty"`
 }
 
-// covers reports whether the hit shows the place: the file, and a line of it where lines are asked for.
+// covers reports whether the hit shows the place: the file, and one of its lines if the label has lines.
 func (l *Label) covers(h *Hit) bool {
 	return h.Path == l.Path && (l.Start == 0 || h.Start <= max(l.Start, l.End) && l.Start <= h.End)
 }
 
-// ReadJudged reads an evaluation file: one JSON object a line.
+// ReadJudged reads an evaluation file, which has one JSON object per line.
 func ReadJudged(r io.Reader) ([]Judged, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
@@ -55,26 +55,26 @@ func ReadJudged(r io.Reader) ([]Judged, error) {
 	return all, lines.Err()
 }
 
-// Score is how well queries were answered, each figure the mean over all.
+// Score tells how well queries were answered. After Mean, each figure is a mean; before, a sum.
 type Score struct {
 	Queries int `json:"queries"`
 	// NDCG10 counts each label at the rank of the first of ten hits that covers it.
 	NDCG10 float64 `json:"ndcg@10"`
-	// MRR is of the first hit that covers any label.
+	// MRR is the reciprocal rank of the first hit that covers any label.
 	MRR float64 `json:"mrr"`
 	// Recall5 is the share of labels that the first five hits cover.
 	Recall5 float64 `json:"recall@5"`
 	// Lines10 is the share of labels with lines that the first ten hits cover.
 	Lines10 float64 `json:"lines@10"`
-	// InFile is, of the labels with lines whose file is among the first ten hits, the share that the first hit of
-	// that file covers.
+	// InFile is the share of labels with lines that the first hit of their file covers, among labels whose file is in
+	// the first ten hits.
 	InFile float64 `json:"inFile"`
 
 	lines int // labels with lines
-	files int // those whose file was found
+	files int // labels with lines whose file was found
 }
 
-// firstOf returns the first of ten hits in the file, nil when there is none.
+// firstOf returns the first hit in the file among the first ten, or nil if there is none.
 func firstOf(path string, hits []Hit) *Hit {
 	for i := range min(10, len(hits)) {
 		if hits[i].Path == path {
@@ -121,7 +121,7 @@ func (s *Score) Add(j *Judged, hits []Hit) {
 	s.Recall5 += recalled / float64(len(j.Relevant))
 }
 
-// Mean returns the figures as means, of what was added.
+// Mean returns the means of what was added.
 func (s Score) Mean() Score {
 	n := float64(max(1, s.Queries))
 	return Score{
@@ -130,7 +130,7 @@ func (s Score) Mean() Score {
 	}
 }
 
-// Evaluate answers every query, with the filters of like, and returns how well.
+// Evaluate answers every query, with the filters of like, and returns how well it did.
 func (x *Index) Evaluate(ctx context.Context, queries []Judged, like Query) (Score, error) {
 	var s Score
 	for i := range queries {
@@ -145,7 +145,7 @@ func (x *Index) Evaluate(ctx context.Context, queries []Judged, like Query) (Sco
 	return s.Mean(), nil
 }
 
-// Unindexed returns the paths of labels that are not in the index, in like.Within: nothing can find them.
+// Unindexed returns the paths of labels that are not in the index, below like.Within. No search can find them.
 func (x *Index) Unindexed(queries []Judged, like Query) ([]string, error) {
 	snap, err := x.acquire()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"callgate/rag/ignore"
 )
 
-// ErrQuery says that a query cannot be read.
+// ErrQuery means that a query is malformed.
 var ErrQuery = errors.New("not a query")
 
-// Check returns ErrQuery for a query that cannot be read: a glob that is none, or a kind or language that is unknown.
+// Check returns an error that wraps ErrQuery if the query has an invalid glob or an unknown kind or language.
 func (q *Query) Check() error {
 	if _, err := parseGlob(q.Path); err != nil {
 		return err
@@ -31,19 +31,19 @@ func (q *Query) Check() error {
 	return nil
 }
 
-// filter says which rows a query is about: those alive, of the sources it asks for.
+// filter decides which rows a query may return: live rows of the sources that it asks for.
 type filter struct {
 	snapshot *snapshot
 	query    *Query
-	open     bool     // every live source is asked for
+	open     bool     // every live source is allowed
 	glob     []string // of the path, in segments; nil: any
-	whole    []string // of the absolute path; nil: glob alone counts
+	whole    []string // of the absolute path; nil: only glob counts
 	within   string   // the folder, with a slash; "": the workspace
 	language string
 	sources  [][]state
 }
 
-// state is what is known of a source.
+// state caches whether a query wants a source.
 type state uint8
 
 const (
@@ -78,8 +78,9 @@ func (f *filter) prepare(snap *snapshot, q *Query) error {
 	return nil
 }
 
-// real is an absolute glob in which the folders before the first wildcard are named without links. One without wildcards
-// that is a folder means its files. It asks no other machine: a share's name, which a model may give, is left as it is.
+// real returns an absolute glob with links resolved in the folders before the first wildcard. A glob without wildcards
+// that names a folder stands for its files. real contacts no other machine: it leaves alone the name of a network
+// share, which a model may pass.
 func real(glob string) string {
 	if glob = filepath.ToSlash(glob); strings.HasPrefix(glob, "//") {
 		return glob
@@ -99,7 +100,7 @@ func real(glob string) string {
 	return filepath.ToSlash(target) + rest
 }
 
-// parseGlob splits a glob at slashes. One without is for names, at any depth.
+// parseGlob splits a glob at slashes. A glob without slashes matches names at any depth.
 func parseGlob(glob string) ([]string, error) {
 	glob = strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/")
 	if strings.HasSuffix(glob, "/") {
@@ -117,7 +118,7 @@ func parseGlob(glob string) ([]string, error) {
 	return segments, nil
 }
 
-// allows reports whether the row of part i is one to look at.
+// allows reports whether the query may return the row of part i.
 func (f *filter) allows(i, row int) bool {
 	p := &f.snapshot.parts[i]
 	if p.dead.Contains(uint32(row)) {
@@ -149,7 +150,7 @@ func (f *filter) wants(s *source) bool {
 	return f.glob == nil || ignore.MatchPath(f.glob, name) || f.whole != nil && !s.Document && ignore.MatchPath(f.whole, f.absolute(s))
 }
 
-// absolute is the absolute path of a file, as parseGlob reads globs.
+// absolute returns the absolute path of a file without the leading slash, as parseGlob reads globs.
 func (f *filter) absolute(s *source) string {
 	return strings.TrimPrefix(path.Join(filepath.ToSlash(f.snapshot.manifest.Root), s.Path), "/")
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A glob that names a share of another machine is not looked up: Windows would sign in there.
+// TestGlobOfAShare checks that a glob naming a network share is not looked up: Windows would sign in there.
 func TestGlobOfAShare(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")

@@ -13,7 +13,7 @@ import (
 	"callgate/rag/ignore"
 )
 
-// ignoreStories are ignore files and what of the files is left.
+// ignoreStories are ignore files with other files, and the files that must be indexed.
 var ignoreStories = []struct {
 	name  string
 	files map[string]string // with a content; others are empty
@@ -101,7 +101,7 @@ func TestIgnore(t *testing.T) {
 			if git == "" {
 				return
 			}
-			// git itself has to agree.
+			// git itself must agree.
 			run := func(args ...string) string {
 				cmd := exec.Command(git, args...)
 				cmd.Dir = dir
@@ -186,7 +186,7 @@ func TestMaxFiles(t *testing.T) {
 	}
 }
 
-// What is expected to be left out is listed, but not without end.
+// TestManyLeftOut checks that the list of expected exclusions is bounded.
 func TestManyLeftOut(t *testing.T) {
 	var e expected
 	for i := range maxExpected + 3 {
@@ -223,7 +223,7 @@ func TestNotText(t *testing.T) {
 	}
 }
 
-// TestSwapped replaces a listed file by a link to a denied one before it is read.
+// TestSwapped replaces a listed file with a link to a denied one before it is read.
 func TestSwapped(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.go": "package a", "secret": "s3cr3t"})
@@ -248,7 +248,8 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestSwappedFolder replaces a folder by a link to a denied one, after its files were listed and after they were indexed.
+// TestSwappedFolder replaces a folder with a link to a denied one, once after its files were listed and once after they
+// were indexed.
 func TestSwappedFolder(t *testing.T) {
 	const denied = "the zebra is s3cr3t"
 	swap := func(root string) {

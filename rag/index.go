@@ -2,9 +2,9 @@
 //
 // It finds by words (BM25), by meaning (embeddings), and by symbols and paths.
 //
-// An index is a directory that any number of processes share. It consists of immutable segments and a manifest that
+// An index is a directory that any number of processes can share. It consists of immutable segments and a manifest that
 // names them. Writers hold a lock; readers follow the manifest and never wait. Every file has a checksum. A file that
-// does not match it is never searched, and Sync replaces it.
+// does not match its checksum is never searched; Sync replaces it.
 package rag
 
 import (
@@ -28,22 +28,22 @@ import (
 type Options struct {
 	// Embedder makes the vectors. Default: the built-in table, see Static.
 	Embedder Embedder
-	// Denied reports whether a file must not be read, by its absolute path. A denied file is not indexed, leaves the
-	// index with the next Sync, and is left out of results at once. It may be called from several goroutines.
+	// Denied reports whether a file must not be read, given its absolute path. A denied file is not indexed, is left
+	// out of results at once, and leaves the index with the next Sync. Denied may be called from several goroutines.
 	Denied func(path string) bool
-	// Rules returns a name for the rules behind Denied. If the name changes, Denied may answer differently, and the next
-	// search takes files that are denied now out of the index. Nil means that Denied never changes.
+	// Rules returns a name for the rules behind Denied. When the name changes, the next search calls Denied for every
+	// file and removes from the index those that are denied now. Nil means that Denied never changes its answers.
 	Rules func() string
 	// MaxFileSize is the size in bytes above which a file is left out. Default: 2 MiB.
 	MaxFileSize int64
-	// MaxFiles is the number of files after which the rest is left out. Default: 200,000.
+	// MaxFiles is how many files are indexed at most. Default: 200,000.
 	MaxFiles int
-	// MaxMemory is about how many bytes the index may take, half of them while it is written. Workers and the
-	// number of chunks are chosen by it; files that no longer fit are left out, documents refused. Default: 1 GiB.
+	// MaxMemory is roughly how many bytes the index may take: half for its contents, half for writing it. It sets the
+	// number of workers and the limit on chunks. Files that do not fit are left out, documents refused. Default: 1 GiB.
 	MaxMemory int64
 	// MaxTime bounds one Sync. The next Sync continues where it stopped. Default: no limit.
 	MaxTime time.Duration
-	// Logger hears of damage that was repaired and of embedders that fail. Default: slog.Default().
+	// Logger gets warnings about repaired damage and failing embedders. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -52,17 +52,17 @@ type Index struct {
 	options Options
 	disk    *disk // nil: in memory
 
-	writing chan struct{} // holds a token while nobody in this process writes
+	writing chan struct{} // holds a token while no goroutine of this process writes
 
 	mu      sync.Mutex
 	current *snapshot
 	closed  bool
 }
 
-// ErrClosed is returned by every method after Close.
+// ErrClosed is what every method except Close returns after Close.
 var ErrClosed = errors.New("rag: index is closed")
 
-// DamagedError says that an index on disk is not what was written. Sync repairs it.
+// DamagedError means that the files of an index are damaged. Sync repairs it.
 type DamagedError struct {
 	Dir string
 	Err error
@@ -74,8 +74,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Open opens the index in the directory dir, which it creates, or an empty one in memory if dir is "". It opens a
-// damaged index too; searches fail until Sync has repaired it.
+// Open opens the index in the directory dir, which it creates if needed. If dir is "", it returns an empty index in
+// memory. It opens a damaged index too; searches fail until Sync has repaired it.
 func Open(dir string, o Options) (*Index, error) {
 	if o.Embedder == nil {
 		var err error
@@ -115,10 +115,10 @@ func Open(dir string, o Options) (*Index, error) {
 	return x, nil
 }
 
-// patienceOfOpen is how long Open waits for another process that writes an index of an earlier version.
+// patienceOfOpen is how long Open waits for another process that is writing an index in the earlier format.
 const patienceOfOpen = 10 * time.Second
 
-// Close releases the files. It waits for a change in progress in this process. Running searches end well.
+// Close releases the files. It waits for a change in progress in this process. Running searches finish normally.
 func (x *Index) Close() error {
 	<-x.writing
 	defer func() { x.writing <- struct{}{} }()
@@ -131,7 +131,7 @@ func (x *Index) Close() error {
 	return x.current.release()
 }
 
-// open opens the segment of a manifest, sharing what is open already. The caller owns a reference.
+// open returns the segment of a manifest entry, sharing the one in have if it is the same. The caller owns a reference.
 func (x *Index) open(e *entry, have []part) (part, error) {
 	dead, err := e.dead()
 	if err != nil {
@@ -149,19 +149,19 @@ func (x *Index) open(e *entry, have []part) (part, error) {
 	return part{s.retain(), dead}, nil
 }
 
-// Stats says what an index holds.
+// Stats describes what an index holds.
 type Stats struct {
 	Root      string `json:"root,omitempty"` // of the workspace that was indexed last
 	Files     int    `json:"files"`
 	Documents int    `json:"documents"`
 	Chunks    int    `json:"chunks"`
 	Segments  int    `json:"segments"`
-	// Vectors is the number of chunks that can be found by meaning: all of them, but after a failure of the
-	// embedder or a change to another.
+	// Vectors is the number of chunks that can be found by meaning. It is below Chunks after the embedder failed or was
+	// replaced, until the next Sync.
 	Vectors int `json:"vectors"`
 }
 
-// Stats counts.
+// Stats counts what the index holds.
 func (x *Index) Stats() (Stats, error) {
 	s, err := x.acquire()
 	if err != nil {
@@ -200,8 +200,8 @@ func (x *Index) Clear(ctx context.Context) error {
 	})
 }
 
-// Dir returns the directory of the index of the workspace root, below the directory of all indexes. Links on the way to
-// the workspace make no difference.
+// Dir returns the directory of the index of the workspace root, below indexes, the directory of all indexes. It
+// resolves links in root.
 func Dir(indexes, root string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

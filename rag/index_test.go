@@ -56,7 +56,7 @@ func syncs(t testing.TB, x *Index, root string) Summary {
 	return s
 }
 
-// paths searches and returns where the hits are, best first, each path once.
+// paths returns the paths of the hits, best first, each once.
 func paths(t testing.TB, x *Index, q Query) (found []string) {
 	t.Helper()
 	hits, err := x.Search(t.Context(), q)
@@ -110,7 +110,7 @@ func TestSearch(t *testing.T) {
 			{Query{Text: "token", Path: "web/**"}, "web/app.ts"},
 			{Query{Text: "token", Path: "*_test.go"}, "server/token_test.go"},
 			{Query{Text: "the timeout", Kind: KindConfig}, "config.yaml"},
-			{Query{Text: "what is it"}, ""}, // stop words that no file has
+			{Query{Text: "what is it"}, ""}, // stop words that no file contains
 			{Query{Text: ""}, ""},
 			{Query{Text: "token", Language: "haskell"}, ""},
 			{Query{Text: "token", Language: "TS"}, "web/app.ts"},
@@ -130,7 +130,7 @@ func TestSearch(t *testing.T) {
 				got = found[0]
 			}
 			if c.want == "" && c.q.Text == "what is it" {
-				continue // whatever meaning finds
+				continue // whatever is found by meaning
 			}
 			if got != c.want {
 				t.Errorf("dir %q: %.40q finds %q, want %q", dir, c.q.Text, got, c.want)
@@ -173,7 +173,7 @@ func TestHit(t *testing.T) {
 		t.Error(d)
 	}
 
-	// The file changes and is not indexed again: its lines are not shown.
+	// The file changes and is not indexed again, so its lines are not shown.
 	writeFiles(t, root, map[string]string{"server/token.go": "package server\n\nvar nothing int\n"})
 	hits, err = x.Search(t.Context(), Query{Text: "refreshToken", WithText: true, Limit: 1})
 	if err != nil || len(hits) != 1 || !hits[0].Stale || hits[0].Gone || hits[0].Text != "" || hits[0].Start != 0 || hits[0].End != 0 {
@@ -222,7 +222,7 @@ func TestIncremental(t *testing.T) {
 		}
 	}
 
-	// Same size, same time, other text: caught because the file was new when it was read.
+	// Same size and time, other text. It is noticed because the file was new when it was read.
 	info, err := os.Stat(filepath.Join(root, "new.py"))
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestIncremental(t *testing.T) {
 	if got := first(t, y, "parse_receipt"); got != "new.py" {
 		t.Errorf("another process finds %q", got)
 	}
-	// Rules got stricter: at once for hits, and on the next Sync for good.
+	// The rules get stricter: at once for hits, and with the next Sync for the index.
 	z := open(t, dir, Options{Denied: func(path string) bool { return strings.HasSuffix(path, "new.py") }})
 	if got := first(t, z, "parse_receipt"); got == "new.py" {
 		t.Error("a denied file is found")
@@ -258,7 +258,7 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
-// TestEqualToFresh changes a workspace many times: the index must then be what a new one is.
+// TestEqualToFresh changes a workspace many times. The index must then equal a new one.
 func TestEqualToFresh(t *testing.T) {
 	root := t.TempDir()
 	x := open(t, t.TempDir(), Options{})
@@ -392,7 +392,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while others write, in one index and in several of the same directory.
+// TestConcurrent searches while others write, in several indexes of the same directory.
 func TestConcurrent(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)
@@ -470,7 +470,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// An index that rested finds what it found before, also while it is searched.
+// TestRest checks that an index finds the same after a Rest, and during one.
 func TestRest(t *testing.T) {
 	x, err := Open(t.TempDir(), Options{})
 	if err != nil {
@@ -503,7 +503,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// A text in UTF-16 is found as one in UTF-8 is, a few old bytes are read, and what would be damaged is left out.
+// TestEncodings checks that UTF-16 is found like UTF-8, that a few old bytes are read, and that texts which would be
+// damaged are left out.
 func TestEncodings(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{

@@ -19,11 +19,11 @@ import (
 // KB is a knowledge base: texts that people or programs add by hand. It is safe for concurrent use.
 type KB struct{ index *Index }
 
-// KBHit is a document that was found.
+// KBHit is a document that a search found.
 type KBHit struct {
 	DocumentID string            `json:"documentId"`
 	Content    string            `json:"content"`
-	Passages   []KBPassage       `json:"passages"` // what matches, best first
+	Passages   []KBPassage       `json:"passages"` // matching passages, best first
 	Score      float64           `json:"score"`    // from 0 to 1, comparable across queries
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }
@@ -35,7 +35,7 @@ type KBPassage struct {
 	Text  string `json:"text"`
 }
 
-// mostPassages is how many passages of a document a search returns.
+// mostPassages is how many passages per document a search returns at most.
 const mostPassages = 3
 
 // KBDocument is a document in a list.
@@ -58,14 +58,15 @@ func OpenKB(dir string, o Options) (*KB, error) {
 	return &KB{index}, nil
 }
 
-// Close closes it. One in memory is gone.
+// Close closes the knowledge base. One in memory is lost.
 func (kb *KB) Close() error { return kb.index.Close() }
 
-// PathKey is the member of a document's metadata that names the file that it is from.
+// PathKey is the metadata key for the path of the file that a document comes from.
 const PathKey = "path"
 
-// Add adds a document, read as by extract.Text, and returns its ID. There is one document of each path, and one of each
-// text without a path. A document takes over the new metadata. Replaced says that another text was there of the path.
+// Add adds a document, whose text it reads with extract.Text, and returns its ID. There is one document per path, and
+// one per text without a path. Adding it again updates its metadata. replaced reports whether the path had another text
+// before.
 func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (id string, replaced bool, err error) {
 	text, err := extract.Text([]byte(content))
 	if err != nil {
@@ -83,8 +84,8 @@ func (kb *KB) Add(ctx context.Context, content string, metadata map[string]strin
 	return d.ID, replaced, err
 }
 
-// idOf returns the ID of a document: by its path, or else by its text. No text holds the byte that a path begins with
-// here.
+// idOf returns the ID of a document, made from its path or else from its text. The byte before a path occurs in no
+// text.
 func idOf(path, text string) string {
 	of := text
 	if path != "" {
@@ -95,7 +96,7 @@ func idOf(path, text string) string {
 }
 
 // addNote adds a document of a knowledge base as Add describes. Earlier versions gave documents with a path the ID of
-// their text: those of the same path go, and one whose ID is needed for a text without a path moves.
+// their text. addNote removes those of the same path. If a text without a path needs the ID of one, that one moves.
 func (w *writer) addNote(ctx context.Context, s source) (replaced bool, err error) {
 	if err := w.room([]source{s}); err != nil {
 		return false, fmt.Errorf("the document was not added: %w", err)
@@ -120,7 +121,7 @@ func (w *writer) addNote(ctx context.Context, s source) (replaced bool, err erro
 			}
 		}
 	}
-	if err := w.addDocuments(ctx, append(moved, s)); err != nil { // nothing goes before its successor is there
+	if err := w.addDocuments(ctx, append(moved, s)); err != nil { // nothing is removed before its successor is there
 		return false, err
 	}
 	for _, k := range old {
@@ -131,7 +132,7 @@ func (w *writer) addNote(ctx context.Context, s source) (replaced bool, err erro
 	return replaced, nil
 }
 
-// Put adds a document with its ID and its text as they are, or replaces the one of that ID.
+// Put adds a document with its ID and text unchanged, or replaces the one with that ID.
 func (kb *KB) Put(ctx context.Context, d Document) error {
 	d.Kind = KindNote
 	return kb.index.Add(ctx, d)
@@ -140,8 +141,8 @@ func (kb *KB) Put(ctx context.Context, d Document) error {
 // Documents returns all documents with their texts, oldest first.
 func (kb *KB) Documents() ([]Document, error) { return kb.index.Documents(KindNote) }
 
-// Version names the documents as they are on disk: it changes whenever one does, also by another process. It is "" in
-// memory, and before anything was written.
+// Version returns a name for the documents on disk. It changes whenever a document does, also by another process. It is
+// "" in memory and before anything was written.
 func (kb *KB) Version() (string, error) {
 	if kb.index.disk == nil {
 		return "", nil
@@ -154,8 +155,7 @@ func (kb *KB) Version() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// Search returns the documents most like the query, best first, with scores of at least threshold. A limit of 0 means
-// 5.
+// Search returns the documents most like the query, best first, that score at least threshold. A limit of 0 means 5.
 func (kb *KB) Search(ctx context.Context, query string, limit int, threshold float64) ([]KBHit, error) {
 	limit = min(cmp.Or(max(0, limit), 5), maxHits)
 	// A document may have several chunks among the hits.

@@ -90,7 +90,7 @@ func TestKBShowsThePassage(t *testing.T) {
 		t.Errorf("the passage is %+v", p)
 	}
 
-	// The same text is one document of its path, whatever it came in.
+	// A path has one document for a text, whatever format the text came in.
 	again, _, err := kb.Add(t.Context(), "\uFEFF"+handbook.String(), map[string]string{"path": "a", "topic": "work"})
 	if err != nil || again != id {
 		t.Errorf("the same text is %s, and was %s; %v", again, id, err)
@@ -100,8 +100,8 @@ func TestKBShowsThePassage(t *testing.T) {
 	}
 }
 
-// Each file keeps its document, though another has the same text: when the other changes, when it is added without a
-// path, and when an earlier version gave the document the ID of its text.
+// TestKBKeepsADocumentForEachPath checks that a file keeps its document although another file has the same text: when
+// the other changes, when it is added without a path, and when an earlier version named the document after its text.
 func TestKBKeepsADocumentForEachPath(t *testing.T) {
 	kb, err := OpenKB(t.TempDir(), Options{})
 	if err != nil {
@@ -140,7 +140,7 @@ func TestKBKeepsADocumentForEachPath(t *testing.T) {
 	}
 }
 
-// In scripts without spaces a part of a sentence finds it.
+// TestKBFindsPartsOfCJK checks that part of a sentence finds it in scripts without spaces.
 func TestKBFindsPartsOfCJK(t *testing.T) {
 	kb, err := OpenKB("", Options{})
 	if err != nil {
@@ -167,8 +167,8 @@ func TestKBFindsPartsOfCJK(t *testing.T) {
 	}
 }
 
-// The version changes with every change of a document, also by another process, and a text that looks like HTML is put
-// as it is.
+// TestKBVersion checks that the version changes with every change of a document, also by another process, and that Put
+// stores a text that looks like HTML unchanged.
 func TestKBVersion(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *KB {
@@ -206,7 +206,7 @@ func TestKBVersion(t *testing.T) {
 	}
 }
 
-// What is added of a file again replaces what was there of it, and nothing else.
+// TestKBReplacesWhatComesFromTheSameFile checks that adding a file again replaces its old text and nothing else.
 func TestKBReplacesWhatComesFromTheSameFile(t *testing.T) {
 	dir := t.TempDir()
 	kb, err := OpenKB(dir, Options{})
@@ -237,7 +237,7 @@ func TestKBReplacesWhatComesFromTheSameFile(t *testing.T) {
 	}
 }
 
-// TestKBIsFull: there is an end to what a knowledge base takes, and room again for what is removed or replaced.
+// TestKBIsFull checks that a knowledge base has a size limit, and that removing or replacing documents makes room.
 func TestKBIsFull(t *testing.T) {
 	kb, err := OpenKB("", Options{MaxMemory: 100 << 10})
 	if err != nil {
@@ -268,7 +268,7 @@ func TestKBIsFull(t *testing.T) {
 	}
 }
 
-// TestKBFindsCompounds: a word that no document has is found in longer words, and by the words that it is made of.
+// TestKBFindsCompounds checks that an unknown word finds longer words with it, and the words that it is composed of.
 func TestKBFindsCompounds(t *testing.T) {
 	kb, err := OpenKB("", Options{})
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// unseen is how many further chunks BM25 assumes, without any of the query's terms. It keeps terms in a handful of
-// documents from weighing almost nothing beside terms that no document has.
+// unseen is how many further chunks without any of the query's terms BM25 assumes. Without them, in an index of a
+// handful of documents, known terms would weigh almost nothing beside unknown ones.
 const unseen = 10
 
-// compoundWeight is what a term counts that only shares a word with one of the query's.
+// compoundWeight is the weight of a term that only shares a word with a term of the query.
 const compoundWeight = 0.5
 
-// byWords returns the best rows by BM25. Frequencies are those of all live rows.
+// byWords returns the best rows by BM25. Term frequencies are over all live rows.
 func (s *search) byWords(ctx context.Context, text string) ([]lexical.Scored, error) {
 	snap := s.snapshot
 	parts := make([]lexical.Part, len(snap.parts))
@@ -69,8 +69,7 @@ func (s *search) byWords(ctx context.Context, text string) ([]lexical.Scored, er
 	return s.matches.Best(ctx, weights, snap.length, depth)
 }
 
-// queryTerms splits the query into stems, and says how often it has each. Stop words count only when there is nothing
-// else.
+// queryTerms splits the query into stems and counts each. Stop words count only if the query has no other words.
 func queryTerms(text string) (stems []string, counts map[string]int) {
 	tokens := map[string]int{}
 	add := func(token []byte) { tokens[string(token)]++ }
@@ -84,14 +83,14 @@ func queryTerms(text string) (stems []string, counts map[string]int) {
 	for token, n := range meaningful {
 		counts[terms.Stem(token)] += n
 	}
-	stems = slices.Sorted(maps.Keys(counts)) // scores are sums: always in the same order
+	stems = slices.Sorted(maps.Keys(counts)) // scores are sums: the order must be fixed
 	return stems[:min(len(stems), maxQueryTerms)], counts
 }
 
-// maxQueryTerms bounds the work for a query.
+// maxQueryTerms bounds the work per query.
 const maxQueryTerms = 256
 
-// grown returns s with length n, keeping what it has for use again.
+// grown returns s with length n. It keeps the old elements so that their memory can be reused.
 func grown[T any](s []T, n int) []T {
 	s = s[:cap(s)]
 	for len(s) < n {
@@ -101,6 +100,7 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
+// zeroed returns a zeroed slice of length n, in s's memory if that is large enough.
 func zeroed[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

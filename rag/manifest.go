@@ -15,12 +15,12 @@ import (
 	"callgate/internal/durable"
 )
 
-// manifest says what an index consists of. A change takes effect when the manifest is written. Readers follow it, and
+// manifest lists what an index consists of. A change takes effect when the manifest is written. Readers follow it, and
 // files that it does not name are unused.
 type manifest struct {
 	Format   int     `json:"format"`
 	Root     string  `json:"root,omitempty"`  // of the workspace that was indexed last
-	Rules    string  `json:"rules,omitempty"` // Options.Rules when every file was last held against Denied
+	Rules    string  `json:"rules,omitempty"` // Options.Rules when every file was last checked against Denied
 	Next     uint64  `json:"next"`            // number of the next segment
 	Segments []entry `json:"segments"`
 }
@@ -33,7 +33,7 @@ type entry struct {
 	Embedder string    `json:"embedder"`
 }
 
-// wordsFolder is the folder of the words, "" if the files are not those of a segment.
+// wordsFolder returns the folder of the words, or "" if the files are not those of a segment.
 func (e *entry) wordsFolder() string {
 	if len(e.Files) < 3 {
 		return ""
@@ -54,15 +54,15 @@ const (
 	manifestName = "manifest"
 	previousName = "manifest.previous"
 	lockName     = "lock"
-	// format changes when an older program could not read what is written, or would read it wrong.
+	// format changes when an older program could not read what is written, or would misread it.
 	format = 2
-	// earlierFormat kept the words of a segment in a file of its own format, beside its rows and vectors. The documents
-	// of such an index are taken over.
+	// earlierFormat stored the words of a segment in a file of callgate's own format, beside its rows and vectors. The
+	// documents of such an index are taken over.
 	earlierFormat = 1
 )
 
-// write publishes the manifest. The one before is kept, with its segments, for readers that are on their way
-// and in case the new one is lost.
+// write publishes the manifest. It keeps the previous one, with its segments, for readers that are using it and in case
+// the new one is lost.
 func (m *manifest) write(d *disk) error {
 	text, err := m.text()
 	if err != nil {
@@ -80,19 +80,20 @@ func (m *manifest) write(d *disk) error {
 	return errors.Join(err, durable.SyncFolder(d.dir))
 }
 
-// text is the content of a manifest's file.
+// text returns the content of a manifest's file.
 func (m *manifest) text() ([]byte, error) {
 	body, err := json.Marshal(m)
 	return fmt.Appendf(nil, "callgate index %08x\n%s\n", crc32.Checksum(body, castagnoli), body), err
 }
 
-// errFormat says that an earlier version of callgate wrote the index.
+// errFormat means that an earlier version of callgate wrote the index.
 var errFormat = errors.New("an earlier version of callgate wrote it")
 
 // maxManifest bounds a manifest, in bytes.
 const maxManifest = 256 << 20
 
-// readManifest returns an empty manifest when there is none.
+// readManifest reads a manifest, or returns an empty one if there is no file. With errFormat it returns the manifest
+// too.
 func readManifest(d *disk, name string) (*manifest, error) {
 	data, err := durable.ReadFile(d.path(name), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +154,7 @@ func (d *disk) earlierDocuments(e *entry) (docs []source, err error) {
 	return docs, nil
 }
 
-// dead returns the rows that are deleted.
+// dead returns the deleted rows.
 func (e *entry) dead() (*roaring.Bitmap, error) {
 	dead := roaring.New()
 	if len(e.Dead) > 0 {
@@ -164,7 +165,7 @@ func (e *entry) dead() (*roaring.Bitmap, error) {
 	return dead, nil
 }
 
-// files returns the names of all files, and folders of words, of the manifest.
+// files returns the names of all files, and folders of words, in the manifest.
 func (m *manifest) files() []string {
 	var names []string
 	for _, e := range m.Segments {

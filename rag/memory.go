@@ -2,28 +2,30 @@ package rag
 
 import "fmt"
 
-// How much memory an index takes, as measured: a row has its vector, a sketch of an eighth of that, and its
-// description; a worker has a segment's worth of text in hand, which takes about sixteen times as much.
+// How much memory an index takes, as measured. A row has its vector, a sketch of an eighth of that size, and its
+// description. A worker has up to segmentSize bytes of text in hand, which take about sixteen times as much.
 const (
 	rowMemory    = 160
 	workerMemory = 16 * segmentSize
 	maxWorkers   = 4
 )
 
-// workers is how many may read and chunk files side by side.
+// workers returns how many goroutines may read and chunk files side by side.
 func (o *Options) workers() int {
 	return int(max(1, min(maxWorkers, o.MaxMemory/2/workerMemory)))
 }
 
-// rows is how many chunks the index may have.
+// rows returns how many chunks the index may have.
 func (o *Options) rows() int64 { return o.MaxMemory / 2 / o.ofRow() }
 
+// ofRow returns roughly how many bytes a row takes.
 func (o *Options) ofRow() int64 {
 	dim := int64(o.Embedder.Dim())
 	return dim + dim/8 + rowMemory
 }
 
-// ofSource is about how much a file or document takes. A new document counts as one chunk until it was taken apart.
+// ofSource returns roughly how many bytes a file or document takes. A new document counts as one chunk until it is
+// split.
 func (o *Options) ofSource(s *source) int64 {
 	n := len(s.Path) + len(s.Title) + len(s.Text)
 	for key, value := range s.Metadata {
@@ -32,7 +34,8 @@ func (o *Options) ofSource(s *source) int64 {
 	return int64(n) + int64(max(1, s.Rows))*o.ofRow()
 }
 
-// room returns an error if documents do not fit into the index, from which those of the same keys go.
+// room returns an error if docs do not fit into the index. Documents with the same keys, which docs replace, do not
+// count.
 func (w *writer) room(docs []source) error {
 	o := &w.x.options
 	var taken int64

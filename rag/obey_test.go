@@ -17,7 +17,7 @@ import (
 	"callgate/rag/ignore"
 )
 
-// fickle denies what it is told to, which may change.
+// fickle denies a file that can be changed.
 type fickle struct{ name atomic.Pointer[string] }
 
 func (f *fickle) set(name string) { f.name.Store(&name) }
@@ -32,8 +32,8 @@ func (f *fickle) options() Options {
 	}
 }
 
-// TestRulesChange makes rules stricter after files were indexed. The next answer is without what they deny, and so
-// is the index, also for processes that deny nothing.
+// TestRulesChange makes the rules stricter after files were indexed. The next answer must leave out denied files, and
+// so must the index, also for processes that deny nothing.
 func TestRulesChange(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)
@@ -61,7 +61,8 @@ func TestRulesChange(t *testing.T) {
 	}
 }
 
-// TestRulesChangeWhileWritten: a writer elsewhere keeps the index from being purged, but nothing from being left out.
+// TestRulesChangeWhileWritten checks that another writer delays the purge, but that denied files are left out all the
+// same.
 func TestRulesChangeWhileWritten(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)
@@ -100,7 +101,7 @@ func TestQueryDenied(t *testing.T) {
 	}
 }
 
-// TestOtherNames: a denied file, and one whose name says that it is secret, are not indexed by another name.
+// TestOtherNames checks that denied files, and files whose names suggest secrets, are not indexed under another name.
 func TestOtherNames(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{"denied.txt": "gardens", ".env": "GARDENS=1", "sub/found.txt": "gardens"})
@@ -123,7 +124,7 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// TestUserIgnores: what the user has git ignore everywhere is left out, in either place where that can be said.
+// TestUserIgnores checks that the user's global git ignores count, in either place where git reads them.
 func TestUserIgnores(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
@@ -145,8 +146,8 @@ func TestUserIgnores(t *testing.T) {
 	}
 }
 
-// TestLimits: an index that is out of time says so and goes on the next time; one that is out of memory leaves
-// files out and says why.
+// TestLimits checks that an index that runs out of time says so and continues the next time, and that one that runs out
+// of memory leaves files out and says why.
 func TestLimits(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	manyFiles(t, root, 300)

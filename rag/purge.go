@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// rules names the state of what Denied goes by.
+// rules returns the name of the current rules behind Denied, "" if they never change.
 func (x *Index) rules() string {
 	if x.options.Rules == nil {
 		return ""
@@ -15,24 +15,24 @@ func (x *Index) rules() string {
 	return x.options.Rules()
 }
 
-// patienceOfSearch is how long a search waits for a writer before it goes on without having purged.
+// patienceOfSearch is how long a search waits for a writer before it goes on without purging.
 const patienceOfSearch = 50 * time.Millisecond
 
-// rulesCurrent reports whether the rules are those that the index's files were held against.
+// rulesCurrent reports whether the index's files were checked against the current rules.
 func (x *Index) rulesCurrent() bool {
 	if x.options.Rules == nil {
 		return true
 	}
 	snap, err := x.acquire()
 	if err != nil {
-		return true // a caller that asks for something hears of it
+		return true // a caller that needs the index gets the error
 	}
 	held := snap.manifest.Rules
 	return snap.release() == nil && held == x.rules()
 }
 
-// purgeDenied purges the index if the rules have changed since its files were checked. While somebody writes, it leaves
-// that to them or to the next search. Denied files are left out of answers in any case.
+// purgeDenied purges the index if the rules have changed since its files were checked. While another goroutine or
+// process writes, it leaves that to the writer or to the next search. Answers leave out denied files in any case.
 func (x *Index) purgeDenied(ctx context.Context) {
 	if x.rulesCurrent() {
 		return
@@ -44,8 +44,8 @@ func (x *Index) purgeDenied(ctx context.Context) {
 	}
 }
 
-// Purge removes the files that Denied denies now and returns how many there were. ctx bounds how long it waits
-// for another writer.
+// Purge removes the files that are denied now and returns how many there were. ctx bounds how long it waits for another
+// writer.
 func (x *Index) Purge(ctx context.Context) (int, error) {
 	n := 0
 	err := x.change(ctx, func(w *writer) error {

@@ -12,42 +12,42 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// candidate is a row on its way to be a hit.
+// candidate is a row that may become a hit.
 type candidate struct {
 	row   int
 	score float64
 	parts Parts
 }
 
-// weights of the ranker. They were set on the development benchmark and the Go standard library's, see
+// weights of the ranker, tuned on the development benchmark and that of the Go standard library. See
 // internal/dev/ragbench/README.md.
 var weights = struct {
-	rank       float64 // the constant of reciprocal rank fusion: how little the first ranks stand out
-	words      float64 // of the ranks by words against those by meaning, which have 1
-	fusion     float64 // of the fused ranks, beside
-	match      float64 // the scores themselves
+	rank       float64 // the constant of reciprocal rank fusion: the larger, the less the first ranks stand out
+	words      float64 // of the ranks by words; the ranks by meaning have 1
+	fusion     float64 // of the fused ranks
+	match      float64 // of the scores themselves
 	blend      float64 // the share of words in the match; meaning has the rest
-	definition float64 // for defining the name that the query is
-	mention    float64 // for defining a name that the query has among other words
-	rarity     float64 // the power of the number of definitions that divides both: what is everywhere says little
-	namesake   float64 // the factor for both when the file is called so too
-	naming     float64 // for defining names that have the query's words as parts
+	definition float64 // for defining the name that is the whole query
+	mention    float64 // for defining a name that the query mentions
+	rarity     float64 // the power of the number of definitions that divides both: common names say little
+	namesake   float64 // the factor for both if the file has the same name
+	naming     float64 // for defining names that contain the query's words
 	path       float64
 	file       float64
-	share      float64 // the power of what a file has beside the file that has most
+	share      float64 // the power applied to a file's total as a share of the highest total
 	aside      float64 // the factor for tests and examples
-	again      float64 // the factor for each further hit of a file among the first places
-	later      float64 // the same after them
-	places     int     // how many places are the first
-	document   float64 // the factor for documents beside code that answers as well
-	rival      float64 // how much of the best document's similarity the best code has to have for that
+	again      float64 // the factor for each further hit of a file in the first places
+	later      float64 // the same in later places
+	places     int     // how many places count as first
+	document   float64 // the factor for documents if code answers as well
+	rival      float64 // how much of the best document's similarity the best code must have for that
 }{
 	rank: 30, words: 1.25, fusion: 0.25, match: 0.75, blend: 0.6,
 	definition: 2, mention: 0.5, rarity: 0.5, namesake: 1.5, naming: 0.3, path: 0.8, file: 0.4, share: 0.6, aside: 0.7,
 	again: 0.6, later: 0.95, places: 4, document: 0.5, rival: 0.5,
 }
 
-// fuse ranks by reciprocal ranks.
+// fuse merges the two rankings by reciprocal rank fusion.
 func fuse(byWords, byMeaning []lexical.Scored) []candidate {
 	sums := map[int]float64{}
 	for rank, s := range byWords {
@@ -68,7 +68,7 @@ func fuse(byWords, byMeaning []lexical.Scored) []candidate {
 	return fused
 }
 
-// rank adds what is known beside words and meaning, and sorts.
+// rank adds the scores other than words and meaning, and sorts.
 func (s *search) rank(query string, candidates []candidate) []candidate {
 	candidates = s.addDefinitions(query, candidates)
 	s.scoreMatches(candidates)
@@ -96,14 +96,14 @@ func (s *search) rank(query string, candidates []candidate) []candidate {
 // The candidates are sorted before and after.
 func (s *search) spread(candidates []candidate) {
 	type factors struct{ first, later float64 } // among the first places, and after them
-	next := map[*source]factors{}               // for the next hit of a file that has one
+	next := map[*source]factors{}               // for the next hit of each file that already has one
 	last := math.Inf(1)
 	for place := range candidates {
 		best, factor := place, 0.0
 		for i := place; i < len(candidates) && i < place+spreadAmong; i++ {
 			c := &candidates[i]
 			if factor > 0 && c.score <= candidates[best].score*factor {
-				break // those behind have lower scores yet
+				break // the rest have even lower scores
 			}
 			f := 1.0
 			if of, ok := next[s.sourceOf(c)]; ok && place < weights.places {
@@ -128,11 +128,11 @@ func (s *search) spread(candidates []candidate) {
 	}
 }
 
-// spreadAmong bounds how far a hit comes forward.
+// spreadAmong bounds how far a hit can move forward.
 const spreadAmong = 100
 
-// demoteDocuments puts documents of the workspace behind code that answers about as well, unless the query asks for
-// documents. Where no code does, documents are the answer.
+// demoteDocuments moves documents of the workspace behind code that answers about as well, unless the query asks for
+// documents. If no code does, documents are the answer.
 func (s *search) demoteDocuments(query string, candidates []candidate) {
 	if s.filter.query.Kind != "" || asks(query, documentWords) {
 		return
@@ -158,7 +158,7 @@ func (s *search) demoteDocuments(query string, candidates []candidate) {
 	}
 }
 
-// scoreMatches scores words and meaning as parts of the best there is.
+// scoreMatches scores words and meaning relative to the best candidate.
 func (s *search) scoreMatches(candidates []candidate) {
 	most := Parts{}
 	for i := range candidates {
@@ -177,7 +177,7 @@ func (s *search) scoreMatches(candidates []candidate) {
 	}
 }
 
-// asks reports whether the query has one of the words, which are stems.
+// asks reports whether the query contains one of the words, which are stems.
 func asks(query string, words map[string]bool) bool {
 	found := false
 	terms.Tokenize(query, func(token []byte) { found = found || words[terms.Stem(string(token))] }, func([]byte) {})
@@ -185,9 +185,9 @@ func asks(query string, words map[string]bool) bool {
 }
 
 var (
-	// asideWords are about tests and examples, which else stand behind.
+	// asideWords ask for tests and examples, which otherwise rank lower.
 	asideWords = terms.Set(`test spec exampl mock fixtur benchmark`)
-	// documentWords are about documents.
+	// documentWords ask for documents.
 	documentWords = terms.Set(`doc document documentari readm guid tutori changelog chang releas licens contribut faq manual instal upgrad migrat glossari`)
 )
 
@@ -207,13 +207,13 @@ func (s *search) sourceOf(c *candidate) *source {
 }
 
 var (
-	// aName is a query that is nothing but a name: qualified, or spelled as only names are.
+	// aName matches a query that is just a name: qualified, or spelled as only names are.
 	aName = lazyregexp.New(`^(?:[A-Za-z_$][\w$]*(?:(?:::|\\|->|\.|#)[A-Za-z_$][\w$!?]*)+|_\w*|[A-Za-z]\w*[A-Z_]\w*|[A-Z]\w*)$`)
-	// namesIn finds names among other words: in backquotes, or by their spelling.
+	// namesIn matches names among other words: in backquotes, or by their spelling.
 	namesIn = lazyregexp.New("`([^`\\s]+)`|\\b([A-Za-z]\\w*(?:[a-z][A-Z]|_)\\w*)\\b|\\b([A-Z][a-z0-9]+[A-Z]\\w*)\\b|[a-z] ([A-Z][A-Za-z0-9]+)\\b")
 )
 
-// namesOf returns the names in a query, and what defining one is worth.
+// namesOf returns the names in a query, and the score for defining one.
 func namesOf(query string) ([]string, float64) {
 	query = strings.TrimSpace(query)
 	if aName.MatchString(query) {
@@ -239,7 +239,7 @@ func lastName(name string) string {
 	return name[strings.LastIndexAny(name, `:\>.#`)+1:]
 }
 
-// addDefinitions lifts the chunks that define what the query names, whether they were found otherwise or not.
+// addDefinitions raises the chunks that define what the query names, and adds those that were not found.
 func (s *search) addDefinitions(query string, candidates []candidate) []candidate {
 	names, worth := namesOf(query)
 	if len(names) == 0 {
@@ -283,10 +283,10 @@ func (s *search) addDefinitions(query string, candidates []candidate) []candidat
 	return candidates
 }
 
-// maxDefinitions bounds how many chunks of a segment a name lifts: what is defined everywhere says little.
+// maxDefinitions bounds how many chunks of a segment a name raises: a name defined everywhere says little.
 const maxDefinitions = 200
 
-// isNamesake reports whether the file is called like the name.
+// isNamesake reports whether the file has the same name.
 func isNamesake(file, name string) bool {
 	base := path.Base(file)
 	base = strings.ToLower(strings.TrimSuffix(base, path.Ext(base)))
@@ -294,13 +294,13 @@ func isNamesake(file, name string) bool {
 	return base == name || strings.ReplaceAll(base, "_", "") == name || strings.ReplaceAll(base, "-", "") == name
 }
 
-// word is a word of the query that says something, by its stem.
+// word is a significant word of the query.
 type word struct {
 	stem   string
-	begins string // what every word of this stem begins with
+	begins string // what every word with this stem begins with
 }
 
-// wordsOf returns the query's words in order, each once.
+// wordsOf returns the query's words by stem, sorted, each once.
 func wordsOf(query string) []word {
 	var stems []string
 	terms.Tokenize(query, func(token []byte) {
@@ -312,17 +312,17 @@ func wordsOf(query string) []word {
 	stems = slices.Compact(stems)
 	words := make([]word, len(stems))
 	for i, stem := range stems {
-		words[i] = word{stem, stem[:len(stem)-1]} // stems of words in -y and -e end otherwise
+		words[i] = word{stem, stem[:len(stem)-1]} // words in -y and -e end differently from their stems
 	}
 	return words
 }
 
-// is reports whether the token, in lower case, is a form of the word. For most tokens it can tell without stemming.
+// is reports whether the token, in lower case, is a form of the word. It can decide for most tokens without stemming.
 func (w *word) is(token []byte) bool {
 	return len(token) >= len(w.begins) && string(token[:len(w.begins)]) == w.begins && terms.Stem(string(token)) == w.stem
 }
 
-// scoreNames scores how many of the query's words are parts of the names that a chunk defines.
+// scoreNames scores what share of the query's words occurs in the names that a chunk defines.
 func (s *search) scoreNames(words []word, candidates []candidate) {
 	if len(words) == 0 {
 		return
@@ -356,7 +356,8 @@ func (s *search) scoreNames(words []word, candidates []candidate) {
 	}
 }
 
-// scorePaths scores how many of the query's words name the file or its directory. Rare words count more.
+// scorePaths scores what share of the query's words occurs in the name of the file or its directory. Rare words count
+// more.
 func (s *search) scorePaths(words []word, candidates []candidate) {
 	if len(words) == 0 {
 		return
@@ -378,7 +379,7 @@ func (s *search) scorePaths(words []word, candidates []candidate) {
 	}
 }
 
-// inPath returns the worth of the words that name the source; one that only begins like a name counts less.
+// inPath returns the worth of the words in the source's name. A word that shares only a prefix with it counts less.
 func (s *search) inPath(words []word, worth []float64, of *source) float64 {
 	name := of.Title
 	if !of.Document {
@@ -402,7 +403,7 @@ func (s *search) inPath(words []word, worth []float64, of *source) float64 {
 	return n
 }
 
-// scoreFiles lifts the best chunk of each file by what the file has in all.
+// scoreFiles raises the best chunk of each file by the total of the file's chunks.
 func (s *search) scoreFiles(candidates []candidate) {
 	type file struct {
 		sum  float64
@@ -420,7 +421,7 @@ func (s *search) scoreFiles(candidates []candidate) {
 			files[of] = f
 		}
 		if of.Document {
-			continue // its chunks are one text: long ones are no better
+			continue // its chunks are one text, and long texts are no better
 		}
 		f.sum += base(c)
 		if b := &candidates[f.best]; base(c) > base(b) || base(c) == base(b) && c.row < b.row {

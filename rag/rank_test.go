@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A chunk that defines what the query describes comes before one that only speaks of it more.
+// TestNamesOfTheQuerysWords checks that a chunk which defines what the query describes precedes one that mentions it
+// more often.
 func TestNamesOfTheQuerysWords(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{
@@ -22,7 +23,7 @@ func TestNamesOfTheQuerysWords(t *testing.T) {
 	}
 }
 
-// A symbol table by row has what the table by name has.
+// TestTurned checks that the symbol table by row matches the table by name.
 func TestTurned(t *testing.T) {
 	r := rows{
 		Source: make([]uint32, 4), Names: []string{"add", "remove", "walk"},
@@ -41,7 +42,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// Words are told by their stems, whatever their endings.
+// TestWordsOf checks that words are recognized by their stems, whatever their endings.
 func TestWordsOf(t *testing.T) {
 	words := wordsOf("How are the queries of a parsed dependency cached, and the query's parsers?")
 	if len(words) != 5 {

@@ -22,22 +22,22 @@ import (
 	"callgate/internal/periodic"
 )
 
-// RemoteOptions configure an embedder behind HTTP. Texts of the workspace are sent there.
+// RemoteOptions configures an embedder behind HTTP. Texts of the workspace are sent to it.
 type RemoteOptions struct {
-	API   string // "openai" (and whatever speaks its /v1/embeddings) or "ollama"
+	API   string // "openai" (or any server of its /v1/embeddings API) or "ollama"
 	URL   string // https, or http to this machine; default: https://api.openai.com/v1 or http://localhost:11434
 	Model string
 	Dim   int // of the model's vectors
 	// SendDim asks an OpenAI-compatible server to shorten its vectors to Dim.
 	SendDim bool
-	// KeyEnv names the environment variable that holds the key, "" for none.
+	// KeyEnv names the environment variable that holds the API key; "" means no key.
 	KeyEnv string
-	// DocumentPrefix and QueryPrefix are put before texts, where the model wants to know what it reads.
+	// DocumentPrefix and QueryPrefix are put before texts, for models that need to know which of the two they read.
 	DocumentPrefix, QueryPrefix string
 	Batch                       int           // texts in a request; default 64
 	MaxText                     int           // bytes of a text that are sent; default 8,000
-	Timeout                     time.Duration // of a request; default 30 s
-	Retries                     int           // after failures that may pass; default 3, below 0: none
+	Timeout                     time.Duration // per request; default 30 s
+	Retries                     int           // after transient failures; default 3, below 0: none
 }
 
 // remote is an embedder behind HTTP.
@@ -48,7 +48,7 @@ type remote struct {
 	client  *http.Client
 }
 
-// NewRemote returns the embedder. It sends nothing yet.
+// NewRemote returns an embedder behind HTTP. It sends nothing yet.
 func NewRemote(o RemoteOptions) (Embedder, error) {
 	path, base := "/embeddings", "https://api.openai.com/v1"
 	switch o.API {
@@ -80,7 +80,7 @@ func NewRemote(o RemoteOptions) (Embedder, error) {
 	r.options.Batch = cmp.Or(max(0, o.Batch), 64)
 	r.options.MaxText = cmp.Or(max(0, o.MaxText), 8000)
 	r.options.Retries = max(0, cmp.Or(o.Retries, 3))
-	// A redirect would take texts, and perhaps the key, to where nobody configured.
+	// A redirect could send texts, and perhaps the key, to an address that nobody configured.
 	r.client = &http.Client{
 		Timeout:       cmp.Or(max(0, o.Timeout), 30*time.Second),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -117,7 +117,8 @@ func (r *remote) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return all, nil
 }
 
-// cut cuts text to n bytes, at a rune. It replaces an empty text, because servers refuse those.
+// cut shortens text to at most n bytes, at a rune boundary. It replaces an empty text by a space because servers refuse
+// empty ones.
 func cut(text string, n int) string {
 	if len(text) > n {
 		for n > 0 && !utf8.RuneStart(text[n]) {
@@ -128,7 +129,7 @@ func cut(text string, n int) string {
 	return cmp.Or(text, " ")
 }
 
-// ask sends a batch, and again after failures that may pass.
+// ask sends a batch. It retries after transient failures.
 func (r *remote) ask(ctx context.Context, batch []string) ([][]float32, error) {
 	wait := 500 * time.Millisecond
 	for try := 0; ; try++ {
@@ -145,14 +146,13 @@ func (r *remote) ask(ctx context.Context, batch []string) ([][]float32, error) {
 }
 
 const (
-	// maxPause bounds how long a server can make us wait between two tries.
+	// maxPause bounds how long a server can make us wait between two attempts.
 	maxPause = 30 * time.Second
-	// maxAnswer bounds what is read of an answer.
+	// maxAnswer bounds how many bytes of an answer are read.
 	maxAnswer = 64 << 20
 )
 
-// once sends a batch. After an error, after is how long the server wants us to wait, below 0 if another try is
-// of no use.
+// once sends a batch. After an error, after is how long the server wants us to wait, or negative if a retry is useless.
 func (r *remote) once(ctx context.Context, batch []string) (vectors [][]float32, after time.Duration, err error) {
 	body := map[string]any{"model": r.options.Model, "input": batch}
 	if r.options.API == "openai" {
@@ -185,7 +185,7 @@ func (r *remote) once(ctx context.Context, batch []string) (vectors [][]float32,
 	if response.StatusCode != http.StatusOK {
 		err := fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(cut(string(data), 200)))
 		if response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500 {
-			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date, which is rare, counts as none
+			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date, which is rare, counts as no wait
 			return nil, time.Duration(max(0, seconds)) * time.Second, err
 		}
 		return nil, -1, err
@@ -194,7 +194,7 @@ func (r *remote) once(ctx context.Context, batch []string) (vectors [][]float32,
 	return vectors, -1, err
 }
 
-// parse reads an answer of either API.
+// parse returns the n vectors in an answer of either API.
 func (r *remote) parse(data []byte, n int) ([][]float32, error) {
 	var answer struct {
 		Data []struct {

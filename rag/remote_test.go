@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// embeddingServer answers as both APIs do, with vectors that count letters.
+// embeddingServer serves both APIs, with vectors that count letters.
 func embeddingServer(t *testing.T, dim int, asked *atomic.Int64, fail func(n int64, w http.ResponseWriter) bool) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := asked.Add(1)
@@ -66,7 +66,7 @@ func TestRemote(t *testing.T) {
 		t.Run(o.API, func(t *testing.T) {
 			var asked atomic.Int64
 			o.URL = embeddingServer(t, 32, &asked, func(n int64, w http.ResponseWriter) bool {
-				if n == 1 { // once too busy
+				if n == 1 { // too busy once
 					http.Error(w, "busy", http.StatusTooManyRequests)
 				}
 				return n == 1
@@ -98,7 +98,7 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// TestChangeEmbedder goes from the table to a server that fails, to one that works, and back.
+// TestChangeEmbedder changes from the table to a failing server, to a working one, and back.
 func TestChangeEmbedder(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)

@@ -8,8 +8,8 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// revector gives the parts vectors of the present embedder that have those of another or, since it failed, none.
-// Words and rows stay as they are.
+// revector makes new vectors for the parts whose vectors come from another embedder or are missing because the embedder
+// failed. Words and rows stay as they are.
 func (u *update) revector(ctx context.Context) error {
 	e := u.w.x.options.Embedder
 	for i := range u.w.parts {
@@ -28,13 +28,13 @@ func (u *update) revector(ctx context.Context) error {
 	return nil
 }
 
-// newVectors embeds the live rows of the part. A file that is no longer what was indexed is due to be read
-// again anyway: its rows get none.
+// newVectors embeds the live rows of the part. A file that has changed since it was indexed will be read again anyway,
+// so its rows get no vectors.
 func (u *update) newVectors(ctx context.Context, p *part) (*vectors, error) {
 	e := u.w.x.options.Embedder
 	made := &vectors{Dim: e.Dim()}
 	var texts []string
-	var rowsOf []int // rows of texts
+	var rowsOf []int // the row of each text
 	found := make([][]float32, p.rows.len())
 	flush := func() error {
 		got, err := embedAll(ctx, e, ForDocument, texts)
@@ -80,7 +80,7 @@ func (u *update) textOf(s *source) (string, bool) {
 	return text, err == nil && now.Hash == s.Hash
 }
 
-// embedAll embeds the texts and holds the embedder to its contract.
+// embedAll embeds the texts and checks that the embedder keeps its contract. It normalizes the vectors.
 func embedAll(ctx context.Context, e Embedder, purpose Purpose, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -101,7 +101,7 @@ func embedAll(ctx context.Context, e Embedder, purpose Purpose, texts []string) 
 	return got, nil
 }
 
-// replaceVectors makes part i a segment with the same words and rows and other vectors.
+// replaceVectors replaces part i by a segment with the same words and rows and new vectors.
 func (w *writer) replaceVectors(i int, made *vectors) error {
 	p := &w.parts[i]
 	s := &segment{name: w.newName(), embedder: w.x.options.Embedder.ID(), words: p.words, rows: p.rows, vectors: made}

@@ -10,19 +10,19 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// source is a file or a document: what chunks come from, and what is added and removed as one.
+// source is a file or a document. Its chunks are added and removed together.
 type source struct {
-	Path     string // of a file: relative to the workspace, with slashes. Of a document: its ID
+	Path     string // for a file: relative to the workspace, with slashes. For a document: its ID
 	Document bool
 	Language string
 	Kind     Kind
-	Aside    bool // a test, an example, a mock: rarely what is looked for
+	Aside    bool // a test, an example, a mock: rarely what the user looks for
 	Hash     [16]byte
 	Size     int64
 	ModTime  time.Time
-	Read     time.Time // when it was read: a file changed at that very moment may have changed again
+	Read     time.Time // when it was read: a file changed at that moment may have changed again
 
-	// Of documents only.
+	// For documents only.
 	Title    string
 	Text     string
 	Metadata map[string]string
@@ -30,8 +30,8 @@ type source struct {
 	First, Rows int // its rows
 }
 
-// rows describe the chunks of a segment. A row's number is its document number in the postings and its row
-// in the vectors.
+// rows describes the chunks of a segment. A row's number is also its document number in the postings and its row in the
+// vectors.
 type rows struct {
 	Sources []source
 	Source  []uint32 // index into Sources
@@ -48,7 +48,7 @@ type rows struct {
 
 func (r *rows) len() int { return len(r.Source) }
 
-// add appends a row of the last source.
+// add appends c as a row of the last source.
 func (r *rows) add(c *chunks.Chunk, length int) {
 	s := len(r.Sources) - 1
 	r.Sources[s].Rows++
@@ -56,10 +56,10 @@ func (r *rows) add(c *chunks.Chunk, length int) {
 	r.Start = append(r.Start, uint32(c.Start))
 	r.End = append(r.End, uint32(c.End))
 	r.Length = append(r.Length, uint32(length))
-	r.Symbol = append(r.Symbol, strings.Clone(c.Symbol)) // not to hold on to the file's text
+	r.Symbol = append(r.Symbol, strings.Clone(c.Symbol)) // so as not to keep the file's text in memory
 }
 
-// appendRow copies row i of from, of the source that was added last.
+// appendRow copies row i of from to the last source.
 func (r *rows) appendRow(from *rows, i int) {
 	r.Sources[len(r.Sources)-1].Rows++
 	r.Source = append(r.Source, uint32(len(r.Sources)-1))
@@ -69,7 +69,7 @@ func (r *rows) appendRow(from *rows, i int) {
 	r.Symbol = append(r.Symbol, from.Symbol[i])
 }
 
-// symbols is a symbol table being built.
+// symbols is a symbol table under construction: the rows that define each name.
 type symbols map[string][]uint32
 
 func (s symbols) add(name string, row int) {
@@ -82,7 +82,7 @@ func (s symbols) add(name string, row int) {
 	}
 }
 
-// writeTo sorts the table into r.
+// writeTo sorts the table and stores it in r.
 func (s symbols) writeTo(r *rows) {
 	r.Names = make([]string, 0, len(s))
 	for name := range s {
@@ -114,11 +114,12 @@ func (r *rows) definedAt(i int) []uint32 {
 	return r.Defined[from:r.Until[i]]
 }
 
-// turned is a symbol table by row: the row defines the names at names[until[row-1]:until[row]].
+// turned is a symbol table indexed by row: row defines the names at names[until[row-1]:until[row]].
 type turned struct {
 	until, names []uint32
 }
 
+// turn returns r's symbol table indexed by row.
 func (r *rows) turn() turned {
 	t := turned{until: make([]uint32, r.len()+1), names: make([]uint32, len(r.Defined))}
 	for _, row := range r.Defined {
@@ -136,7 +137,7 @@ func (r *rows) turn() turned {
 	return t
 }
 
-// of returns the names that the row defines, as indices.
+// of returns the names that the row defines, as indices into rows.Names.
 func (t *turned) of(row int) []uint32 {
 	from := uint32(0)
 	if row > 0 {
@@ -145,7 +146,7 @@ func (t *turned) of(row int) []uint32 {
 	return t.names[from:t.until[row]]
 }
 
-// valid reports whether the numbers fit together, so that no look-up can fail.
+// valid reports whether the numbers are consistent, so that no lookup can fail.
 func (r *rows) valid() bool {
 	n := r.len()
 	if len(r.Start) != n || len(r.End) != n || len(r.Length) != n || len(r.Symbol) != n ||
@@ -174,7 +175,7 @@ func (r *rows) valid() bool {
 	return next == n
 }
 
-// aside reports whether path looks like a test, an example, a mock or a mere declaration.
+// aside reports whether path looks like a test, an example, a mock or a mere declaration file.
 func aside(path string) bool {
 	if strings.HasSuffix(strings.ToLower(path), ".d.ts") {
 		return true
@@ -197,7 +198,8 @@ func aside(path string) bool {
 var asideDirs = terms.Set(`test tests __tests__ spec specs testing testdata fixture fixtures mock mocks example examples
 	_examples sample samples demo demos docs_src bench benches benchmark benchmarks compat legacy`)
 
-// lastWord says what kind of thing a name is of: tests in Project.Tests, integration-tests and jvmTests.
+// lastWord returns the last word of a name, which is what the name stands for: tests in Project.Tests,
+// integration-tests and jvmTests.
 func lastWord(name string) string {
 	last := ""
 	terms.Tokenize(name, func(part []byte) { last = string(part) }, func([]byte) {})

@@ -15,22 +15,22 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// Query says what to search for.
+// Query is what to search for.
 type Query struct {
 	Text  string
 	Limit int // of hits; default 10, at most 200
-	// Path, Language and Kind leave out all other chunks. Path is a glob over the path in the workspace or over the
-	// absolute path, or over a document's ID: * does not cross slashes, ** does, and a pattern without a slash is for
-	// names. Language is a name or a file name's extension.
+	// Path, Language and Kind restrict the search. Path is a glob over a file's path in the workspace, its absolute
+	// path, or a document's ID. * does not cross slashes, ** does; a pattern without a slash matches names at any
+	// depth. Language is a name or a file extension.
 	Path     string
 	Language string
 	Kind     Kind
-	// Within is a folder of the workspace, with slashes. Only its files are found, and Path and the paths of hits are
+	// Within is a folder of the workspace, with slashes. Only its files are found. Path and the paths of hits are
 	// relative to it.
 	Within string
-	// Denied leaves out files like Options.Denied, for this query alone; nil denies none.
+	// Denied leaves out files like Options.Denied, for this query only; nil denies none.
 	Denied func(path string) bool
-	// Threshold leaves out hits with a lower Similarity.
+	// Threshold leaves out hits with a lower Parts.Similarity.
 	Threshold float64
 	// WithText sets the Text of hits.
 	WithText bool
@@ -47,43 +47,43 @@ type Hit struct {
 	Document bool              `json:"document,omitzero"`
 	Title    string            `json:"title,omitzero"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	Score    float64           `json:"score"` // orders the hits of one query, and means nothing across queries
+	Score    float64           `json:"score"` // orders the hits of one query; not comparable across queries
 	Parts    Parts             `json:"parts"`
-	// Text is the chunk's text, if the query asked for it. When the file is not what was indexed, Stale is set, and there
-	// is neither a text nor lines. Gone says that there is no file any more.
+	// Text is the chunk's text, if the query asked for it. If the file has changed since it was indexed, Stale is set,
+	// and Text, Start and End are empty. Gone means that the file no longer exists.
 	Text  string `json:"text,omitzero"`
 	Stale bool   `json:"stale,omitzero"`
 	Gone  bool   `json:"gone,omitzero"`
 }
 
-// Parts are what a score is made of: (Fusion + Match + Definition + Path + File) × Factor.
+// Parts holds the parts of a score: (Fusion + Match + Definition + Path + File) × Factor.
 type Parts struct {
 	Fusion     float64 `json:"fusion"`     // the ranks by words and by meaning, fused
-	Match      float64 `json:"match"`      // BM25 and Cosine as parts of the best of all candidates
-	Definition float64 `json:"definition"` // it defines what the query names, or names with words of the query
-	Path       float64 `json:"path"`       // its path has words of the query
+	Match      float64 `json:"match"`      // BM25 and Cosine, relative to the best of all candidates
+	Definition float64 `json:"definition"` // the chunk defines a name in the query, or a name that shares words with it
+	Path       float64 `json:"path"`       // its path shares words with the query
 	File       float64 `json:"file"`       // its file has other hits
 	Factor     float64 `json:"factor"`     // below 1 for tests and examples, and for the second and later hits of a file
 
-	// What Fusion and Match come from.
+	// The values behind Fusion and Match.
 	BM25     float64 `json:"bm25"`
-	Coverage float64 `json:"coverage"` // BM25 as a part of what a text could get at most, from 0 to 1
+	Coverage float64 `json:"coverage"` // BM25 as a share of the most that a text could get, from 0 to 1
 	Cosine   float64 `json:"cosine"`
 }
 
-// Similarity is from 0 to 1 and comparable across queries: half words, half meaning.
+// Similarity returns a value from 0 to 1 that is comparable across queries: half words, half meaning.
 func (p *Parts) Similarity() float64 { return (p.Coverage + max(0, p.Cosine)) / 2 }
 
 const (
-	// maxQuery is the length in bytes after which a query is cut off.
+	// maxQuery is the length in bytes at which a query is cut off.
 	maxQuery = 8 << 10
 	// maxHits bounds Query.Limit.
 	maxHits = 200
-	// depth is the number of candidates by words, and by meaning.
+	// depth is the number of candidates by words, and again by meaning.
 	depth = 200
 )
 
-// Search returns the best hits, best first. It sees every change that any process finished before it began. When the
+// Search returns the best hits, best first. It sees every change that any process finished before Search began. If the
 // embedder fails, it searches by words.
 func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	if len(q.Text) > maxQuery {
@@ -106,7 +106,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	return hits, errors.Join(err, s.matches.End(), snap.release())
 }
 
-// search is one Search under way, and memory that the next one uses again.
+// search is one Search in progress, with memory that the next one reuses.
 type search struct {
 	index    *Index
 	snapshot *snapshot
@@ -115,7 +115,7 @@ type search struct {
 	matches lexical.Search
 	most    float64            // the highest BM25 that a text could have
 	rarity  map[string]float64 // of the query's stems: their inverse document frequencies
-	vector  []float32          // of the query, nil: there is none
+	vector  []float32          // of the query; nil if there is none
 
 	filter    filter
 	distances []uint16
@@ -144,7 +144,7 @@ func (s *search) run(ctx context.Context, q *Query) ([]Hit, error) {
 	return s.hits(q, s.rank(q.Text, fuse(byWords, byMeaning))), nil
 }
 
-// embed sets the query's vector. That the embedder fails is no error: words remain.
+// embed sets the query's vector. A failing embedder is no error: the search by words remains.
 func (s *search) embed(ctx context.Context, text string) error {
 	s.vector = nil
 	e := s.index.options.Embedder
@@ -169,7 +169,7 @@ func (s *search) embed(ctx context.Context, text string) error {
 	return nil
 }
 
-// hits describes the best candidates that may be shown.
+// hits describes the best candidates that the caller may see.
 func (s *search) hits(q *Query, ranked []candidate) []Hit {
 	files := fileReader{dir: s.snapshot.manifest.Root}
 	defer files.close()
@@ -200,7 +200,7 @@ func (s *search) hits(q *Query, ranked []candidate) []Hit {
 	return hits
 }
 
-// measure sets the parts of the score that Fusion and Match come from.
+// measure sets the scores that Fusion and Match are computed from.
 func (s *search) measure(c *candidate) {
 	p, row := s.snapshot.at(c.row)
 	c.parts.BM25 = float64(s.matches.Score(c.row))
@@ -212,14 +212,14 @@ func (s *search) measure(c *candidate) {
 	}
 }
 
-// denied asks again: rules may be stricter than when the file was indexed.
+// denied checks again: the rules may be stricter than when the file was indexed.
 func (s *search) denied(q *Query, path string) bool {
 	path = filepath.Join(s.snapshot.manifest.Root, filepath.FromSlash(path))
 	denied := s.index.options.Denied
 	return denied != nil && denied(path) || q.Denied != nil && q.Denied(path)
 }
 
-// show sets the lines of the hit from the text of its source, or says why there are none.
+// show sets the hit's text to its lines of the source's text. If err says why there is no text, it marks the hit stale.
 func (h *Hit) show(text string, err error) {
 	if err == nil {
 		h.Text = chunks.Lines(text, h.Start, h.End)
@@ -229,7 +229,7 @@ func (h *Hit) show(text string, err error) {
 	h.Stale, h.Gone = true, errors.Is(err, fs.ErrNotExist)
 }
 
-// fileReader reads the files that hits are of, each once.
+// fileReader reads the files of hits, each once.
 type fileReader struct {
 	dir   string
 	root  *os.Root
@@ -247,7 +247,8 @@ func (r *fileReader) close() {
 	}
 }
 
-// text returns the text that was indexed. It is an error that it is no longer there, fs.ErrNotExist if the file is not.
+// text returns the text that was indexed. It returns an error if the file has changed, and fs.ErrNotExist if it is
+// gone.
 func (r *fileReader) text(s *source) (string, error) {
 	if s.Document {
 		return s.Text, nil

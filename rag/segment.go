@@ -15,12 +15,12 @@ import (
 	"callgate/rag/internal/lexical"
 )
 
-// segment is an immutable part of an index: words, rows and vectors of the same chunks. Changing an index is
-// adding segments and marking rows of older ones dead.
+// segment is an immutable part of an index: words, rows and vectors of the same chunks. An index changes by adding
+// segments and marking rows of older ones dead.
 type segment struct {
 	name     string
-	embedder string    // ID of the vectors' embedder, "" where it failed
-	files    []fileSum // as written: rows, vectors, then those of the words' folder; nil in memory
+	embedder string    // ID of the embedder of the vectors, "" if it failed
+	files    []fileSum // as written: rows, vectors, then the files of the words' folder; nil in memory
 	words    *lexical.Index
 	rows     *rows
 	vectors  *vectors
@@ -28,7 +28,7 @@ type segment struct {
 	refs atomic.Int32
 
 	turnOnce sync.Once
-	byRow    turned // the rows' symbol table, once asked for
+	byRow    turned // the rows' symbol table, built on first use
 }
 
 // defines returns the names that the row defines, as indices into rows.Names.
@@ -37,7 +37,7 @@ func (s *segment) defines(row int) []uint32 {
 	return s.byRow.of(row)
 }
 
-// The files of a segment. Vectors have a name of their own, since a new embedder replaces them alone.
+// File name suffixes of a segment. The vectors have their own file because a new embedder replaces only them.
 const (
 	wordsSuffix   = ".bleve" // a folder
 	rowsSuffix    = ".rows"
@@ -57,21 +57,21 @@ func (s *segment) release() error {
 	return s.words.Close()
 }
 
-// part is a segment as a snapshot has it.
+// part is a segment as part of a snapshot.
 type part struct {
 	*segment
-	dead *roaring.Bitmap // rows; never nil, never changed once a snapshot has it
+	dead *roaring.Bitmap // dead rows; never nil, never changed once a snapshot has it
 }
 
 func (p *part) live() int { return p.rows.len() - int(p.dead.GetCardinality()) }
 
-// liveSource reports whether the source counts: its rows, of which there is one at least, live and die together.
+// liveSource reports whether the source is live. A source has at least one row, and its rows live and die together.
 func (p *part) liveSource(s *source) bool { return !p.dead.Contains(uint32(s.First)) }
 
-// vectorsOf reports whether the part's vectors can be compared with those of the embedder.
+// vectorsOf reports whether the part's vectors can be compared with e's.
 func (p *part) vectorsOf(e Embedder) bool { return p.embedder == e.ID() && p.vectors.Dim == e.Dim() }
 
-// write stores the segment, the words as build builds them, and opens it.
+// write stores the segment and opens it. build makes the folder of words.
 func (s *segment) write(d *disk, build func(dir string) error) error {
 	words, err := d.folder(s.name+wordsSuffix, build)
 	if err != nil {
@@ -86,14 +86,15 @@ func (s *segment) write(d *disk, build func(dir string) error) error {
 		return err
 	}
 	s.files = append([]fileSum{rows, vectors}, words...)
-	s.words, err = lexical.Open(d.path(s.name+wordsSuffix), s.rows.Length) // which frees what it was built from
+	s.words, err = lexical.Open(d.path(s.name+wordsSuffix), s.rows.Length) // this frees what it was built from
 	return err
 }
 
-// errDamaged says that a file is not what was written.
+// errDamaged means that a file does not hold what was written.
 var errDamaged = errors.New("damaged")
 
-// openSegment opens what the entry names, after comparing every byte with its sum: bleve trusts its files.
+// openSegment opens the segment of a manifest entry. It first checks every byte against its checksum, because bleve
+// trusts its files.
 func openSegment(d *disk, e *entry) (*segment, error) {
 	words := e.wordsFolder()
 	if words == "" {
@@ -116,7 +117,7 @@ func openSegment(d *disk, e *entry) (*segment, error) {
 	}
 	var err error
 	if s.words, err = lexical.Open(d.path(words), s.rows.Length); err != nil {
-		for _, want := range e.Files { // another process may have removed it meanwhile, of which bleve tells nothing
+		for _, want := range e.Files { // another process may have removed it, which bleve does not report
 			if err := d.verify(want); err != nil {
 				return nil, err
 			}
@@ -149,8 +150,8 @@ func decode(path string, v any) error {
 	return nil
 }
 
-// mergeRows returns rows and vectors of the live rows of all parts, in order, and the row that each row
-// becomes, by part; -1: it is left out. Sources without a live row are left out.
+// mergeRows returns the live rows of all parts, in order, with their vectors. For each part it also returns the new
+// number of each row, or -1 if the row is left out. Sources without a live row are left out.
 func mergeRows(parts []part) (*rows, *vectors, [][]int) {
 	all := make([][]int, len(parts))
 	r, m := &rows{}, &vectors{Dim: parts[0].vectors.Dim}

@@ -6,13 +6,13 @@ import (
 	"callgate/rag/internal/lexical"
 )
 
-// exact is about how many rows get an exact look: those whose sketches are nearest to the query's.
+// exact is roughly how many rows are compared exactly: those whose sketches are nearest to the query's.
 const exact = 2000
 
 // byMeaning returns the rows with the vectors nearest to the query's.
 func (s *search) byMeaning() []lexical.Scored {
 	best := lexical.NewTop(depth)
-	best.Least = 0 // what points elsewhere is no hit
+	best.Least = 0 // vectors that point away are no hits
 	if s.vector == nil || isZero(s.vector) {
 		return nil
 	}

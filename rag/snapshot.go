@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// snapshot is an index at one moment. It never changes: a search works on one from start to end.
+// snapshot is an index at one moment. It never changes. A search uses one snapshot from start to end.
 type snapshot struct {
 	parts    []part
 	manifest manifest
-	stat     fs.FileInfo // of the manifest's file; nil: there was none
+	stat     fs.FileInfo // of the manifest's file; nil: there is none
 
 	first  []int // number of each part's first row among all rows
 	rows   int   // of all parts, dead ones included
@@ -21,7 +21,7 @@ type snapshot struct {
 	refs atomic.Int32
 }
 
-// newSnapshot takes over the parts' references.
+// newSnapshot returns a snapshot with one reference. It takes over the references to parts.
 func newSnapshot(m manifest, parts []part, stat fs.FileInfo) *snapshot {
 	s := &snapshot{parts: parts, manifest: m, stat: stat}
 	total := 0.0
@@ -56,7 +56,7 @@ func releaseAll(parts []part) error {
 	return errors.Join(failed...)
 }
 
-// at returns the part and the row in it of row number n of all.
+// at returns the part that holds row n of the snapshot, and the row's number in that part.
 func (s *snapshot) at(n int) (*part, int) {
 	lo, hi := 0, len(s.parts)
 	for hi-lo > 1 {
@@ -69,7 +69,7 @@ func (s *snapshot) at(n int) (*part, int) {
 	return &s.parts[lo], n - s.first[lo]
 }
 
-// acquire returns the newest snapshot, which the caller has to release.
+// acquire returns the newest snapshot. The caller must release it.
 func (x *Index) acquire() (*snapshot, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -85,7 +85,8 @@ func (x *Index) acquire() (*snapshot, error) {
 	return x.current, nil
 }
 
-// refresh follows the manifest, which this or another process may have replaced. The caller holds x.mu.
+// refresh loads the manifest if this or another process has replaced it. It returns a *DamagedError if that fails. The
+// caller holds x.mu.
 func (x *Index) refresh() error {
 	stat, err := os.Stat(x.disk.path(manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +95,7 @@ func (x *Index) refresh() error {
 	if sameFile(stat, x.current.stat) {
 		return nil
 	}
-	// Segments that no manifest names are removed: a reader of the old manifest may come too late.
+	// Segments that no manifest names get removed, so a reader of the old manifest may come too late.
 	for range 5 {
 		var s *snapshot
 		if s, err = x.load(); err == nil {
@@ -116,7 +117,7 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// load reads the manifest and opens what it names. The caller holds x.mu.
+// load reads the manifest and opens its segments. The caller holds x.mu.
 func (x *Index) load() (*snapshot, error) {
 	stat, err := os.Stat(x.disk.path(manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +138,8 @@ func (x *Index) load() (*snapshot, error) {
 	return newSnapshot(*m, parts, stat), nil
 }
 
-// Rest gives the memory of mapped files back to the system, for an index that is not searched for a while. The next
-// search maps them again.
+// Rest gives the memory of mapped files back to the system while nobody searches the index. The next search maps them
+// again.
 func (x *Index) Rest() error {
 	s, err := x.acquire()
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Code that answers as well comes before documents, unless the query asks for documents or only they answer.
+// TestDocumentsStandBehindCode checks that code precedes documents that answer equally well, unless the query asks for
+// documents or only they answer.
 func TestDocumentsStandBehindCode(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{
@@ -27,7 +28,7 @@ func TestDocumentsStandBehindCode(t *testing.T) {
 	}
 }
 
-// Further passages of a file that answers come soon, and scores fall from hit to hit.
+// TestSpread checks that further passages of a file with the answer follow soon, and that scores fall from hit to hit.
 func TestSpread(t *testing.T) {
 	root := t.TempDir()
 	var one strings.Builder

@@ -17,7 +17,7 @@ import (
 //go:embed embed/code-256.bin
 var staticModel string
 
-// staticTable is a word-embedding table: a text's vector is the unit sum of its words' rows.
+// staticTable is a word embedding table. A text's vector is the normalized sum of its words' rows.
 type staticTable struct {
 	dim    int
 	rows   map[string]int32
@@ -27,7 +27,7 @@ type staticTable struct {
 
 const staticMagic = 0x53454D31
 
-// loadStatic is called once, by whoever needs vectors first. The numbers stay where the program's image is.
+// loadStatic parses the built-in table on the first call. The numbers stay in the program's image.
 var loadStatic = sync.OnceValues(func() (*staticTable, error) { return parseStatic(staticModel) })
 
 func parseStatic(model string) (*staticTable, error) {
@@ -54,7 +54,7 @@ func parseStatic(model string) (*staticTable, error) {
 
 func (t *staticTable) Dim() int { return t.dim }
 
-// Row returns the row of the stemmed word, -1 if there is none.
+// Row returns the row of the stemmed word, or -1 if there is none.
 func (t *staticTable) Row(word string) int32 {
 	if r, ok := t.rows[word]; ok {
 		return r
@@ -62,7 +62,7 @@ func (t *staticTable) Row(word string) int32 {
 	return -1
 }
 
-// AddTo adds weight times the row to sum.
+// AddTo adds the row, times weight, to sum.
 func (t *staticTable) AddTo(sum []float32, row int32, weight float32) {
 	weight *= math.Float32frombits(le32(t.scales[4*row:]))
 	values := t.values[int(row)*t.dim:][:len(sum)]
@@ -76,7 +76,7 @@ func le32(s string) uint32 { return binary.LittleEndian.Uint32([]byte(s[:4])) }
 // static is the embedder of the built-in table.
 type static struct{ table *staticTable }
 
-// Static returns the built-in embedder: a table in the program, no network, microseconds for a text.
+// Static returns the built-in embedder. It uses a table in the program and no network, and takes microseconds per text.
 func Static() (Embedder, error) {
 	table, err := loadStatic()
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *static) Embed(ctx context.Context, _ Purpose, texts []string) ([][]floa
 	return vectors, ctx.Err()
 }
 
-// Subwords returns the stemmed words that the built-in table knows a text by, in order. Training it needs them.
+// Subwords returns the stemmed words by which the built-in table knows a text, in order. Training the table needs them.
 func Subwords(text string) []string {
 	var words []string
 	terms.Tokenize(text, func(token []byte) { words = append(words, terms.Stem(string(token))) }, func([]byte) {})

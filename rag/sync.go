@@ -12,21 +12,21 @@ import (
 	"callgate/rag/chunks"
 )
 
-// Event tells how far a Sync is: an EventStart, an EventProgress for each file read, and an EventDone if all went well.
-// Events come in order from one goroutine.
+// Event reports the progress of a Sync: an EventStart, an EventProgress for each file read, and an EventDone if all
+// went well. Events come in order, from one goroutine.
 type Event struct {
 	Kind    EventKind
 	Path    string // EventStart: the workspace; EventProgress, EventSkip: the file, relative to it
-	Reason  string // EventSkip: why the file, or a folder with all that is in it, is left out
+	Reason  string // EventSkip: why the file, or a folder with everything in it, is left out
 	Indexed int    // files done
 	Total   int    // files to do
 	Summary Summary
-	// Expected: EventSkip of what ignore files name, and of what is no text by its name. Summary.Skipped does not count it,
-	// and after the first 10,000 one event stands for the rest.
+	// Expected, in an EventSkip, means that an ignore file or the file's type explains it. Summary.Skipped does not
+	// count such files, and after the first 10,000 one event stands for the rest.
 	Expected bool
 }
 
-// EventKind is what an Event tells.
+// EventKind is the kind of an Event.
 type EventKind string
 
 const (
@@ -36,7 +36,7 @@ const (
 	EventDone     EventKind = "done" // Summary is set
 )
 
-// Summary says what a Sync did and found.
+// Summary is the result of a Sync.
 type Summary struct {
 	Files    int           `json:"files"`
 	Chunks   int           `json:"chunks"`
@@ -46,15 +46,15 @@ type Summary struct {
 	Duration time.Duration `json:"duration"` // nanoseconds
 }
 
-// checkpoint is how often a long Sync publishes what it has, so that a kill loses little.
+// checkpoint is how often a long Sync publishes its work, so that a kill loses little.
 const checkpoint = 3 * time.Second
 
-// Sync brings the index up to date with the workspace root: it reads what is new or changed, and forgets what is gone,
-// ignored or denied. Documents stay. progress may be nil; it is called by the goroutine that calls Sync.
+// Sync brings the index up to date with the workspace root: it reads what is new or changed, and drops what is gone,
+// ignored or denied. Documents stay. progress may be nil; Sync calls it in the caller's goroutine.
 //
-// When another process writes, Sync waits for it. If ctx or the process ends, finished work stays and the next Sync
-// continues from there. A failing embedder is an error too, after everything else was done; the next Sync asks it
-// again.
+// If another process is writing, Sync waits for it. If ctx or the process ends, finished work stays and the next Sync
+// continues from there. If the embedder fails, Sync does everything else and returns the error; the next Sync tries the
+// embedder again.
 func (x *Index) Sync(ctx context.Context, root string, progress func(Event)) (Summary, error) {
 	if progress == nil {
 		progress = func(Event) {}
@@ -99,7 +99,7 @@ func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (
 	return sum, dirs, err
 }
 
-// update changes the files of the index as do says.
+// update runs do to change the files of the index. If all goes well, it sends the EventDone.
 func (x *Index) update(ctx context.Context, ws *workspace, progress func(Event), do func(*update) error) (Summary, error) {
 	if progress == nil {
 		progress = func(Event) {}
@@ -120,7 +120,7 @@ func (x *Index) update(ctx context.Context, ws *workspace, progress func(Event),
 	return sum, err
 }
 
-// update is the part of a Sync that knows files.
+// update is a change of the index's files in progress.
 type update struct {
 	w        *writer
 	ws       *workspace
@@ -128,7 +128,7 @@ type update struct {
 	sum      *Summary
 	done     int
 	total    int
-	rows     atomic.Int64 // of the index and of what is on its way into it
+	rows     atomic.Int64 // in the index or on their way into it
 }
 
 func (u *update) begin(total int) {
@@ -162,16 +162,16 @@ func (u *update) remove(name string) {
 	}
 }
 
-// report is what a worker has to tell.
+// report is a message of a worker: about a file, a segment, or its failure.
 type report struct {
-	file      string // one is done
-	why       error  // it is not to be in the index
+	file      string // the file that is done, "" in other reports
+	why       error  // why the file must not be in the index, nil if it may
 	segment   *segment
 	embedding error
 	err       error // the worker gave up
 }
 
-// run brings outdated files up to date. It publishes now and then.
+// run brings outdated files up to date. It publishes its work now and then.
 func (u *update) run(ctx context.Context, files []found) error {
 	var todo []found
 	old := map[string][16]byte{}
@@ -220,7 +220,7 @@ func (u *update) run(ctx context.Context, files []found) error {
 	return err
 }
 
-// collect takes the workers' reports until the last is done.
+// collect handles the workers' reports until the last worker is done.
 func (u *update) collect(reports <-chan report, stop func()) error {
 	var failed error
 	var embedding error
@@ -277,7 +277,7 @@ func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][1
 		case err != nil:
 			reports <- report{err: err}
 			return
-		case known && hash == s.Hash: // touched
+		case known && hash == s.Hash: // same content, only the time has changed
 		default:
 			passages := chunks.Of(chunks.Language{Name: s.Language, Kind: s.Kind}, text)
 			if len(passages) == 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ToolDocument makes a document of a tool's definition, so that search finds tools by what they do. id is the qualified
-// name that the host knows. A schema that is not a JSON object adds nothing.
+// ToolDocument returns a document for a tool's definition, so that search finds tools by what they do. id is the
+// qualified name that the host knows. A schema that is not JSON adds nothing.
 func ToolDocument(id, server, name, description string, schema []byte) Document {
 	var text strings.Builder
 	text.WriteString(name + "\n" + description + "\n")
@@ -24,13 +24,13 @@ func ToolDocument(id, server, name, description string, schema []byte) Document 
 }
 
 const (
-	// maxDefinition bounds the text of a tool's definition, in bytes. The rest of a longer definition is ignored.
+	// maxDefinition bounds the text of a tool's definition, in bytes. The rest is ignored.
 	maxDefinition = 16 << 10
-	// maxSchemaDepth bounds how deep a schema is read.
+	// maxSchemaDepth bounds how deeply a schema is read.
 	maxSchemaDepth = 8
 )
 
-// describe writes the names and descriptions of a schema's properties.
+// describe writes the names and descriptions of a schema's properties, and its enum values.
 func describe(w *strings.Builder, schema any, depth int) {
 	if depth > maxSchemaDepth || w.Len() > maxDefinition {
 		return

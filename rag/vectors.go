@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// vectors are the unit vectors of a segment's rows, a byte for each number, with a sketch of each: the signs
-// after a random rotation. Sketches differ in as many bits as the angle is wide, which finds the rows worth an
-// exact look at a hundredth of the cost.
+// vectors holds the unit vectors of a segment's rows, one byte per number, and a sketch of each: the signs after a
+// random rotation. The wider the angle, the more bits two sketches differ in. So they find the rows that deserve an
+// exact comparison at a hundredth of the cost.
 type vectors struct {
 	Dim      int
 	Values   []byte    // int8, row by row; gob is fast with bytes
@@ -17,7 +17,7 @@ type vectors struct {
 
 func (m *vectors) len() int { return len(m.Scales) }
 
-// append adds v, a unit vector or nil for none.
+// append adds v, a unit vector, or a row without a vector if v is nil.
 func (m *vectors) append(v []float32) {
 	if len(v) != m.Dim {
 		v = make([]float32, m.Dim)
@@ -36,7 +36,7 @@ func (m *vectors) append(v []float32) {
 	m.Sketches = appendSketch(m.Sketches, v)
 }
 
-// fit gives up the room that appending left: vectors are most of an index's memory.
+// fit releases spare capacity: vectors take most of an index's memory.
 func (m *vectors) fit() {
 	m.Values = append(make([]byte, 0, len(m.Values)), m.Values...)
 	m.Scales = append(make([]float32, 0, len(m.Scales)), m.Scales...)
@@ -68,7 +68,7 @@ func (m *vectors) cosine(i int, q []float32) float32 {
 	return (s0 + s1 + s2 + s3) * m.Scales[i]
 }
 
-// distances writes to out in how many bits each row's sketch differs from sketch.
+// distances writes to out the number of bits in which each row's sketch differs from sketch.
 func (m *vectors) distances(sketch []uint64, out []uint16) {
 	if len(sketch) == 4 { // 256 dimensions: the built-in table
 		a, b, c, d := sketch[0], sketch[1], sketch[2], sketch[3]
@@ -87,13 +87,13 @@ func (m *vectors) distances(sketch []uint64, out []uint16) {
 	}
 }
 
-// sketchBits is the number of bits of a sketch: the power of two that holds dim, and whole words.
+// sketchBits returns the number of bits of a sketch: the power of two that holds dim, at least one word.
 func sketchBits(dim int) int { return max(64, 1<<bits.Len(uint(dim-1))) }
 
 func sketchWords(dim int) int { return sketchBits(dim) / 64 }
 
-// appendSketch appends the signs of v after a rotation: fixed random sign flips and a Walsh-Hadamard transform,
-// twice, which spreads every coordinate over all of them.
+// appendSketch appends the signs of v after a rotation. The rotation is two rounds of fixed random sign flips and a
+// Walsh-Hadamard transform, which spread every coordinate over all of them.
 func appendSketch(dst []uint64, v []float32) []uint64 {
 	n := sketchBits(len(v))
 	x := make([]float32, n)
@@ -128,11 +128,11 @@ func appendSketch(dst []uint64, v []float32) []uint64 {
 	return dst
 }
 
-// valid reports whether the numbers fit together, so that no look-up can fail.
+// valid reports whether the numbers are consistent, so that no lookup can fail.
 func (m *vectors) valid() bool {
 	n := len(m.Scales)
 	return m.Dim > 0 && m.Dim <= maxDim && len(m.Values) == n*m.Dim && len(m.Sketches) == n*sketchWords(m.Dim)
 }
 
-// maxDim bounds what an embedder may return.
+// maxDim bounds the dimension of an embedder.
 const maxDim = 8192

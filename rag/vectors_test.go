@@ -10,7 +10,7 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// clustered returns unit vectors in clusters, as texts have them.
+// clustered returns unit vectors in clusters, like those of texts.
 func clustered(r *rand.Rand, n, dim int) [][]float32 {
 	centres := make([][]float32, 1+n/50)
 	for i := range centres {
@@ -30,7 +30,7 @@ func clustered(r *rand.Rand, n, dim int) [][]float32 {
 func gauss(r *rand.Rand, dim int, scale float64) []float32 {
 	v := make([]float32, dim)
 	for i := range v {
-		// Like the axes of a principal component analysis, of which the first say most.
+		// Like the axes of a principal component analysis: the first matter most.
 		v[i] = float32(r.NormFloat64() * scale / math.Sqrt(1+float64(i)/16))
 	}
 	return v
@@ -65,7 +65,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestSketchRecall holds the sketches to what the search counts on: the true nearest are among the candidates.
+// TestSketchRecall checks what the search relies on: the true nearest vectors are among the candidates.
 func TestSketchRecall(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n, nearest = 20_000, 20

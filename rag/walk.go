@@ -22,8 +22,8 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// workspace is a directory whose files are indexed. Files are opened below it only and along no link, whatever races
-// there are.
+// workspace is a directory whose files are indexed. Files are opened only below it and never through a link, even if
+// somebody replaces files meanwhile.
 type workspace struct {
 	dir     string // absolute, without links
 	root    *os.Root
@@ -65,14 +65,14 @@ func (w *workspace) readIgnores() { w.ignores = ignore.Read(w.dir, w.root.FS()) 
 
 func (w *workspace) close() error { return w.root.Close() }
 
-// absolute returns the path of a file for the outside.
+// absolute returns the absolute path of a file.
 func (w *workspace) absolute(name string) string {
 	return filepath.Join(w.dir, filepath.FromSlash(name))
 }
 
 func (w *workspace) isDenied(name string) bool { return w.denied != nil && w.denied(w.absolute(name)) }
 
-// found is a file that is to be indexed, if its content allows it.
+// found is a file to be indexed, if its content allows that.
 type found struct {
 	name    string
 	size    int64
@@ -80,20 +80,20 @@ type found struct {
 	info    fs.FileInfo
 }
 
-// skipped is a file that is left out, or a folder with all that is in it.
+// skipped is a file that is left out, or a folder with everything in it.
 type skipped struct {
 	name, reason string
-	expected     bool // ignore files, or what it is, say so
+	expected     bool // left out by an ignore file or because of its type
 }
 
-// walk lists files and directories. It follows no links, because their targets are indexed where they are, or are
-// outside the workspace. It skips what cannot be read.
+// walk lists files and directories. It follows no links: their targets are indexed where they are, or lie outside the
+// workspace. It skips what it cannot read.
 func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, left []skipped, err error) {
 	fsys := w.root.FS()
 	beyond := 0
 	var expected expected
-	var secret []fs.FileInfo // denied files that have other names
-	var linked []int         // places in files that have other names
+	var secret []fs.FileInfo // denied files that have hard links
+	var linked []int         // indices in files of those that have hard links
 	inside := map[string]*ignore.Files{".": w.ignores}
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -160,10 +160,10 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 	return files, dirs, append(left, expected.all()...), err
 }
 
-// maxExpected bounds how many files and folders are listed of those that everybody expects to be left out.
+// maxExpected bounds the list of files and folders that everybody expects to be left out.
 const maxExpected = 10_000
 
-// expected lists the first of them, and counts the others: there may be millions.
+// expected lists the first maxExpected of them and counts the rest: there may be millions.
 type expected struct {
 	listed []skipped
 	more   int
@@ -184,7 +184,7 @@ func (e *expected) all() []skipped {
 	return append(e.listed, skipped{".", fmt.Sprintf("%d more files and folders are left out", e.more), true})
 }
 
-// notForText says why a file is not one that texts are in, "" if it may be.
+// notForText returns why a file cannot hold text, going by its type and name, or "" if it may.
 func notForText(name string, d fs.DirEntry) string {
 	switch {
 	case d.Type()&fs.ModeSymlink != 0:
@@ -197,7 +197,7 @@ func notForText(name string, d fs.DirEntry) string {
 	return ""
 }
 
-// candidate looks at a file from outside, and says why it is none.
+// candidate checks a file without opening it. It returns nil and a reason if the file is left out.
 func (w *workspace) candidate(name string, d fs.DirEntry) (*found, string) {
 	if reason := notForText(name, d); reason != "" {
 		return nil, reason
@@ -215,7 +215,7 @@ func (w *workspace) candidate(name string, d fs.DirEntry) (*found, string) {
 	return &found{name, info.Size(), info.ModTime(), info}, ""
 }
 
-// one looks at a single path, as walk would come across it. It returns nothing for what walk would not list.
+// one looks at a single path as walk would. It returns nil for what walk would not list.
 func (w *workspace) one(name string) *found {
 	rules := w.ignores
 	parts := strings.Split(name, "/")
@@ -235,12 +235,12 @@ func (w *workspace) one(name string) *found {
 	return f
 }
 
-// errSkip says why the content of a file is left out.
+// errSkip is the reason why the content of a file is left out.
 type errSkip string
 
 func (e errSkip) Error() string { return string(e) }
 
-// read returns the text of a file and what it was when it was read. It returns errSkip for what is not text.
+// read returns the text of a file and its source as of now. It returns errSkip if the content is not text.
 func (w *workspace) read(f *found) (text string, s source, err error) {
 	dir, name, _, err := nolink.FolderOf(w.root, filepath.FromSlash(f.name))
 	if err != nil {
@@ -280,7 +280,7 @@ func (w *workspace) read(f *found) (text string, s source, err error) {
 	return string(data), s, nil
 }
 
-// decoded is the content as UTF-8. What is none, or is not text, is errSkip.
+// decoded returns the content as UTF-8, or errSkip if it is not text.
 func decoded(data []byte) ([]byte, error) {
 	text, err := extract.Decode(data)
 	switch {
@@ -292,7 +292,7 @@ func decoded(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// readUpTo reads until the end, but no more than limit bytes, into buf, which grows as needed.
+// readUpTo reads to the end, but at most limit bytes, into buf, which grows as needed.
 func readUpTo(r io.Reader, buf []byte, limit int64) ([]byte, error) {
 	for int64(len(buf)) < limit {
 		if len(buf) == cap(buf) {
@@ -315,7 +315,7 @@ func hashOf(data []byte) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// notText returns why the content is not worth indexing, as errSkip.
+// notText returns nil, or an errSkip that says why the content is not worth indexing.
 func notText(data []byte, l chunks.Language) error {
 	head := data[:min(len(data), 8000)]
 	if bytes.IndexByte(head, 0) >= 0 {
@@ -336,10 +336,10 @@ func notText(data []byte, l chunks.Language) error {
 	return nil
 }
 
-// maxAverageLine is the length of lines that no person writes.
+// maxAverageLine is the average line length, in bytes, that no person writes.
 const maxAverageLine = 500
 
-// unsupported returns what to tell about formats that people expect to be read.
+// unsupported returns what to say about formats that people expect to be read, or "".
 func unsupported(name string) string {
 	switch ext(name) {
 	case "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf", "epub":
@@ -350,25 +350,25 @@ func unsupported(name string) string {
 
 func ext(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
 
-// binaryNames are not worth opening.
+// binaryNames lists the extensions of files that are not worth opening.
 var binaryNames = terms.Set(`png jpg jpeg gif webp ico bmp tif tiff psd avif heic mp3 mp4 m4a ogg oga ogv wav flac avi mov mkv webm
 	zip gz tgz bz2 xz zst 7z rar tar jar war ear whl egg deb rpm apk dmg iso img exe dll so dylib a o obj lib bin class
 	pyc pyo wasm woff woff2 ttf otf eot db sqlite sqlite3 parquet npy npz pt pth onnx safetensors gguf pack idx zap`)
 
-// unchanged reports whether a file that was indexed as s still is, going by its times: one that was changed
-// about when it was read may have changed again within the clock's resolution.
+// unchanged reports whether a file still is as indexed in s, going by size and time. A file changed shortly before it
+// was read may have changed again within the clock's resolution, so it counts as changed.
 func (f *found) unchanged(s *source) bool {
 	return f.size == s.Size && f.modTime.Equal(s.ModTime) && s.Read.Sub(s.ModTime) > 2*time.Second
 }
 
-// isSkip reports whether err is about one file only.
+// isSkip reports whether err concerns only one file.
 func isSkip(err error) bool {
 	var skip errSkip
 	return errors.As(err, &skip) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) ||
 		errors.Is(err, nolink.ErrLink) || errors.Is(err, nolink.ErrNoFolder) || errors.Is(err, nolink.ErrReplaced)
 }
 
-// appendLinked appends a file that must not be read, if it has other names by which it could be.
+// appendLinked appends a file that must not be read if it has hard links, which could be read instead.
 func appendLinked(secret []fs.FileInfo, d fs.DirEntry) []fs.FileInfo {
 	if info, err := d.Info(); err == nil && info.Mode().IsRegular() && ignore.HasOtherNames(info) {
 		secret = append(secret, info)
@@ -376,8 +376,8 @@ func appendLinked(secret []fs.FileInfo, d fs.DirEntry) []fs.FileInfo {
 	return secret
 }
 
-// withoutLinks takes out of files those that are denied ones under another name: linked are the places in files
-// that have several names, secret the denied files that do.
+// withoutLinks removes from files those that are other names of denied files. linked holds the indices of files that
+// have hard links, secret the denied files that have.
 func withoutLinks(files []found, linked []int, secret []fs.FileInfo, left []skipped) ([]found, []skipped) {
 	for _, i := range slices.Backward(linked) {
 		if slices.ContainsFunc(secret, func(s fs.FileInfo) bool { return os.SameFile(s, files[i].info) }) {
@@ -388,10 +388,10 @@ func withoutLinks(files []found, linked []int, secret []fs.FileInfo, left []skip
 	return files, left
 }
 
-// GitIgnore says what git leaves out of a workspace: its own ignore files and the user's, without callgate's own
-// exclusions.
+// GitIgnore holds what git leaves out of a workspace: the rules of the workspace's and the user's ignore files, without
+// callgate's own exclusions.
 type GitIgnore = ignore.Git
 
-// ReadGitIgnore reads the ignore files that hold at the top folder of a workspace, which is an absolute path without
-// links, and above it in its repository.
+// ReadGitIgnore reads the ignore files that apply to the top folder of a workspace from above it in its repository, and
+// the user's. dir is an absolute path without links.
 func ReadGitIgnore(dir string) GitIgnore { return ignore.ReadGit(dir) }

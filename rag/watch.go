@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// quiet is how long nothing must change before changes are read: editors write in several steps.
+	// quiet is how long nothing must change before Watch reads changes: editors write in several steps.
 	quiet = 100 * time.Millisecond
 	// patience is how long a change waits at most while others keep coming.
 	patience = 500 * time.Millisecond
-	// poll is how often a workspace is looked through that cannot be watched.
+	// poll is how often Watch scans a workspace that the system cannot watch.
 	poll = 10 * time.Second
-	// recheck is how often it looks whether the rules are others.
+	// recheck is how often Watch checks whether the rules have changed.
 	recheck = 5 * time.Second
-	// rescan is how often one is looked through that is watched, should the system have lost an event.
+	// rescan is how often Watch scans a watched workspace, in case the system lost an event.
 	rescan = 10 * time.Minute
 )
 
 // Watch syncs the workspace root and then keeps the index up to date until ctx ends, which is no error. Search finds a
-// change within a second. If the system cannot watch so many directories, Watch looks every ten seconds. Several
-// processes may watch the same workspace: each holds the lock only while something changes.
+// change within a second. If the system cannot watch so many directories, Watch scans the workspace every ten seconds.
+// Several processes may watch the same workspace: each holds the lock only while something changes.
 func (x *Index) Watch(ctx context.Context, root string, progress func(Event)) error {
 	ws, err := x.openWorkspace(root)
 	if err != nil {
@@ -42,7 +42,7 @@ func (x *Index) Watch(ctx context.Context, root string, progress func(Event)) er
 	} else {
 		defer w.notify.Close()
 	}
-	// What changes while the first Sync runs must not be missed: the top directory is watched before it.
+	// Watch the top directory before the first Sync, so as not to miss changes while it runs.
 	w.add([]string{"."})
 	err = w.all(ctx)
 	if err == nil {
@@ -54,7 +54,7 @@ func (x *Index) Watch(ctx context.Context, root string, progress func(Event)) er
 	return err
 }
 
-// watch is a Watch under way.
+// watch is a Watch in progress.
 type watch struct {
 	x        *Index
 	ws       *workspace
@@ -63,7 +63,7 @@ type watch struct {
 	watched  map[string]bool   // directories
 }
 
-// add watches the directories that are not watched.
+// add starts to watch the directories that are not yet watched.
 func (w *watch) add(dirs []string) {
 	for _, dir := range dirs {
 		if w.notify == nil {
@@ -85,8 +85,8 @@ func (w *watch) add(dirs []string) {
 	}
 }
 
-// all syncs everything. A directory that it finds may have got files before it was watched, so that it goes on
-// until there is none.
+// all syncs everything. It repeats until there are no new directories: a new one may have got files before it was
+// watched.
 func (w *watch) all(ctx context.Context) error {
 	for {
 		_, dirs, err := w.x.sync(ctx, w.ws, w.progress)
@@ -157,7 +157,7 @@ func (w *watch) interval() time.Duration {
 	return rescan
 }
 
-// concerns returns the path in the workspace that the event is about.
+// concerns returns the path in the workspace that the event is about, and false if there is none.
 func (w *watch) concerns(e fsnotify.Event) (string, bool) {
 	if e.Op == fsnotify.Chmod {
 		return "", false
@@ -167,12 +167,12 @@ func (w *watch) concerns(e fsnotify.Event) (string, bool) {
 		return "", false
 	}
 	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-		delete(w.watched, filepath.ToSlash(rel)) // should it have been a directory
+		delete(w.watched, filepath.ToSlash(rel)) // in case it was a directory
 	}
 	return filepath.ToSlash(rel), true
 }
 
-// sync reads what changed: the files alone, or everything where a directory or what is ignored may have changed.
+// sync reads what changed: only the files, or everything if a directory or an ignore file may have changed.
 func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 	everything := false
 	var files []found
@@ -186,7 +186,7 @@ func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 		default:
 			if f := w.ws.one(name); f != nil {
 				files = append(files, *f)
-				everything = everything || ignore.HasOtherNames(f.info) // one of them may be denied
+				everything = everything || ignore.HasOtherNames(f.info) // one of its names may be denied
 			} else {
 				gone = append(gone, name)
 			}
@@ -196,7 +196,7 @@ func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 		return w.all(ctx)
 	}
 	if len(files) == 0 && !w.x.holds(gone) {
-		return nil // what is ignored changes all the time
+		return nil // ignored files change all the time
 	}
 	_, err := w.x.update(ctx, w.ws, w.progress, func(u *update) error {
 		u.begin(len(files))
@@ -215,7 +215,7 @@ func isGone(name string, gone []string) bool {
 	return slices.ContainsFunc(gone, func(g string) bool { return name == g || strings.HasPrefix(name, g+"/") })
 }
 
-// holds reports whether a file that is gone is still in the index, or that it is not known.
+// holds reports whether the index still has one of the files that are gone, or cannot be read.
 func (x *Index) holds(gone []string) bool {
 	if len(gone) == 0 {
 		return false

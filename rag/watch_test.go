@@ -29,7 +29,7 @@ func TestWatch(t *testing.T) {
 		})
 	}()
 	<-ready
-	// found waits until the reader, as another process would, finds the name in the file, or no longer.
+	// found waits until the reader, in place of another process, finds the name in the file, or no longer does.
 	found := func(name, path string, want bool) {
 		t.Helper()
 		start := time.Now()

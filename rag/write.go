@@ -13,16 +13,16 @@ import (
 	"callgate/internal/durable"
 )
 
-// writer is a change of an index under way. There is one at a time on the machine.
+// writer is a change of an index in progress. There is at most one on the machine.
 type writer struct {
 	x        *Index
 	manifest manifest
 	parts    []part
-	owned    []bool // the part's bitmap is this writer's and not yet a snapshot's
+	owned    []bool // whether the part's bitmap belongs to this writer and not yet to a snapshot
 	where    map[key]place
 	next     atomic.Uint64 // number of the next segment
 	dirty    bool
-	earlier  []entry // of an index of an earlier format
+	earlier  []entry // segments of an index in the earlier format
 }
 
 // key names a source.
@@ -31,12 +31,12 @@ type key struct {
 	document bool
 }
 
-// place is where a live source is.
+// place is the position of a live source.
 type place struct{ part, source int }
 
 func (s *source) key() key { return key{s.Path, s.Document} }
 
-// change runs do as the only writer of the index. It publishes the finished steps even if do fails midway.
+// change runs do as the only writer of the index. It publishes finished steps even if do fails midway.
 func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) {
 	select {
 	case <-x.writing:
@@ -61,7 +61,7 @@ func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) 
 	return errors.Join(err, w.finish())
 }
 
-// newWriter starts from the published state. It leaves out damaged parts, which the next Sync restores.
+// newWriter starts from the published state. It leaves out damaged parts; the next Sync restores them.
 func (x *Index) newWriter() (*writer, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *writer) loadPublished() error {
 	return nil
 }
 
-// adoptDocuments takes over the documents of an index of an earlier format. Files are read again by the next Sync.
+// adoptDocuments takes over the documents of an index in the earlier format. The next Sync reads the files again.
 func (w *writer) adoptDocuments(ctx context.Context) error {
 	var docs []source
 	for i := range w.earlier {
@@ -139,7 +139,7 @@ func (w *writer) adoptDocuments(ctx context.Context) error {
 	return w.addDocuments(ctx, docs)
 }
 
-// learn notes where the live sources of part i are.
+// learn records where the live sources of part i are.
 func (w *writer) learn(i int) {
 	p := &w.parts[i]
 	for j := range p.rows.Sources {
@@ -188,7 +188,7 @@ func (w *writer) drop() {
 	}
 }
 
-// finish tidies up, publishes what is not yet published, and ends the change.
+// finish compacts the index, publishes what is not yet published, and ends the change.
 func (w *writer) finish() error {
 	err := w.compact()
 	if w.dirty {
@@ -200,7 +200,7 @@ func (w *writer) finish() error {
 	return errors.Join(err, releaseAll(w.parts))
 }
 
-// publish makes the present state the one that is searched, here and in every process.
+// publish makes the writer's state the one that searches use, here and in every process.
 func (w *writer) publish() error {
 	x := w.x
 	w.leaveOutEmpty()
@@ -241,7 +241,7 @@ func (w *writer) publish() error {
 	return old.release()
 }
 
-// sweep removes files that neither the manifest nor the one before it names. Nothing may be on its way to disk.
+// sweep removes files that neither the manifest nor the previous one names. No write may be in progress.
 func (w *writer) sweep() error {
 	d := w.x.disk
 	keep := map[string]bool{manifestName: true, previousName: true, lockName: true}
@@ -256,7 +256,7 @@ func (w *writer) sweep() error {
 	return d.sweep(keep)
 }
 
-// leaveOutEmpty gives up parts without a live row.
+// leaveOutEmpty releases the parts without a live row.
 func (w *writer) leaveOutEmpty() {
 	kept := w.parts[:0:0]
 	var owned []bool

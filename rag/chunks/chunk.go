@@ -1,4 +1,4 @@
-// Package chunks cuts files into passages for search, along the boundaries of their language.
+// Package chunks splits files into passages for search, along the boundaries of their language.
 package chunks
 
 import (
@@ -10,29 +10,29 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// Chunk is a passage of a file that is found as one.
+// Chunk is a passage of a file that search finds as a unit.
 type Chunk struct {
 	Start, End int    // lines, from 1, both included
-	Symbol     string // the title: what it defines first, or what it is a part of
-	Outer      string // what it is a part of
+	Symbol     string // the title: the first thing that it defines, or what it is part of
+	Outer      string // what it is part of
 	Defines    []string
 	Text       string // a part of the source
 }
 
 const (
-	// maxChunk is the size in bytes that chunks fill up to, and beyond which units are split.
+	// maxChunk is the size in bytes up to which chunks are filled. Larger units are split.
 	maxChunk = 1500
-	// minChunk is the size below which a chunk says too little.
+	// minChunk is the size in bytes below which a chunk says too little.
 	minChunk = 200
-	// maxNesting bounds the recursion over nested units. What is deeper is split by size.
+	// maxNesting bounds the recursion over nested units. Deeper units are split by size.
 	maxNesting = 40
 	// maxLevels bounds how many indentations are tried for one unit.
 	maxLevels = 16
-	// maxIndent is the column beyond which indentation says nothing.
+	// maxIndent is the column beyond which indentation does not count.
 	maxIndent = 160
 )
 
-// Of takes a text apart along the boundaries of its language.
+// Of splits a text along the boundaries of its language.
 func Of(lang Language, src string) []Chunk {
 	var f *file
 	switch lang.Name {
@@ -56,23 +56,23 @@ func Of(lang Language, src string) []Chunk {
 	return f.chunks
 }
 
-// file is a text on its way into chunks.
+// file is a text being split into chunks.
 type file struct {
 	src    string
-	prose  bool // sections stand alone, however short
+	prose  bool // sections stay separate, however short
 	lines  []line
-	units  []int // first lines of the top-level units, where a parser knows them
+	units  []int // first lines of the top-level units, if a parser knows them
 	defs   []definition
 	chunks []Chunk
 }
 
-// line is a line of a text, by offsets.
+// line is a line of a text, as offsets.
 type line struct {
 	start, text, end int // text: where the indentation ends; end: before the line break
 	indent           int // in columns
 	blank            bool
-	closes           bool // goes on with what stands above: a closing bracket, end, else
-	attaches         bool // belongs to what stands below: a comment, a decorator, an attribute
+	closes           bool // continues what stands above: a closing bracket, end, else
+	attaches         bool // belongs to what follows: a comment, a decorator, an attribute
 }
 
 func newFile(src string) *file {
@@ -133,7 +133,7 @@ func (f *file) size(from, to int) int {
 	return f.lines[to-1].end - f.lines[from].start
 }
 
-// emit makes the lines [from, to) a chunk, several if it is one endless line.
+// emit makes a chunk of the lines [from, to). It splits a single endless line.
 func (f *file) emit(from, to int) {
 	for from < to && f.lines[from].blank {
 		from++
@@ -144,7 +144,7 @@ func (f *file) emit(from, to int) {
 	if from >= to {
 		return
 	}
-	if n := len(f.chunks); n > 0 && !f.prose && f.size(from, to) < minChunk { // a few lines go with what is above, if it has room
+	if n := len(f.chunks); n > 0 && !f.prose && f.size(from, to) < minChunk { // a few lines join the chunk above
 		if last := &f.chunks[n-1]; f.size(last.Start-1, to) <= maxChunk+minChunk && last.End <= from {
 			last.End, last.Text = to, f.src[f.lines[last.Start-1].start:f.lines[to-1].end]
 			return
@@ -162,7 +162,7 @@ func (f *file) emit(from, to int) {
 	f.chunks = append(f.chunks, Chunk{Start: from + 1, End: to, Text: text})
 }
 
-// split cuts the lines [from, to) into units by their indentation, as far down as is needed.
+// split splits the lines [from, to) into units by indentation, as deep as needed.
 func (f *file) split(from, to, depth int) {
 	if f.size(from, to) <= maxChunk {
 		f.emit(from, to)
@@ -188,7 +188,7 @@ func (f *file) split(from, to, depth int) {
 	}
 }
 
-// nextIndent returns the least indentation above level in [from, to).
+// nextIndent returns the smallest indentation above level in [from, to), or math.MaxInt.
 func (f *file) nextIndent(from, to, level int) int {
 	least := math.MaxInt
 	for i := from; i < to; i++ {
@@ -199,7 +199,7 @@ func (f *file) nextIndent(from, to, level int) int {
 	return least
 }
 
-// unitsAt returns where units start in [from, to): at lines indented up to level, the comments above included.
+// unitsAt returns where units start in [from, to): at lines indented up to level, with the comments above them.
 func (f *file) unitsAt(from, to, level int) []int {
 	units := []int{from}
 	attached := false
@@ -217,8 +217,8 @@ func (f *file) unitsAt(from, to, level int) []int {
 	return units
 }
 
-// merge makes chunks of the units that start at the given lines, the last ending before line to: small ones
-// together as long as they fit, large ones split further.
+// merge makes chunks of the units that start at the given lines; the last unit ends before line to. It joins small
+// units as long as they fit, and splits large ones.
 func (f *file) merge(units []int, to, depth int) {
 	open := units[0] // first line of the chunk being filled
 	for i, start := range units {
@@ -238,8 +238,8 @@ func (f *file) merge(units []int, to, depth int) {
 	f.emit(open, to)
 }
 
-// splitAfter splits the lines [start, to), a unit, and makes a chunk of those from open on before it. A few lines
-// go with what follows.
+// splitAfter splits the unit [start, to) and makes a chunk of the lines from open up to it. If those are few, they join
+// the unit's first chunk.
 func (f *file) splitAfter(open, start, to, depth int) {
 	few := f.size(open, start) < minChunk
 	if !few {
@@ -257,13 +257,13 @@ func (f *file) splitAfter(open, start, to, depth int) {
 	}
 }
 
-// name gives each chunk its symbols: what is defined in it, else the definition that it is inside of.
+// name sets the symbols of each chunk: what it defines, or else the definition that encloses it.
 func (f *file) name() {
 	var enclosing []definition
 	next := 0
 	for i := range f.chunks {
 		c := &f.chunks[i]
-		for next < len(f.defs) && f.defs[next].line < c.Start-1 { // in a chunk that was cut within a line
+		for next < len(f.defs) && f.defs[next].line < c.Start-1 { // left over from a chunk that was cut within a line
 			next++
 		}
 		above := len(enclosing)

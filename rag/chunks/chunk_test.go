@@ -11,7 +11,7 @@ import (
 	"callgate/rag/internal/hostile"
 )
 
-// shape is what is expected of a chunk: lines, symbol, definitions.
+// shape is an expected chunk: lines, symbol, definitions.
 type shape struct {
 	start, end int
 	symbol     string
@@ -25,7 +25,7 @@ func shapes(chunks []Chunk) (out []shape) {
 	return out
 }
 
-// long makes a body of n lines that is too long to stand with others.
+// long returns n lines, too many to share a chunk with others.
 func long(indent string, n int) string {
 	return strings.Repeat(indent+"value = compute_something(value, other_value, third_value)\n", n)
 }
@@ -89,8 +89,8 @@ func TestChunkFile(t *testing.T) {
 	}
 }
 
-// checkChunks holds chunks to their contract: they are in order, they do not overlap, they are what their lines
-// say, and together they are everything but blank lines.
+// checkChunks checks the contract of chunks: they are in order, do not overlap, have the text of their lines, and
+// together cover everything but blank lines.
 func checkChunks(t *testing.T, src string, chunks []Chunk) {
 	t.Helper()
 	split := strings.Split(src, "\n")

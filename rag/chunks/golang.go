@@ -6,11 +6,12 @@ import (
 	"go/token"
 )
 
-// maxBrackets is the nesting above which Go source is not parsed: the parser's stack grows with it.
+// maxBrackets is the bracket depth above which Go source is not parsed, because the parser's stack grows with the
+// depth.
 const maxBrackets = 500
 
-// newGoFile parses Go source: each top-level declaration with its comment is a unit. It returns nil for what
-// does not parse, which is then taken as any other text.
+// newGoFile parses Go source. Each top-level declaration with its comment is a unit. It returns nil if the source does
+// not parse; the caller then treats it as any other text.
 func newGoFile(src string) *file {
 	if deepBrackets(src) {
 		return nil
@@ -71,7 +72,8 @@ func (f *file) defineSpecs(d *ast.GenDecl, lineOf func(token.Pos) int) {
 	}
 }
 
-// deepBrackets counts brackets wherever they stand, in strings too: it errs on the safe side.
+// deepBrackets reports whether brackets seem to nest deeper than maxBrackets. It counts those in strings and comments
+// too.
 func deepBrackets(src string) bool {
 	depth := 0
 	for i := range len(src) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Kind says what a text is, coarsely.
+// Kind is the rough type of a text.
 type Kind string
 
 const (
@@ -61,7 +61,7 @@ var languages = func() map[string]Language {
 	return byExt
 }()
 
-// fileNames are files that say what they are by their whole name.
+// fileNames lists files whose whole name tells their language.
 var fileNames = map[string]Language{
 	"makefile": {"make", KindConfig}, "gnumakefile": {"make", KindConfig}, "justfile": {"make", KindConfig},
 	"cmakelists.txt": {"cmake", KindConfig}, "dockerfile": {"docker", KindConfig}, "containerfile": {"docker", KindConfig},
@@ -71,7 +71,7 @@ var fileNames = map[string]Language{
 	"changelog": {"text", KindDoc}, "authors": {"text", KindDoc}, "contributing": {"text", KindDoc},
 }
 
-// Named returns the name of the language that is called so, or whose files have that extension: go, Python, ts.
+// Named returns the name of the language with this name, or whose files have this extension: go, Python, ts.
 func Named(name string) (string, bool) {
 	name = strings.ToLower(strings.TrimPrefix(name, "."))
 	if slices.Contains(Names(), name) {
@@ -91,7 +91,7 @@ var Names = sync.OnceValue(func() []string {
 	return slices.Compact(names)
 })
 
-// LanguageOf says what the file is, by its name and, for a script without one that helps, its first line.
+// LanguageOf returns the language of a file. It goes by the name and, if that does not help, by the #! line in head.
 func LanguageOf(name string, head []byte) Language {
 	base := strings.ToLower(path.Base(name))
 	if l, ok := fileNames[base]; ok {
@@ -108,7 +108,7 @@ func LanguageOf(name string, head []byte) Language {
 	return Language{"text", KindDoc}
 }
 
-// interpreter reads a #! line.
+// interpreter returns the language of a #! line.
 func interpreter(head []byte) (Language, bool) {
 	line, ok := bytes.CutPrefix(head, []byte("#!"))
 	if !ok {

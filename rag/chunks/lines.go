@@ -2,8 +2,8 @@ package chunks
 
 import "strings"
 
-// Lines returns the lines from first to last, counted from 1, without the last line break. It returns what
-// there is of them.
+// Lines returns the lines from first to last, counted from 1, without the last line break. It leaves out lines that
+// text does not have.
 func Lines(text string, first, last int) string {
 	start := 0
 	for range first - 1 {

@@ -2,14 +2,14 @@ package chunks
 
 import "strings"
 
-// minSection is the size below which a section is put together with the next.
+// minSection is the size in bytes below which a section is joined to the next.
 const minSection = 240
 
-// chunkMarkdown makes each section a chunk, whose symbol is the headings above it.
+// chunkMarkdown makes each section a chunk. Its symbol is the path of headings above it.
 func chunkMarkdown(src string) []Chunk {
 	f := newFile(src)
 	f.prose = true
-	var titles []string // of the headings above, outermost first
+	var titles []string // the headings above, outermost first
 	var levels []int
 	fence := ""
 	open := 0
@@ -58,7 +58,7 @@ func chunkMarkdown(src string) []Chunk {
 	return f.chunks
 }
 
-// paragraphs returns where paragraphs start in the lines [from, to).
+// paragraphs returns the first lines of the paragraphs in [from, to).
 func (f *file) paragraphs(from, to int) []int {
 	units := []int{from}
 	for i := from + 1; i < to; i++ {
@@ -69,7 +69,7 @@ func (f *file) paragraphs(from, to int) []int {
 	return units
 }
 
-// headingLevel returns how many # stand before the text of a heading, 0 if it is not a heading.
+// headingLevel returns the number of # before a heading, or 0 if text is no heading.
 func headingLevel(text string) int {
 	n := 0
 	for n < len(text) && text[n] == '#' {
@@ -81,7 +81,7 @@ func headingLevel(text string) int {
 	return n
 }
 
-// fenceMark returns the run of ``` or ~~~ that text begins with, "" if it is not a fence.
+// fenceMark returns the run of ``` or ~~~ at the start of text, or "" if there is none.
 func fenceMark(text string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(text) - len(strings.TrimLeft(text, c)); n >= 3 {

@@ -12,11 +12,11 @@ type definition struct {
 	line   int // from 0
 	indent int
 	name   string
-	minor  bool // a variable or constant: found by name, but no title for a chunk
+	minor  bool // a variable or constant: can be found, but does not title a chunk
 }
 
-// definitions finds what the lines of a file define, by the shapes that definitions have in most languages:
-// a keyword and a name, or a type, a name and parameters. A wrong guess costs a little rank, nothing else.
+// definitions finds what the lines of a file define, by the forms that definitions have in most languages: a keyword
+// and a name, or a type, a name and parameters. A wrong guess costs a little rank, nothing else.
 func definitions(lang string, lines []line, src string) []definition {
 	if !hasDefinitions(lang) {
 		return nil
@@ -44,7 +44,7 @@ func definitions(lang string, lines []line, src string) []definition {
 	return defs
 }
 
-// maxDefinitionLine is the length above which a line is data.
+// maxDefinitionLine is the length in bytes above which a line counts as data.
 const maxDefinitionLine = 400
 
 func hasDefinitions(lang string) bool {
@@ -55,7 +55,7 @@ func hasDefinitions(lang string) bool {
 	return true
 }
 
-// definedBy returns the name that the line, without indentation, defines, "" if none.
+// definedBy returns the name that the line, without indentation, defines, or "".
 func definedBy(lang, text string, indent int) (name string, minor bool) {
 	switch text[0] {
 	case '/', '*', '"', '\'', '<', '}', ')', ']', '@', '|', '&':
@@ -101,7 +101,7 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 	return cmp.Or(assignedFunction(rest), withoutKeyword(lang, text, indent)), false
 }
 
-// behindModifier returns what follows a modifier: pub(crate), private(set).
+// behindModifier returns what follows a modifier and its argument, as in pub(crate) and private(set).
 func behindModifier(after string) string {
 	if strings.HasPrefix(after, "(") {
 		_, after, _ = strings.Cut(after, ")")
@@ -109,7 +109,7 @@ func behindModifier(after string) string {
 	return strings.TrimLeft(after, " \t")
 }
 
-// withoutKeyword returns what a line defines in the languages that have no word for it, "" if nothing.
+// withoutKeyword returns what a line defines in languages that have no keyword for definitions, or "".
 func withoutKeyword(lang, text string, indent int) string {
 	switch lang {
 	case "c", "cpp", "java", "csharp", "javascript", "typescript", "php", "bash", "dart", "groovy", "objective-c", "vue", "svelte", "d", "awk", "solidity", "protobuf":
@@ -122,7 +122,7 @@ func withoutKeyword(lang, text string, indent int) string {
 	return ""
 }
 
-// functionLike reads "type name(parameters" and "name() {", not calls and not statements.
+// functionLike returns the name in "type name(parameters" or "name() {". It returns "" for calls and statements.
 func functionLike(text string) string {
 	open := strings.IndexByte(text, '(')
 	if open <= 0 {
@@ -146,7 +146,7 @@ func functionLike(text string) string {
 	return name
 }
 
-// declares reports whether a name with what stands before it in the line can be declared there.
+// declares reports whether a line with this text before the name can declare it.
 func declares(before, text string) bool {
 	last := text[len(text)-1]
 	typed := len(before) > 0 && before[len(before)-1] != '.' && before[len(before)-1] != '>'
@@ -156,7 +156,7 @@ func declares(before, text string) bool {
 	return last == '{' && !strings.Contains(before, ".") && !strings.Contains(text, "=>") && !strings.Contains(text, "function")
 }
 
-// assignedFunction reads "a.b.name = function(…)", "name: async (…) =>" and their like.
+// assignedFunction returns the name in "a.b.name = function(…)", "name: async (…) =>" and the like, or "".
 func assignedFunction(text string) string {
 	i := strings.IndexAny(text, "=:")
 	if i <= 0 || !isFunctionValue(text[i:]) {
@@ -171,7 +171,7 @@ func assignedFunction(text string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// isFunctionValue reports whether what is assigned in text looks like a function.
+// isFunctionValue reports whether the value assigned in text looks like a function.
 func isFunctionValue(text string) bool {
 	i := strings.IndexAny(text, "=:")
 	if i < 0 {
@@ -182,8 +182,8 @@ func isFunctionValue(text string) bool {
 	return strings.HasPrefix(value, "function") || strings.Contains(value, "=>")
 }
 
-// qualifiedName returns the last part of the dotted name that text begins with: receiver, type parameters
-// and sigils are skipped.
+// qualifiedName returns the last part of the dotted name at the start of text. It skips a receiver, type parameters and
+// sigils.
 func qualifiedName(text string) string {
 	text = strings.TrimLeft(text, " \t*&")
 	for _, pair := range []string{"<>", "()"} {
@@ -217,7 +217,7 @@ func qualifiedName(text string) string {
 	}
 }
 
-// leadingWord returns the identifier that text begins with.
+// leadingWord returns the identifier at the start of text.
 func leadingWord(text string) string {
 	i := 0
 	for i < len(text) && isNameByte(text[i]) {
@@ -241,7 +241,7 @@ var (
 		type func function object fn fun package namespace protocol record impl macro_rules macro union extension actor
 		newtype instance sub mod typealias contract message service rpc defn defun deftype defrecord`)
 	variables = terms.Set(`const let var val static define`)
-	// notFunctions stand before a parenthesis, or before a call, and define nothing.
+	// notFunctions lists words that precede a parenthesis or a call and define nothing.
 	notFunctions = terms.Set(`if for foreach while switch catch return else elseif elif sizeof new throw await do assert
 		case delete in yield goto until unless with using lock typeof instanceof super this self function
 		defined echo print require include require_once include_once import and or not when match raise except

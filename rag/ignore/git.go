@@ -5,12 +5,12 @@ import (
 	"path"
 )
 
-// Git says what git leaves out of a workspace: its own ignore files and the user's, and nothing of
-// what callgate leaves out besides. It is a value of one folder; the zero value leaves nothing out.
+// Git holds what git leaves out of a workspace: the rules of the workspace's and the user's ignore files, without
+// callgate's own exclusions. A value belongs to one folder. The zero value leaves out only .git.
 type Git struct{ files []rules }
 
-// ReadGit reads the ignore files that hold at the top folder of a workspace, which is an absolute
-// path without links, and above it in its repository. No git command reads anything of the workspace.
+// ReadGit reads the ignore files that apply to the top folder of a workspace from above it in its repository, and the
+// user's. dir is an absolute path without links. ReadGit runs no git command in the workspace.
 func ReadGit(dir string) Git {
 	var g Git
 	if user, ok := userRules(); ok {
@@ -20,8 +20,8 @@ func ReadGit(dir string) Git {
 	return g
 }
 
-// Inside returns what holds in the folder name, a slash-separated path from the top folder, "." for that
-// folder itself. Dir is the file system of the folder. It MUST be called for each folder on the way down.
+// Inside returns the rules for the folder name, a slash-separated path from the top folder; "." is the top folder
+// itself. dir is the file system of the folder. The caller MUST call Inside for each folder on the way down.
 func (g Git) Inside(dir fs.FS, name string) Git {
 	inner, ok := readRules(dir, ".", GitName)
 	if !ok {
@@ -31,8 +31,8 @@ func (g Git) Inside(dir fs.FS, name string) Git {
 	return Git{append(g.files[:len(g.files):len(g.files)], inner)}
 }
 
-// Ignores reports whether git leaves out name, a path from the top folder in the folder that g is of,
-// unless it is tracked. The caller has asked about the folders above before.
+// Ignores reports whether git leaves out name unless it is tracked. name is a path from the top folder, directly in the
+// folder that g belongs to. The caller must have asked about the folders above it.
 func (g Git) Ignores(name string, dir bool) bool {
 	if path.Base(name) == ".git" {
 		return true

@@ -1,4 +1,4 @@
-// Package ignore says which files of a workspace are left out.
+// Package ignore decides which files of a workspace are left out.
 package ignore
 
 import (
@@ -11,21 +11,21 @@ import (
 
 // rule is a line of an ignore file.
 type rule struct {
-	segments []string // of the pattern, split at slashes; "**" stands for any number of them
+	segments []string // of the pattern, split at slashes; "**" matches any number of them
 	negated  bool
 	dirOnly  bool
 }
 
-// rules are an ignore file.
+// rules holds the rules of one ignore file.
 type rules struct {
-	dir   string // where it is, relative to the workspace
-	up    string // instead, when it is above the workspace: the workspace's path from there
-	why   string // what they leave out is left out
+	dir   string // the file's folder, relative to the workspace
+	up    string // set if the file is above the workspace: the workspace's path from its folder
+	why   string // the reason to give for what these rules leave out
 	rules []rule
 }
 
-// Files decides what is left out, as git does. The user's .callgateignore has the last word, also on what
-// looks like a secret.
+// Files decides what is left out, by git's rules. The user's .callgateignore has the last word, even on files that look
+// like secrets.
 type Files struct {
 	own     []rules // .callgateignore, outermost first
 	secrets rules
@@ -37,7 +37,7 @@ const (
 	OwnName = ".callgateignore"
 )
 
-// builtin are left out unless an ignore file says otherwise.
+// builtin lists what is left out unless an ignore file says otherwise.
 var builtin = withReason("left out by default", `
 .git
 .hg
@@ -74,7 +74,7 @@ go.sum
 flake.lock
 `)
 
-// secretFiles hold secrets, judging by their names. Only .callgateignore can include them.
+// secretFiles lists names that suggest secrets. Only .callgateignore can include such files.
 var secretFiles = withReason("its name suggests secrets", `
 .env
 .env.*
@@ -146,8 +146,8 @@ func parseRule(line string) (r rule, ok bool) {
 	return r, true
 }
 
-// Read reads the ignore files that hold at the top of the workspace dir, an absolute path without links, of which root
-// is the file system.
+// Read reads the ignore files that apply to the top folder of the workspace. dir is its absolute path, without links;
+// root is its file system.
 func Read(dir string, root fs.FS) *Files {
 	git := []rules{builtin}
 	if user, ok := userRules(); ok {
@@ -156,7 +156,7 @@ func Read(dir string, root fs.FS) *Files {
 	return (&Files{secrets: secretFiles, git: append(git, rulesAbove(dir)...)}).With(root, ".")
 }
 
-// With returns the Files inside the directory dir, whose ignore files are read from root.
+// With returns the Files for the directory dir. It reads the directory's ignore files from root.
 func (g *Files) With(root fs.FS, dir string) *Files {
 	git, hasGit := readRules(root, dir, GitName)
 	own, hasOwn := readRules(root, dir, OwnName)
@@ -173,7 +173,7 @@ func (g *Files) With(root fs.FS, dir string) *Files {
 	return &inner
 }
 
-// maxIgnoreFile is the size above which an ignore file is not one.
+// maxIgnoreFile is the size in bytes above which an ignore file is not read.
 const maxIgnoreFile = 1 << 20
 
 func readRules(root fs.FS, dir, name string) (rules, bool) {
@@ -191,11 +191,11 @@ func readRules(root fs.FS, dir, name string) (rules, bool) {
 	return r, true
 }
 
-// Ignored reports whether name, relative to the workspace, is left out. The caller has asked about the
-// directories above before: what is inside of one that is left out cannot come back.
+// Ignored reports whether name, relative to the workspace, is left out. The caller must have asked about the
+// directories above it: nothing inside an ignored directory can come back.
 func (g *Files) Ignored(name string, dir bool) bool { return g.Why(name, dir) != "" }
 
-// Why returns for what reason name is left out, "" if it is not: see Ignored.
+// Why returns the reason why name is left out, or "" if it is not. See Ignored.
 func (g *Files) Why(name string, dir bool) string {
 	if why, said := decide(g.own, name, dir); said {
 		return why
@@ -207,13 +207,14 @@ func (g *Files) Why(name string, dir bool) string {
 	return why
 }
 
-// Secret reports whether the name says that the file holds secrets.
+// Secret reports whether the file's name suggests secrets.
 func (g *Files) Secret(name string) bool {
 	ignored, said := g.secrets.decide(name, false)
 	return said && ignored
 }
 
-// decide asks the innermost file first. It returns why name is left out, "" if it is not.
+// decide asks the innermost file first. why is the reason to leave out name, or "". said reports whether any rule
+// matched.
 func decide(files []rules, name string, dir bool) (why string, said bool) {
 	for i := len(files) - 1; i >= 0; i-- {
 		if ignored, said := files[i].decide(name, dir); ignored {
@@ -225,7 +226,7 @@ func decide(files []rules, name string, dir bool) (why string, said bool) {
 	return "", false
 }
 
-// decide returns what the last rule that matches says.
+// decide returns the result of the last rule that matches. said reports whether there is one.
 func (f *rules) decide(name string, dir bool) (ignored, said bool) {
 	switch {
 	case f.up != "":
@@ -252,11 +253,11 @@ func (r *rule) match(name string) bool {
 	return MatchPath(r.segments, name)
 }
 
-// MatchPath matches segment by segment. Only the last ** is ever tried again, which is enough, and keeps
-// patterns from being made to take long.
+// MatchPath matches name segment by segment. It retries only the last **. That is enough, and no pattern can make it
+// slow.
 func MatchPath(pattern []string, name string) bool {
 	segments := strings.Split(name, "/")
-	star, again := -1, 0 // where the last ** stands, and how far it reaches
+	star, again := -1, 0 // position of the last **, and how far it reaches
 	p := 0
 	for i := 0; i < len(segments); {
 		switch {
@@ -279,7 +280,8 @@ func MatchPath(pattern []string, name string) bool {
 	return p == len(pattern)
 }
 
-// SplitGlob splits a pattern at its slashes. What ends with ** is about what is inside, not the thing itself.
+// SplitGlob splits a pattern at its slashes. A pattern that ends with ** matches what is inside a folder, not the
+// folder itself.
 func SplitGlob(glob string) []string {
 	segments := strings.Split(strings.ReplaceAll(glob, "[!", "[^"), "/")
 	if last := len(segments) - 1; segments[last] == "**" {
@@ -300,12 +302,13 @@ func matchName(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// ignoredBy is the reason for what an ignore file outside the workspace leaves out.
+// ignoredBy returns the reason for leaving out what an ignore file outside the workspace names.
 func ignoredBy(dir, name string) string {
 	return "ignored by " + filepath.Join(dir, filepath.FromSlash(name))
 }
 
-// rulesAbove reads the ignore files of the git repository that dir is in.
+// rulesAbove reads the .gitignore files above dir in its git repository, and .git/info/exclude. It returns them
+// outermost first, or nil if dir is in no repository.
 func rulesAbove(dir string) []rules {
 	var inward []rules
 	for at, up := dir, ""; ; {

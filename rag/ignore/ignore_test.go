@@ -22,7 +22,7 @@ func FuzzIgnore(f *testing.F) {
 		if ignored && !said {
 			t.Fatal("ignored without a rule")
 		}
-		// A last rule that names the path wins over all others.
+		// If the last rule names the path, it wins over all others.
 		r.rules = append(r.rules, rule{segments: strings.Split(name, "/"), negated: true})
 		if !strings.ContainsAny(name, `*?[\`) {
 			if ignored, said := r.decide(name, true); ignored || !said {

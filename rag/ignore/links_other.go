@@ -4,5 +4,6 @@ package ignore
 
 import "io/fs"
 
-// HasOtherNames reports whether the file has hard links, which only an open file tells here: none are looked for.
+// HasOtherNames returns false. On this system only an open file can tell whether it has hard links, so callgate does
+// not check.
 func HasOtherNames(fs.FileInfo) bool { return false }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// userRules reads what the user has git ignore everywhere: core.excludesFile, by default git/ignore in the
-// configuration folder. Only the user's own configuration of git is asked, never the workspace's.
+// userRules reads the rules that the user's git applies everywhere: core.excludesFile, by default git/ignore in the
+// configuration folder. It asks only the user's own git configuration, never the workspace's.
 func userRules() (rules, bool) {
 	path := excludesFile()
 	if path == "" {
@@ -24,11 +24,11 @@ func userRules() (rules, bool) {
 	return r, ok
 }
 
-// gitPatience bounds how long git may take to say what is in its configuration.
+// gitPatience bounds how long git may take to print a setting.
 const gitPatience = 2 * time.Second
 
-// excludesFile returns the path of the user's ignore file, "" when there is no place for one. Git itself
-// reads its configuration, with all that it includes; where there is no git, the default counts.
+// excludesFile returns the path of the user's ignore file, or "" if there is no place for one. It asks git, which
+// follows includes in its configuration. Without git, the default path counts.
 func excludesFile() string {
 	ctx, stop := context.WithTimeout(context.Background(), gitPatience)
 	defer stop()

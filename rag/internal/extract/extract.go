@@ -24,14 +24,14 @@ import (
 // MaxText bounds a text, in bytes.
 const MaxText = 4 << 20
 
-// ErrNoText says that a document holds nothing that could be searched.
+// ErrNoText means that a document contains no text to search.
 var ErrNoText = errors.New("it is not text, PDF, DOCX or HTML")
 
-// ErrEncoding says that a text is in an encoding that it does not name.
+// ErrEncoding means that a text is in an unknown encoding.
 var ErrEncoding = errors.New("it is not UTF-8 or UTF-16: convert it")
 
-// Text returns the text of a document: of a PDF or DOCX file, of an HTML page, and of a text in UTF-8 or UTF-16. A
-// data: URL stands for what it holds.
+// Text returns the text of a document: a PDF or DOCX file, an HTML page, or a text in UTF-8 or UTF-16. It decodes a
+// base64 data: URL first.
 func Text(data []byte) (text string, err error) {
 	if data, err = fromURL(data); err != nil {
 		return "", err
@@ -72,7 +72,7 @@ func fromURL(data []byte) ([]byte, error) {
 	return decoded, nil
 }
 
-// readPlain reads what Decode does, and refuses what is not text.
+// readPlain decodes a text like Decode, and returns an error if the result is not text.
 func readPlain(data []byte) (string, error) {
 	data, err := Decode(data)
 	if err != nil {
@@ -91,9 +91,9 @@ func notText(data []byte) error {
 	return fmt.Errorf("%w: it looks like %s", ErrNoText, http.DetectContentType(data))
 }
 
-// Decode returns a text in UTF-8 or UTF-16 as UTF-8, without a mark at the beginning. Up to a hundredth of the bytes of
-// UTF-8 may be others, such as names in old source files, and are read as Windows-1252. More are ErrEncoding, or ErrNoText
-// if it does not look like text at all.
+// Decode returns a text in UTF-8 or UTF-16 as UTF-8, without a byte order mark. Up to one percent of the bytes may be
+// invalid UTF-8, such as names in old source files; it reads them as Windows-1252. If there are more, it returns
+// ErrEncoding, or an error that wraps ErrNoText if the content does not look like text at all.
 func Decode(data []byte) ([]byte, error) {
 	if endian, ok := isUTF16(data); ok {
 		decoded, _, err := transform.Bytes(unicode.UTF16(endian, unicode.UseBOM).NewDecoder(), data)
@@ -125,7 +125,7 @@ func Decode(data []byte) ([]byte, error) {
 	return nil, notText(data)
 }
 
-// isUTF16 goes by the mark at the beginning, or by every other byte being zero as in Latin text.
+// isUTF16 goes by the byte order mark, or by zeros in every other byte, as in Latin text.
 func isUTF16(data []byte) (unicode.Endianness, bool) {
 	if bytes.HasPrefix(data, []byte{0xFF, 0xFE}) {
 		return unicode.LittleEndian, true
@@ -149,13 +149,13 @@ func isUTF16(data []byte) (unicode.Endianness, bool) {
 		(zeros[0] == 0 && zeros[1] > half*3/4 || zeros[1] == 0 && zeros[0] > half*3/4)
 }
 
-// mostXML bounds what a DOCX file unpacks to.
+// mostXML bounds what a DOCX file may unpack to, in bytes.
 const mostXML = 64 << 20
 
-// docxParts are the parts of a DOCX file that hold text, all but the first of which it may lack.
+// docxParts lists the parts of a DOCX file that hold text. All but the first may be missing.
 var docxParts = []string{"word/document.xml", "word/footnotes.xml", "word/endnotes.xml"}
 
-// readDOCX returns the paragraphs of a DOCX file, headings as in Markdown, and its notes behind them.
+// readDOCX returns the paragraphs of a DOCX file, with headings as in Markdown and the notes at the end.
 func readDOCX(data []byte) (string, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -184,7 +184,7 @@ func readDOCX(data []byte) (string, error) {
 	return b.String(), nil
 }
 
-// readParagraphs reads a part of a DOCX file.
+// readParagraphs writes the text of a part of a DOCX file to b.
 func readParagraphs(b *strings.Builder, r io.Reader) error {
 	decoder := xml.NewDecoder(r)
 	inText := false
@@ -225,7 +225,7 @@ func readParagraphs(b *strings.Builder, r io.Reader) error {
 	}
 }
 
-// headingOf returns what begins a heading in Markdown when a paragraph's style is that of one.
+// headingOf returns the Markdown prefix of a heading if a paragraph's style is one, or "".
 func headingOf(style []xml.Attr) string {
 	for _, a := range style {
 		if level, ok := strings.CutPrefix(strings.ToLower(a.Value), "heading"); ok && len(level) == 1 && level >= "1" && level <= "6" {
@@ -235,7 +235,8 @@ func headingOf(style []xml.Attr) string {
 	return ""
 }
 
-// isHTML reports whether a text is a page, or a part of one. Markdown may hold elements, but not only.
+// isHTML reports whether a text is an HTML page or a fragment of one. Markdown may contain elements, but not only
+// elements.
 func isHTML(text string) bool {
 	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), 1024)]))
 	for strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<?") {
@@ -248,7 +249,7 @@ func isHTML(text string) bool {
 	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html") || isFragment(head, text)
 }
 
-// isFragment reports whether a text begins with an element of a page, and has no text outside its elements.
+// isFragment reports whether a text begins with an HTML element and has no text outside of elements.
 func isFragment(head, text string) bool {
 	end := strings.IndexAny(head, " \t\r\n/>")
 	if end < 1 || head[0] != '<' {
@@ -267,11 +268,11 @@ func isFragment(head, text string) bool {
 	})
 }
 
-// readHTML returns what a page shows, headings as in Markdown.
+// readHTML returns the visible text of a page, with headings as in Markdown.
 func readHTML(text string) (string, error) {
 	z := html.NewTokenizer(strings.NewReader(text))
 	var b strings.Builder
-	hidden, kept := 0, 0 // elements that show nothing, or their spaces, around the text at hand
+	hidden, kept := 0, 0 // how many open elements hide the text, or keep its spaces
 	for {
 		kind := z.Next()
 		switch kind {
@@ -316,7 +317,7 @@ func readHTML(text string) (string, error) {
 	}
 }
 
-// writeWords writes a text with one space between its words, and around them where it has spaces there.
+// writeWords writes the words of text with single spaces between them, and around them if text has spaces there.
 func writeWords(b *strings.Builder, text string) {
 	words := strings.Fields(text)
 	if len(words) == 0 || !strings.HasPrefix(text, words[0]) {
@@ -328,7 +329,7 @@ func writeWords(b *strings.Builder, text string) {
 	}
 }
 
-// writeSpace writes a space, unless there is one already.
+// writeSpace writes a space unless the text ends with white space.
 func writeSpace(b *strings.Builder) {
 	if s := b.String(); s != "" && s[len(s)-1] != ' ' && s[len(s)-1] != '\n' {
 		b.WriteByte(' ')

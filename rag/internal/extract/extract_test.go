@@ -87,7 +87,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// FuzzText: whatever a document is, reading it ends with text or an error.
+// FuzzText checks that reading any document ends with text or an error.
 func FuzzText(f *testing.F) {
 	f.Add(pdfFile("x"))
 	f.Add(pdfOf("<< /Pages 3 0 R >>", pdfStream("/Type /ObjStm /N 1 /First 4", "3 0 << /Kids [3 0 R] /Contents 4 0 R >>"), "null", pdfStream("", "BT [(x)] TJ ET")))
@@ -113,7 +113,7 @@ func utf16Of(text string, big bool) (out []byte) {
 
 func wordFile(t *testing.T, document string) []byte { return archive(t, "word/document.xml", document) }
 
-// archive is a zip file of names and texts, in turn.
+// archive returns a zip file of names and texts, given in turn.
 func archive(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -132,12 +132,12 @@ func archive(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// pdfFile is a PDF of one page.
+// pdfFile returns a PDF of one page.
 func pdfFile(text string) []byte {
 	return pdfPage(pdfStream("", "BT /F1 12 Tf 72 700 Td ("+text+") Tj ET"), "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
 }
 
-// pdfPage is a PDF of one page with one font.
+// pdfPage returns a PDF of one page with one font.
 func pdfPage(contents, font string, more ...string) []byte {
 	return pdfOf(append([]string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
 		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>", contents, font}, more...)...)
@@ -147,7 +147,7 @@ func pdfStream(keys, data string) string {
 	return fmt.Sprintf("<< /Length %d %s >>\nstream\n%s\nendstream", len(data), keys, data)
 }
 
-// pdfOf is a PDF of objects, the first of which is 1.
+// pdfOf returns a PDF of objects, numbered from 1.
 func pdfOf(objects ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")
@@ -165,7 +165,7 @@ func pdfOf(objects ...string) []byte {
 	return b.Bytes()
 }
 
-// TestPDF: what a PDF says of itself is no reason to wait or to take memory without end.
+// TestPDF checks that nothing in a PDF makes the reader wait or use unlimited memory.
 func TestPDF(t *testing.T) {
 	const catalog = "<< /Type /Catalog /Pages 2 0 R >>"
 	const show = "BT /F1 12 Tf (kept) Tj ET"
@@ -219,7 +219,7 @@ func TestPDF(t *testing.T) {
 	}
 }
 
-// encryptedPDF is a PDF with the AES that opens without a password, whose objects from the first on are packed.
+// encryptedPDF returns a PDF encrypted with AES and an empty password, with its objects packed from the first on.
 func encryptedPDF(t *testing.T, packed, contents string) []byte {
 	t.Helper()
 	const id, pad = "0123456789abcdef", "\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A"

@@ -16,9 +16,9 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// What a PDF may take. The library knows no bounds: it follows references in a circle, allocates what a number says and
-// waits for the end of what has none. So it gets a table of objects that is made here (places), streams that are unpacked
-// here (unpack, interpret), and an error when it has read too often (meter).
+// Limits of a PDF. The library has none: it follows references in circles, allocates as much as a number says, and
+// waits for the end of what has no end. So callgate builds the table of objects (places) and unpacks the streams itself
+// (unpack, interpret), and reading too often is an error (meter).
 const (
 	mostObjects  = 1 << 20
 	mostPages    = 5_000 // with the nodes of their tree
@@ -27,19 +27,19 @@ const (
 	mostUnpacked = 64 << 20 // of all streams
 	mostStream   = 8 << 20  // of one, or of those of one page
 	mostCodes    = 1 << 20  // of all fonts
-	mostOfCode   = 512      // bytes that a code stands for
+	mostOfCode   = 512      // bytes that a code can stand for
 )
 
-// pdfText reads the text of a PDF. Its methods panic with what is wrong, as those of the library do.
+// pdfText reads the text of a PDF. Its methods panic with the error, as the library's methods do.
 type pdfText struct {
 	left  int64 // bytes that streams may unpack to
 	nodes int
 	codes int
-	fonts map[string]func(string) string // by what the font's object says
+	fonts map[string]func(string) string // by the string form of the font's object
 	text  strings.Builder
 }
 
-// readPDF returns the text of a PDF, page after page.
+// readPDF returns the text of a PDF, page by page.
 func readPDF(data []byte) (text string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -58,19 +58,19 @@ func readPDF(data []byte) (text string, err error) {
 	return d.text.String(), nil
 }
 
-// pdfMark is what tells where objects are, and what the trailer says of them.
+// pdfMark matches what locates objects, and the references in the trailer.
 var pdfMark = lazyregexp.New(`\b(\d{1,7})\s+(\d{1,5})\s+obj\b|\bstream[\r\n]|/(Root|Encrypt)\s+\d+\s+\d+\s+R\b|/ID\s*(\[)`)
 
-// pdfPlace is where an object is, and which of its generations it is.
+// pdfPlace is the offset of an object, and its generation.
 type pdfPlace struct{ at, generation int }
 
-// open returns the trailer of a PDF. Its objects are found by looking for them, not by the file's own tables, and those
-// that are packed into streams are appended to the file.
+// open returns the trailer of a PDF. It finds objects by scanning the file, not by the file's own tables. It appends
+// the objects that are packed into streams to the file.
 func (d *pdfText) open(data []byte) pdf.Value {
 	places := map[int]pdfPlace{}
 	trailer := map[string]string{}
 	var packed []int
-	last, since := 0, 0 // the object at hand, and where it or what follows its stream begins
+	last, since := 0, 0 // the current object, and where it or what follows its stream begins
 	for at := 0; ; {
 		m := pdfMark.FindSubmatchIndex(data[at:])
 		if m == nil {
@@ -123,12 +123,12 @@ func (d *pdfText) open(data []byte) pdf.Value {
 	return trailerOf(flat, places, head)
 }
 
-// pdfString is a string in an object, after what is before it.
+// pdfString matches a string in an object, with the character before it.
 var pdfString = lazyregexp.New(`(^|[^<])(?:\((?:[^()\\]|\\[\s\S])*\)|<[0-9A-Fa-f\s]*>)`)
 
-// appendObjects appends the objects that are packed into a stream at the place at, but for those that the file has a
-// newer one of. Strings are in plain there even if the others are encrypted: they are left out then, as texts need none
-// of them.
+// appendObjects appends the objects packed into the stream at offset at, except those of which the file has a newer
+// one. Strings in such objects are plain even if the others are encrypted. They are left out then: texts need none of
+// them.
 func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pdfPlace, at int, encrypted bool) []byte {
 	text := string(d.unpack(stream))
 	first := int(stream.Key("First").Int64())
@@ -152,7 +152,7 @@ func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pd
 		if id >= mostObjects || from > to || to > len(text) || places[id].at > at {
 			continue
 		}
-		object := strings.TrimRightFunc(text[from:to], func(r rune) bool { return r <= ' ' }) // also what ciphers pad with
+		object := strings.TrimRightFunc(text[from:to], func(r rune) bool { return r <= ' ' }) // ciphers pad with them
 		if encrypted {
 			object = pdfString.ReplaceAllString(object, "$1 null ")
 		}
@@ -162,7 +162,7 @@ func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pd
 	return flat
 }
 
-// trailerOf is the trailer of a file with these objects.
+// trailerOf returns the trailer of a file with these objects.
 func trailerOf(data []byte, places map[int]pdfPlace, trailer string) pdf.Value {
 	b := bytes.NewBuffer(slices.Clip(data))
 	b.WriteString("\nxref\n")
@@ -179,7 +179,7 @@ func trailerOf(data []byte, places map[int]pdfPlace, trailer string) pdf.Value {
 	return r.Trailer()
 }
 
-// meter ends what reads too often.
+// meter is a reader that fails after mostReads reads.
 type meter struct {
 	r     io.ReaderAt
 	reads int
@@ -192,7 +192,7 @@ func (m *meter) ReadAt(p []byte, at int64) (int, error) {
 	return m.r.ReadAt(p, at)
 }
 
-// unpack returns what a stream holds.
+// unpack returns the content of a stream.
 func (d *pdfText) unpack(stream pdf.Value) []byte {
 	parameters := stream.Key("DecodeParms")
 	for i := range 1 + max(stream.Key("Filter").Len(), parameters.Len()) {
@@ -216,9 +216,9 @@ func (d *pdfText) unpack(stream pdf.Value) []byte {
 	return data
 }
 
-// interpret runs do for each operator of a page or font.
+// interpret calls do for each operator of a page or font.
 func interpret(program []byte, do func(op string, stack *pdf.Stack)) {
-	// The brackets end what is open at the end: the library would wait for the end of a string for ever.
+	// The brackets end whatever is open at the end: the library would wait forever for the end of a string.
 	program = append(program, "\n>>"...)
 	const head = "%PDF-1.4\n"
 	data := append(fmt.Appendf(nil, "%s1 0 obj\n<< /Length %d >>\nstream\n", head, len(program)), program...)
@@ -234,7 +234,7 @@ func interpret(program []byte, do func(op string, stack *pdf.Stack)) {
 	})
 }
 
-// operands takes all that is on the stack.
+// operands takes everything off the stack.
 func operands(stack *pdf.Stack) []pdf.Value {
 	all := make([]pdf.Value, stack.Len())
 	for i := range slices.Backward(all) {
@@ -243,7 +243,7 @@ func operands(stack *pdf.Stack) []pdf.Value {
 	return all
 }
 
-// node reads the pages of a tree, which inherit the resources of the nodes above them.
+// node reads the pages of a tree. Pages inherit the resources of the nodes above them.
 func (d *pdfText) node(node, resources pdf.Value, depth int) {
 	if d.nodes++; d.nodes > mostPages || depth > mostDepth {
 		panic("it has too many pages")
@@ -272,7 +272,7 @@ func (d *pdfText) node(node, resources pdf.Value, depth int) {
 	d.write("\n\n")
 }
 
-// page reads what a page shows.
+// page reads the text that a page shows.
 func (d *pdfText) page(program []byte, fonts pdf.Value) {
 	decode := strings.Clone
 	known := map[string]func(string) string{}
@@ -310,7 +310,7 @@ func (d *pdfText) write(text string) {
 	}
 }
 
-// font returns how the codes of a font become text.
+// font returns a function that turns the codes of a font into text.
 func (d *pdfText) font(v pdf.Value) func(string) string {
 	id := v.String()
 	if d.fonts[id] != nil {
@@ -344,11 +344,11 @@ func (d *pdfText) font(v pdf.Value) func(string) string {
 	return decode
 }
 
-// pdfCodes is what codes of a font mean.
+// pdfCodes maps the codes of a font to text.
 type pdfCodes struct {
 	of    *pdfText
 	text  map[string]string
-	sizes [5]bool // how long codes are
+	sizes [5]bool // the lengths in bytes that codes have
 }
 
 func (d *pdfText) readCodes(program []byte) *pdfCodes {
@@ -376,7 +376,8 @@ func (d *pdfText) readCodes(program []byte) *pdfCodes {
 	return c
 }
 
-// addRange adds the codes from first to last, which stand for one text each of a list, or for to and those after it.
+// addRange adds the codes from first to last. to is a list with one text for each, or the text of first; the others
+// count up.
 func (c *pdfCodes) addRange(first, last string, to pdf.Value) {
 	for i := 0; len(first) == len(last) && first <= last; i++ {
 		if to.Kind() == pdf.Array {
@@ -390,7 +391,7 @@ func (c *pdfCodes) addRange(first, last string, to pdf.Value) {
 	}
 }
 
-// after is the code after another of the same length, "" after the last.
+// after returns the next code of the same length, or "" after the last.
 func after(code string) string {
 	next := []byte(code)
 	for i := range slices.Backward(next) {
@@ -401,7 +402,7 @@ func after(code string) string {
 	return ""
 }
 
-// add adds a code for the text that is more characters after the one in UTF-16.
+// add maps a code to the text utf16, whose last character it raises by more.
 func (c *pdfCodes) add(code, utf16 string, more int) {
 	if c.of.codes++; c.of.codes > mostCodes || len(utf16) > mostOfCode {
 		panic("its fonts have too many characters")
@@ -413,7 +414,8 @@ func (c *pdfCodes) add(code, utf16 string, more int) {
 	}
 }
 
-// decode returns the text of codes, or more of it than a text may have. A code that means nothing is left out.
+// decode returns the text of codes. It leaves out codes without a meaning, and stops once it has more than MaxText
+// bytes.
 func (c *pdfCodes) decode(codes string) string {
 	var b strings.Builder
 	for len(codes) > 0 && b.Len() <= MaxText {

@@ -1,9 +1,9 @@
-// Package hostile has malicious texts for tests.
+// Package hostile provides malicious texts for tests.
 package hostile
 
 import "strings"
 
-// Texts returns the texts by what they are.
+// Texts returns the texts, keyed by a description.
 func Texts() map[string]string {
 	var stairs strings.Builder
 	for i := range 3000 {

@@ -12,21 +12,21 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Bounds of Compounds, in characters and in terms.
+// Limits of Compounds, in characters and in terms.
 const (
 	leastPart  = 4 // of a word
-	leastWhole = 5 // of a word that longer terms begin or end with
+	leastWhole = 5 // of a word that longer terms may begin or end with
 	mostWords  = 8
 	mostWholes = 32 // that begin with a word, and that end with one
 
-	mostScanned = 5000 // rows, above which nobody looks for the ends of words: no index helps there
+	mostScanned = 5000 // rows; above that, no search for word endings, which no index speeds up
 )
 
-// linking are the letters that may follow a part of a compound, or end it: Arbeit-s-zeit, Straße-n-bahn, Vertrag-es.
+// linking lists the letters that may follow a part of a compound or end it: Arbeit-s-zeit, Straße-n-bahn, Vertrag-es.
 var linking = []string{"", "s", "es", "n", "en", "e", "er"}
 
-// Compounds returns terms that share a word with words that no part has, after Begin: the compounds that begin or end
-// with the word, and the terms that it is made of. So Haftpflicht finds Haftpflichtversicherung, and the reverse.
+// Compounds returns terms related to words that no part has: compounds that begin or end with such a word, and the
+// terms that it is composed of. So Haftpflicht finds Haftpflichtversicherung, and the reverse. Call it after Begin.
 func (s *Search) Compounds(ctx context.Context, words []string) ([]string, error) {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
 		return utf8.RuneCountInString(w) < leastWhole || strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -43,7 +43,7 @@ func (s *Search) Compounds(ctx context.Context, words []string) ([]string, error
 		return err
 	}
 	if len(s.scores) <= mostScanned {
-		// Letters alone, so nothing has to be escaped.
+		// The words are only letters, so nothing needs escaping.
 		if err := add(s.termsOf(ctx, func(p *Part) (index.FieldDict, error) {
 			return p.reader.(index.IndexReaderRegexp).FieldDictRegexp(textField, ".*("+strings.Join(words, "|")+")")
 		})); err != nil {
@@ -63,7 +63,7 @@ func (s *Search) Compounds(ctx context.Context, words []string) ([]string, error
 	return slices.Sorted(maps.Keys(related)), nil
 }
 
-// termsOf returns the shortest of the terms that the parts' dictionaries have.
+// termsOf returns the shortest terms in the dictionaries that open returns, at most mostWholes.
 func (s *Search) termsOf(ctx context.Context, open func(*Part) (index.FieldDict, error)) ([]string, error) {
 	found := map[string]bool{}
 	for i := range s.parts {
@@ -84,7 +84,7 @@ func (s *Search) termsOf(ctx context.Context, open func(*Part) (index.FieldDict,
 	return terms[:min(len(terms), mostWholes)], nil
 }
 
-// split returns the fewest terms that the whole word is made of, linking letters aside, or nil.
+// split returns the fewest terms that compose the whole word, apart from linking letters, or nil.
 func (s *Search) split(ctx context.Context, word string) ([]string, error) {
 	fewest := make([][]string, len(word)+1) // of word[:i]
 	fewest[0] = []string{}
@@ -115,7 +115,7 @@ func (s *Search) split(ctx context.Context, word string) ([]string, error) {
 	return fewest[len(word)], nil
 }
 
-// has reports whether a part has the term.
+// has reports whether any part has the term.
 func (s *Search) has(term string) (bool, error) {
 	for i := range s.parts {
 		dictionary, err := s.parts[i].reader.(index.IndexReaderContains).FieldDictContains(textField)

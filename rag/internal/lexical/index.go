@@ -12,12 +12,12 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Index is an open index that nobody changes. It is safe for concurrent use.
+// Index is an open, immutable index. It is safe for concurrent use.
 type Index struct {
 	bleve   bleve.Index
 	reader  index.IndexReader
 	onDisk  bool
-	rows    []uint32  // by bleve's document number, which is in no order
+	rows    []uint32  // by bleve's document number, which follows no order
 	numbers []uint32  // by row
 	lengths []float32 // in terms, by document number
 	owners  atomic.Int32
@@ -26,7 +26,7 @@ type Index struct {
 // batchSize is how many documents bleve builds at a time. Memory grows with it.
 const batchSize = 4096
 
-// Build makes an index in the new folder dir. Row i is docs[i], of which there is one at least.
+// Build makes an index in the new folder dir. Row i is docs[i]. docs must not be empty.
 func Build(dir string, docs []Document) error {
 	return build(dir, func(add func(row int, d *Document) error) error {
 		for i := range docs {
@@ -74,8 +74,8 @@ func InMemory(docs []Document) (*Index, error) {
 	return open(b, lengths)
 }
 
-// Open opens the index in the folder dir, rows of which have lengths in terms. bleve holds a shared lock, so any number
-// of processes can.
+// Open opens the index in the folder dir. lengths are the lengths of its rows, in terms. bleve takes a shared lock, so
+// any number of processes can open it.
 func Open(dir string, lengths []uint32) (*Index, error) {
 	b, err := bleve.OpenUsing(dir, map[string]any{"read_only": true})
 	if err != nil {
@@ -91,7 +91,7 @@ func Open(dir string, lengths []uint32) (*Index, error) {
 
 var opened atomic.Uint64
 
-// open takes over b.
+// open takes over b. It closes b after an error.
 func open(b bleve.Index, lengths []uint32) (*Index, error) {
 	b.SetName(strconv.FormatUint(opened.Add(1), 10)) // an alias tells its indexes apart by name
 	x := &Index{bleve: b}
@@ -137,10 +137,10 @@ func (x *Index) read(lengths []uint32) error {
 	return nil
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (x *Index) Rows() int { return len(x.rows) }
 
-// Rest gives up the memory of the files, if there are any.
+// Rest releases the memory of mapped files, if there are any.
 func (x *Index) Rest() error {
 	snapshot, ok := x.reader.(*scorch.IndexSnapshot)
 	if !ok || !x.onDisk {
@@ -155,13 +155,13 @@ func (x *Index) Rest() error {
 	return errors.Join(failed...)
 }
 
-// Retain adds an owner, who closes the index too.
+// Retain adds an owner, who must close the index too.
 func (x *Index) Retain() *Index {
 	x.owners.Add(1)
 	return x
 }
 
-// Close closes the index when its last owner does.
+// Close closes the index once its last owner has called it.
 func (x *Index) Close() error {
 	if x.owners.Add(-1) > 0 {
 		return nil
@@ -173,7 +173,7 @@ func (x *Index) Close() error {
 	return errors.Join(err, x.bleve.Close())
 }
 
-// eachPosting calls do with the documents that have the term, by bleve's number.
+// eachPosting calls do with every document that has the term, and its number in bleve.
 func eachPosting(ctx context.Context, r index.IndexReader, term []byte, do func(number uint64, d *index.TermFieldDoc)) error {
 	found, err := r.TermFieldReader(ctx, term, textField, true, false, false)
 	if err != nil {
@@ -194,8 +194,8 @@ func eachOf(found index.TermFieldReader, do func(number uint64, d *index.TermFie
 	}
 }
 
-// Merge makes an index of the rows that all indexes have, in the new folder dir. moved says by index and row which row
-// it becomes, or -1 for none.
+// Merge makes an index of the rows of all indexes in the new folder dir. moved[i][row] is the new number of a row, or
+// -1 to leave it out.
 func Merge(dir string, from []*Index, moved [][]int) error {
 	return build(dir, func(add func(row int, d *Document) error) error {
 		for i, x := range from {
@@ -215,7 +215,7 @@ func Merge(dir string, from []*Index, moved [][]int) error {
 	})
 }
 
-// documents returns the rows that moved keeps as what they were built from.
+// documents rebuilds the documents of the rows that moved keeps.
 func (x *Index) documents(moved []int) (docs []Document, err error) {
 	docs = make([]Document, len(x.rows))
 	for i := range docs {

@@ -54,7 +54,7 @@ func opens(t *testing.T, dir string, texts []string) *Index {
 	return x
 }
 
-// TestAnalyzer holds the analyzer that the index names against the counts that it is built from.
+// TestAnalyzer compares the analyzer that the index names with the counts that it is built from.
 func TestAnalyzer(t *testing.T) {
 	for _, text := range []string{"", "parseHTTPHeader parses headers", "日本語のテキスト and snake_case_name", strings.Repeat("x", 100)} {
 		tokens := newMapping().AnalyzerNamed(analyzerName).Analyze([]byte(text))
@@ -71,8 +71,8 @@ func TestAnalyzer(t *testing.T) {
 	}
 }
 
-// TestPlainBleve opens an index as any program with bleve does, beside an open one: no lock may be in the way, and the
-// mapping in it must find what was indexed.
+// TestPlainBleve opens an index like any program that uses bleve, while it is open elsewhere. No lock may prevent it,
+// and the mapping in the index must find what was indexed.
 func TestPlainBleve(t *testing.T) {
 	dir, _ := built(t, []string{"nothing", "func parseHTTPHeader()"})
 	plain, err := bleve.OpenUsing(dir, map[string]any{"read_only": true, "bolt_timeout": "1s"})
@@ -88,7 +88,7 @@ func TestPlainBleve(t *testing.T) {
 	}
 }
 
-// TestBM25 compares scores and order with the formula, over several indexes with deleted rows, built, merged and in
+// TestBM25 compares scores and order with the formula, over several indexes with deleted rows: built, merged and in
 // memory.
 func TestBM25(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -107,7 +107,7 @@ func TestBM25(t *testing.T) {
 		}
 		all, dead = append(all, texts), append(dead, gone)
 	}
-	// What is right.
+	// The expected result.
 	count := func(text, word string) float64 { return float64(strings.Count(text, word+" ")) }
 	live, total := 0.0, 0.0
 	frequency := map[string]int{}
@@ -244,7 +244,7 @@ func TestCompounds(t *testing.T) {
 		"vertragsbruch":                   "", // only a part of it is known
 		"bahnx":                           "",
 		"heit":                            "", // too short
-		"file_system":                     "", // no word
+		"file_system":                     "", // not a word
 	} {
 		got, err := s.Compounds(t.Context(), []string{word})
 		if err != nil || strings.Join(got, " ") != want {

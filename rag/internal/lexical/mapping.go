@@ -24,16 +24,16 @@ const textField = "text"
 const analyzerName = "callgate"
 
 func init() {
-	collector.PreAllocSizeSkipCap = 16 // for each of many indexes, of which few have that many hits
+	collector.PreAllocSizeSkipCap = 16 // for each of many indexes, few of which have that many hits
 	err := registry.RegisterAnalyzer(analyzerName, func(map[string]any, *registry.Cache) (analysis.Analyzer, error) {
 		return analyzer{}, nil
 	})
 	if err != nil {
-		panic(err) // the name is taken: two copies of this package
+		panic(err) // the name is taken: there are two copies of this package
 	}
 }
 
-// analyzer takes code and prose apart as package terms does, which counts instead of listing tokens.
+// analyzer splits code and prose as package terms does, but lists tokens instead of counting them.
 type analyzer struct{}
 
 func (analyzer) Analyze(text []byte) analysis.TokenStream {
@@ -51,8 +51,8 @@ type Document struct {
 	Length int // in terms
 }
 
-// counted is a mapping that takes Documents: a chunk's terms are counted once, for its vector too, instead of being
-// listed as tokens for bleve to count.
+// counted is a mapping for Documents. A chunk's terms are counted once, for its vector too, instead of being listed as
+// tokens for bleve to count.
 type counted struct{ *mapping.IndexMappingImpl }
 
 func newMapping() counted {
@@ -70,7 +70,7 @@ func (counted) MapDocument(doc *document.Document, data any) error {
 	return nil
 }
 
-// field is a Document as bleve's field.
+// field presents a Document as a field of bleve.
 type field Document
 
 func (f *field) Name() string                                     { return textField }
@@ -84,7 +84,7 @@ func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.Ter
 func (f *field) NumPlainTextBytes() uint64                        { return 0 }
 func (f *field) Size() int                                        { return 0 }
 
-// idOf is the document's ID of a row, rowOf the row of an ID, or -1.
+// idOf returns the document ID of a row. rowOf returns the row of an ID, or -1.
 func idOf(row int) string { return string(binary.BigEndian.AppendUint32(nil, uint32(row))) }
 
 func rowOf(id string) int {

@@ -20,21 +20,21 @@ const (
 	b = 0.75
 )
 
-// Part is an index as a search sees it.
+// Part is an index as part of a search.
 type Part struct {
 	*Index
-	First  int                // number of its first row among those of all parts
-	Live   func(row int) bool // leaves out deleted rows; nil: there are none
-	Allows func(row int) bool // leaves out deleted rows, and those that are not asked for
+	First  int                // number of its first row among the rows of all parts
+	Live   func(row int) bool // reports false for deleted rows; nil: there are none
+	Allows func(row int) bool // reports false for deleted rows and for those that the query excludes
 
 	readers []index.TermFieldReader // by term; nil once read, or if no row has it
 	scores  []float32               // by bleve's document number
 }
 
-// Search is a search under way, and memory that the next one uses again.
+// Search is a search in progress, with memory that the next one reuses.
 type Search struct {
 	parts   []Part
-	views   map[mapping.IndexMapping]*Part // bleve names an index by its mapping
+	views   map[mapping.IndexMapping]*Part // key: the mapping, by which bleve identifies an index
 	weights []float64                      // by term
 	average float64
 	scores  []float32
@@ -42,8 +42,8 @@ type Search struct {
 	best    *Top
 }
 
-// Begin starts a search for the terms in parts that have rows in all, and returns how many live rows have each term.
-// It is to be ended, also after an error.
+// Begin starts a search for the terms in parts, which have rows rows in all. It returns how many live rows have each
+// term. The caller MUST call End, also after an error.
 func (s *Search) Begin(ctx context.Context, parts []Part, rows int, terms []string) ([]int, error) {
 	if cap(s.scores) < rows {
 		s.scores = make([]float32, rows)
@@ -103,7 +103,7 @@ func (p *Part) find(ctx context.Context, terms []string) ([]int, error) {
 	return counts, nil
 }
 
-// End gives up what the search was about.
+// End closes the readers of the search.
 func (s *Search) End() error {
 	var failed []error
 	for i := range s.parts {
@@ -117,14 +117,14 @@ func (s *Search) End() error {
 	return errors.Join(failed...)
 }
 
-// Score returns the BM25 of a row of all parts, after Best.
+// Score returns the BM25 score of a row, numbered across all parts. Call it after Best.
 func (s *Search) Score(row int) float32 {
 	p := &s.parts[sort.Search(len(s.parts), func(i int) bool { return s.parts[i].First > row })-1]
 	return p.scores[p.numbers[row-p.First]]
 }
 
-// Best returns the n rows with the highest scores, best first. Terms have weights: their inverse document frequencies,
-// as often as the query has them. A chunk has average terms.
+// Best returns the n rows with the highest scores, best first. The weight of a term is its inverse document frequency
+// times its count in the query. average is the mean length of a chunk in terms.
 func (s *Search) Best(ctx context.Context, weights []float64, average float64, n int) ([]Scored, error) {
 	s.weights, s.average, s.best = weights, average, NewTop(n)
 	all := bleve.NewIndexAlias()
@@ -133,7 +133,7 @@ func (s *Search) Best(ctx context.Context, weights []float64, average float64, n
 		all.Add(s.parts[i].bleve)
 		first[s.parts[i].bleve.Name()] = s.parts[i].First
 	}
-	// More than n, since those of equal score come in no order.
+	// Ask for more than n, because hits of equal score come in no order.
 	result, err := all.SearchInContext(ctx, bleve.NewSearchRequestOptions((*bm25)(s), 10*n, 0, false))
 	if err != nil {
 		return nil, err
@@ -153,10 +153,10 @@ func (s *Search) Best(ctx context.Context, weights []float64, average float64, n
 }
 
 // bm25 is the query. bleve's own scoring takes the root of frequencies and squares the weights, which finds a third
-// less; this is the formula of the literature, with the frequencies and the average length of all parts together.
+// less. This is the formula from the literature, with frequencies and the average length taken over all parts.
 type bm25 Search
 
-// Searcher scores the documents of an index, term by term, and returns those that may be among the best of all.
+// Searcher scores the documents of an index, term by term, and returns those that may be among the best overall.
 func (q *bm25) Searcher(ctx context.Context, r index.IndexReader, m mapping.IndexMapping, _ search.SearcherOptions) (search.Searcher, error) {
 	p := q.views[m]
 	if p == nil {
@@ -208,7 +208,7 @@ func (q *bm25) Searcher(ctx context.Context, r index.IndexReader, m mapping.Inde
 	return found, nil
 }
 
-// matches are what was found, by bleve's document number, in order.
+// matches holds the documents found, in order of bleve's document number.
 type matches struct {
 	list []Scored
 	next int

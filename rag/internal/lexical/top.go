@@ -8,11 +8,11 @@ type Scored struct {
 	Score float32
 }
 
-// Top keeps the n best of what is added: a heap with the least of them on top.
+// Top keeps the n best of what is added. It is a heap with the worst on top.
 type Top struct {
 	heap  []Scored
 	n     int
-	Least float32 // what does not beat it need not be added
+	Least float32 // scores up to this need not be added
 }
 
 func NewTop(n int) *Top { return &Top{heap: make([]Scored, 0, n), n: n} }
@@ -52,12 +52,12 @@ func (t *Top) Add(s Scored) {
 	}
 }
 
-// worse orders by score, and rows of equal scores by their place.
+// worse orders by score. Of equal scores, the later row is worse.
 func worse(a, b Scored) bool {
 	return a.Score < b.Score || a.Score == b.Score && a.Row > b.Row
 }
 
-// Sorted returns what was kept, best first.
+// Sorted returns the entries kept, best first.
 func (t *Top) Sorted() []Scored {
 	slices.SortFunc(t.heap, func(a, b Scored) int {
 		if worse(b, a) {

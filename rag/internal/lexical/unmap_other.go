@@ -2,5 +2,5 @@
 
 package lexical
 
-// giveUp does nothing: the system takes back what is mapped by itself.
+// giveUp does nothing: this system reclaims mapped memory by itself.
 func giveUp([]byte) error { return nil }

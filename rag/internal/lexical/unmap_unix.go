@@ -4,8 +4,7 @@ package lexical
 
 import "golang.org/x/sys/unix"
 
-// giveUp lets the system take back the memory of a file that is mapped for reading. What is read of it later is
-// read from the file again.
+// giveUp lets the system reclaim the memory of a mapped file. Later reads load it from the file again.
 func giveUp(mapped []byte) error {
 	if len(mapped) == 0 {
 		return nil

@@ -7,34 +7,33 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Table is a word-embedding table: a text's vector is the unit sum of its words' rows.
+// Table is a word embedding table. A text's vector is the normalized sum of its words' rows.
 type Table interface {
 	Dim() int
 	Row(stem string) int32 // -1: none
 	AddTo(sum []float32, row int32, weight float32)
 }
 
-// Analyzer turns texts into terms. It remembers every word that it has seen and the terms that it is made of, so
-// that a word costs one look-up: taking it apart, stemming and the static table are paid once. It is not safe for
-// concurrent use: each worker has its own.
+// Analyzer turns texts into terms. It caches the terms of every word, so that a known word costs one lookup instead of
+// splitting, stemming and a look into the table. It is not safe for concurrent use: each worker has its own.
 type Analyzer struct {
-	table Table            // nil: no vectors wanted
-	words map[string]made  // as they are written
-	made  []int32          // the terms of all words: a part's id, or ^id of a whole identifier
+	table Table            // nil: make no vectors
+	words map[string]made  // by the word as written
+	made  []int32          // the terms of all words: the id of a part, or ^id of a whole identifier
 	ids   map[string]int32 // of tokens
 	stems map[string]int32
 	terms []term
 
-	// The text at hand.
+	// The current text.
 	touched []int32
 	length  int
 	sum     []float32
 }
 
-// made is where the terms of a word are, [from, to) of Analyzer.made.
+// made locates the terms of a word: [from, to) of Analyzer.made.
 type made struct{ from, to uint32 }
 
-// term is a stem and how often it is in the text at hand.
+// term is a stem with its count in the current text.
 type term struct {
 	stem  string
 	bytes []byte // the stem again, as bleve wants it
@@ -43,10 +42,10 @@ type term struct {
 	parts int32 // count without whole identifiers, which the table does not know
 }
 
-// maxTerms bounds the memory of an Analyzer: beyond that many tokens, or words, it forgets.
+// maxTerms bounds the memory of an Analyzer. After that many tokens or words it empties its cache.
 const maxTerms = 1 << 16
 
-// New returns an analyzer. A nil table makes no vectors.
+// New returns an analyzer. Without a table it makes no vectors.
 func New(table Table) *Analyzer {
 	a := &Analyzer{table: table}
 	a.forget()
@@ -89,14 +88,14 @@ func (a *Analyzer) Add(s string) {
 	})
 }
 
-// takeApart learns the terms of a word.
+// takeApart splits a new word and stores its terms.
 func (a *Analyzer) takeApart(word string) made {
 	of := made{from: uint32(len(a.made))}
 	tokenizeWord(word,
 		func(token []byte) { a.made = append(a.made, a.id(token)) },
 		func(token []byte) { a.made = append(a.made, ^a.id(token)) })
 	of.to = uint32(len(a.made))
-	a.words[strings.Clone(word)] = of // not to hold on to the file's text
+	a.words[strings.Clone(word)] = of // so as not to keep the file's text in memory
 	return of
 }
 
@@ -117,7 +116,7 @@ func (a *Analyzer) count(id int32) *term {
 	return t
 }
 
-// learn gives the token the id of its stem.
+// learn maps the token to the id of its stem.
 func (a *Analyzer) learn(token string) int32 {
 	s := Stem(token)
 	id, ok := a.stems[s]
@@ -134,7 +133,7 @@ func (a *Analyzer) learn(token string) int32 {
 	return id
 }
 
-// Length is the number of terms of the text.
+// Length returns the number of terms of the text.
 func (a *Analyzer) Length() int { return a.length }
 
 // Embeds reports whether the analyzer makes vectors.
@@ -153,8 +152,8 @@ func (a *Analyzer) Frequencies() index.TokenFrequencies {
 	return freqs
 }
 
-// Vector returns the unit vector of the text by the static table, valid until the next call. A text of which
-// the table knows no word has the zero vector.
+// Vector returns the unit vector of the text, valid until the next call. It is zero if the table knows no word of the
+// text.
 func (a *Analyzer) Vector() []float32 {
 	clear(a.sum)
 	for _, id := range a.touched {
@@ -166,7 +165,7 @@ func (a *Analyzer) Vector() []float32 {
 	return a.sum
 }
 
-// Normalize gives v length 1. The zero vector stays.
+// Normalize scales v to length 1. It sets v to zero if that is impossible.
 func Normalize(v []float32) {
 	var square float64
 	for _, x := range v {

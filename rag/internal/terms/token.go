@@ -11,16 +11,16 @@ import (
 	porterstemmer "github.com/blevesearch/go-porterstemmer"
 )
 
-// maxToken is the length in bytes above which a token is noise: base64, minified code, hashes.
+// maxToken is the length in bytes above which a token counts as noise: base64, minified code, hashes.
 const maxToken = 64
 
-// Tokenize calls part with each lower-cased word that s is made of, camelCase, snake_case and digits taken
-// apart, and whole with each identifier that has several of them. The slices are valid during the call only.
+// Tokenize splits s at camelCase, snake_case and digits. It calls part with each word, in lower case, and whole with
+// each identifier that has several words. The slices are valid only during the call.
 func Tokenize(s string, part, whole func([]byte)) {
 	eachWord(s, func(word string) { tokenizeWord(word, part, whole) })
 }
 
-// eachWord calls do with every word of s as it is written, identifiers whole. What is too long is noise.
+// eachWord calls do with every word of s as written, identifiers whole. It skips words that are too long.
 func eachWord(s string, do func(string)) {
 	for i := 0; i < len(s); {
 		if class[s[i]] == separator {
@@ -39,7 +39,7 @@ func eachWord(s string, do func(string)) {
 	}
 }
 
-// hasCJK reports whether a word is of a script that puts no spaces between words.
+// hasCJK reports whether a word contains a script that puts no spaces between words.
 func hasCJK(word string) bool {
 	return strings.IndexFunc(word, isCJK) >= 0
 }
@@ -48,7 +48,7 @@ func isCJK(r rune) bool {
 	return r >= firstCJK && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// firstCJK is below all of them but the Hangul letters that no text is written in.
+// firstCJK is below all of these scripts except the Hangul Jamo, which texts do not use.
 const firstCJK = 0x2E80
 
 var (
@@ -56,11 +56,11 @@ var (
 	cjkPairs = cjk.NewCJKBigramFilter(true)
 )
 
-// eachCJK calls do with every character and every two neighbours, so that a part of a word is found, and with the other
-// words in between.
+// eachCJK calls do with every character and every pair of neighbours, so that a part of a word can be found, and with
+// the words of other scripts in between.
 func eachCJK(text string, do func(string)) {
 	var tokens analysis.TokenStream
-	begun := false // a word of another script goes on
+	begun := false // a word of another script may continue
 	for i, r := range text {
 		size := utf8.RuneLen(r)
 		if size < 0 || !isCJK(r) && !unicode.In(r, unicode.L, unicode.N, unicode.M) && r != '_' {
@@ -85,7 +85,7 @@ func eachCJK(text string, do func(string)) {
 	}
 }
 
-// tokenizeWord is Tokenize of one word that eachWord found.
+// tokenizeWord is Tokenize for one word from eachWord.
 func tokenizeWord(word string, part, whole func([]byte)) {
 	if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
 		if lowered := []byte(strings.ToLower(word)); len(lowered) <= maxToken {
@@ -97,7 +97,7 @@ func tokenizeWord(word string, part, whole func([]byte)) {
 	splitWord(word, buf[:copy(buf[:], word)], part, whole)
 }
 
-// splitWord lowers word, a copy of the ASCII identifier id, and hands out its parts and itself.
+// splitWord lower-cases word, a copy of the ASCII identifier id, and calls part with its parts and whole with itself.
 func splitWord(id string, word []byte, part, whole func([]byte)) {
 	for i, c := range word {
 		if class[c] == upper {
@@ -125,8 +125,8 @@ func splitWord(id string, word []byte, part, whole func([]byte)) {
 	}
 }
 
-// startsPart reports whether a part ends before id[i]: at _ and $, between letters and digits, and where
-// upper case begins or, as in HTTPServer, ends.
+// startsPart reports whether a part ends before id[i]: at _, between letters and digits, and where upper case begins
+// or, as in HTTPServer, ends.
 func startsPart(id string, i int) bool {
 	before, c := class[id[i-1]], class[id[i]]
 	switch {
@@ -162,7 +162,7 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// Stem returns the Porter stem of a lower-case word. What is not made of letters alone has none.
+// Stem returns the Porter stem of a lower-case word. It returns words with other characters than a to z unchanged.
 func Stem(word string) string {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
@@ -172,14 +172,14 @@ func Stem(word string) string {
 	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
 }
 
-// Stop are words that say nothing about a query. They are indexed, because code has such variables, but count in a
-// query only if it has nothing else.
+// Stop holds words that say nothing about a query. They are indexed, because code has variables with such names, but
+// they count in a query only if it has no other words.
 var Stop = Set(`a an and are as at be been being but by can could did do does doing for from had has
 	have having how i if in into is it its itself just may me might must my no not of on one only or other our
 	out over own same she should so some such than that the their them then there these they this those through
 	to too under until up us very was we were what when where which while who whom why will with would you your`)
 
-// Set is the set of the words of a text.
+// Set returns the set of the words in a text.
 func Set(words string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
@@ -188,5 +188,5 @@ func Set(words string) map[string]bool {
 	return set
 }
 
-// InWord reports whether the byte belongs to a word, which may be an identifier.
+// InWord reports whether the byte can be part of a word or identifier.
 func InWord(c byte) bool { return class[c] != separator }

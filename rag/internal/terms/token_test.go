@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokens are cases of the tokenizer: text, parts, whole identifiers.
+// tokens lists cases of the tokenizer: text, parts, whole identifiers.
 var tokens = []struct {
 	text         string
 	parts, whole string
@@ -67,7 +67,7 @@ func FuzzTokenize(f *testing.F) {
 			}
 			Stem(token)
 		}
-		// Case and joiners do not matter for parts of plain words.
+		// The parts of plain words must not depend on case or joiners.
 		again, _ := tokensOf(strings.Join(parts, " "))
 		if !slices.Equal(parts, again) && !slices.ContainsFunc(parts, func(p string) bool {
 			return p != strings.ToLower(p) || strings.ContainsFunc(p, func(r rune) bool { return r >= utf8.RuneSelf })
