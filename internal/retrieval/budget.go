@@ -7,24 +7,24 @@ import (
 	"callgate/rag"
 )
 
-// Budgets of text for a model, in tokens.
+// Limits of text for a model, in tokens.
 const (
 	defaultTokens = 4000
 	minTokens     = 200
 	maxTokens     = 50_000
-	// bytesPerToken is what tokenizers of today make of code and prose, on average and rather less than more.
+	// bytesPerToken is what today's tokenizers average on code and prose, or slightly less.
 	bytesPerToken = 3.5
 )
 
-// budget writes text for a model until its tokens are spent. It leaves out pieces that no longer fit, except the first,
-// which it cuts.
+// budget writes text for a model until its tokens are spent. It leaves out pieces that no longer fit, but cuts the
+// first one to fit.
 type budget struct {
 	b    strings.Builder
 	left int // bytes
 	out  int // pieces left out
 }
 
-// newBudget returns a budget of that many tokens; 0 means the default.
+// newBudget returns a budget of tokens tokens; 0 means the default.
 func newBudget(tokens int) *budget {
 	if tokens <= 0 {
 		tokens = defaultTokens
@@ -44,14 +44,14 @@ func (b *budget) add(piece string) {
 	b.b.WriteString(piece)
 }
 
-// cut takes a piece out of the budget and returns it: cut where it is the first, "" where it does not fit any more.
+// cut adds a piece and returns what was written of it: a part if it is the first, "" if it no longer fits.
 func (b *budget) cut(piece string) string {
 	before := b.b.Len()
 	b.add(piece)
 	return b.b.String()[before:]
 }
 
-// text returns what was written, and says what was left out.
+// text returns what was written, with a line about what was left out.
 func (b *budget) text() string {
 	if b.out > 0 {
 		fmt.Fprintf(&b.b, "… %d more left out: they do not fit into maxTokens\n", b.out)
@@ -59,7 +59,7 @@ func (b *budget) text() string {
 	return strings.TrimRight(b.b.String(), "\n")
 }
 
-// forModel writes the answer as models read it: a head for each passage and its lines as they are.
+// forModel returns the answer as models read it: each passage's heading and its unchanged lines.
 func (a *Answer) forModel(tokens int) string {
 	if len(a.Hits) == 0 {
 		return joined("Nothing found.", a.Note)

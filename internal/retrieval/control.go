@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Statuses tells how far the indexes of a session's workspaces are; of "", of all workspaces.
+// Statuses returns the status of the indexes of a session's workspaces, or of all workspaces if sessionID is "".
 func (s *Service) Statuses(sessionID string) ([]Status, error) {
 	spaces, err := s.spacesOf(sessionID)
 	if err != nil {
@@ -18,8 +18,8 @@ func (s *Service) Statuses(sessionID string) ([]Status, error) {
 	return statuses, nil
 }
 
-// Reindex begins to bring the indexes of a session's workspaces up to date, or the one of path alone. Force reads
-// every file again. What is under way begins anew.
+// Reindex starts to bring the indexes of a session's workspaces up to date, or only that of path. With force it reads
+// every file again. It restarts an update that is in progress.
 func (s *Service) Reindex(sessionID, path string, force bool) ([]Status, error) {
 	return s.each(sessionID, path, func(w *space) error {
 		w.restart(force)
@@ -27,7 +27,7 @@ func (s *Service) Reindex(sessionID, path string, force bool) ([]Status, error) 
 	})
 }
 
-// Cancel ends what indexes a session's workspaces, or the one of path alone. What was indexed stays.
+// Cancel stops indexing a session's workspaces, or only that of path. What was indexed stays.
 func (s *Service) Cancel(sessionID, path string) ([]Status, error) {
 	return s.each(sessionID, path, func(w *space) error {
 		w.controlling.Lock()
@@ -37,8 +37,8 @@ func (s *Service) Cancel(sessionID, path string) ([]Status, error) {
 	})
 }
 
-// Clear empties the indexes of a session's workspaces, or the one of path alone. They stay empty until Reindex, or
-// until the next session begins.
+// Clear empties the indexes of a session's workspaces, or only that of path. They stay empty until Reindex, or until a
+// session opens the workspace anew.
 func (s *Service) Clear(ctx context.Context, sessionID, path string) ([]Status, error) {
 	return s.each(sessionID, path, func(w *space) error {
 		w.controlling.Lock()
@@ -48,6 +48,7 @@ func (s *Service) Clear(ctx context.Context, sessionID, path string) ([]Status, 
 	})
 }
 
+// each calls do for the workspaces with an index, or only for path unless that is "", and returns their statuses.
 func (s *Service) each(sessionID, path string, do func(*space) error) ([]Status, error) {
 	spaces, err := s.spacesOf(sessionID)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Service) each(sessionID, path string, do func(*space) error) ([]Status,
 	return statuses, nil
 }
 
-// repair restarts a damaged index on a goroutine that close waits for, once for all searches that find it damaged.
+// repair restarts a damaged index, once for all searches that find it damaged. close waits for its goroutine.
 func (w *space) repair() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +88,7 @@ func (w *space) repair() {
 	})
 }
 
-// restart ends what is under way and begins anew; force empties the index before.
+// restart stops what is in progress and starts again. With force it empties the index first.
 func (w *space) restart(force bool) {
 	w.controlling.Lock()
 	defer w.controlling.Unlock()

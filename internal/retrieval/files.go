@@ -14,11 +14,11 @@ import (
 	"callgate/rag"
 )
 
-// mostOfFile bounds a file that is read for its text.
+// mostOfFile bounds the size of a file to add, in bytes.
 const mostOfFile = 64 << 20
 
-// AddFiles adds the text of files, or replaces what was added of them before, and prints the id of each document to out,
-// with a word on those that rules deny by now. The summary is for the record.
+// AddFiles adds the text of files, or replaces what was added of them before. It prints the ID of each document to out,
+// with a note if the rules deny reading the file. "-" stands for in. The summary is for the record.
 func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, denied func(path string) bool, paths []string) (summary string, err error) {
 	var added []string
 	var failed []error
@@ -46,7 +46,7 @@ func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, deni
 	return summary, errors.Join(failed...)
 }
 
-// RemoveDocuments removes documents by their ids. The summary is for the record.
+// RemoveDocuments removes documents by their IDs. The summary is for the record.
 func RemoveDocuments(ctx context.Context, kb *rag.KB, ids []string) (summary string, err error) {
 	var removed []string
 	var failed []error
@@ -107,7 +107,7 @@ func openFile(path string) (*os.File, error) {
 	return os.Open(absolute)
 }
 
-// deniedAnyhow reports whether a file is denied by its absolute path or by what links lead to.
+// deniedAnyhow reports whether path is denied, or the target of its links.
 func deniedAnyhow(denied func(path string) bool, path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

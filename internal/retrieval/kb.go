@@ -12,10 +12,10 @@ import (
 	"callgate/rag"
 )
 
-// ErrDenied: the rules deny reading the file that a document says it is from.
+// ErrDenied means that the rules deny reading the file that a document claims to be from.
 var ErrDenied = errors.New("the rules deny reading the file that the document is from")
 
-// AddDocument adds a document to the knowledge base of a session as rag.KB.Add does.
+// AddDocument adds a document to a session's knowledge base, as rag.KB.Add does.
 func (s *Service) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string) (id string, replaced bool, err error) {
 	kb, err := s.kbOf(sessionID)
 	if err != nil {
@@ -31,8 +31,7 @@ func (s *Service) AddDocument(ctx context.Context, sessionID, content string, me
 	return kb.Add(ctx, content, metadata)
 }
 
-// SearchDocuments searches the knowledge base of a session. Documents from files that the rules deny by now are
-// not found.
+// SearchDocuments searches a session's knowledge base. It leaves out documents from files that the rules now deny.
 func (s *Service) SearchDocuments(ctx context.Context, sessionID, query string, limit int, threshold float64) ([]rag.KBHit, error) {
 	kb, err := s.kbOf(sessionID)
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *Service) SearchDocuments(ctx context.Context, sessionID, query string, 
 	return slices.DeleteFunc(hits, func(h rag.KBHit) bool { return deniedOrigin(denied, h.Metadata) != "" }), nil
 }
 
-// Documents lists the knowledge base of a session, but for documents from files that the rules deny by now.
+// Documents lists a session's knowledge base. It leaves out documents from files that the rules now deny.
 func (s *Service) Documents(sessionID string) ([]rag.KBDocument, error) {
 	kb, err := s.kbOf(sessionID)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *Service) RemoveDocument(ctx context.Context, sessionID, id string) (fou
 	return kb.Remove(ctx, id)
 }
 
-// kbOf returns the knowledge base of a session: its worker's, or its own. It is opened when it is needed first.
+// kbOf returns a session's knowledge base: its worker's, or its own. The first call opens it.
 func (s *Service) kbOf(sessionID string) (*rag.KB, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +96,8 @@ func (s *Service) kbOf(sessionID string) (*rag.KB, error) {
 	return *kb, nil
 }
 
-// deniedFor returns what the worker's rules and the session's profile deny of files, wherever they are, by their own
-// path and by what links lead to. Relative paths are those of any workspace.
+// deniedFor returns a function that reports whether the worker's rules or the session's profile deny reading a file,
+// anywhere, by its path or by the target of its links. It takes relative paths to be in any workspace.
 func (s *Service) deniedFor(sessionID string) (func(path string) bool, error) {
 	spaces, err := s.spacesOf(sessionID)
 	roots := []string{s.o.Default}
@@ -129,10 +128,10 @@ func (s *Service) deniedFor(sessionID string) (func(path string) bool, error) {
 	}, nil
 }
 
-// originKeys are the members of a document's metadata that name the file that it is from.
+// originKeys are the metadata keys that may name the file that a document is from.
 var originKeys = []string{"path", "file", "filename", "filepath", "source", "uri", "url"}
 
-// deniedOrigin returns the file that the metadata names and that is denied, "" when there is none.
+// deniedOrigin returns a file that the metadata names and the rules deny, or "".
 func deniedOrigin(denied func(string) bool, metadata map[string]string) string {
 	for key, value := range metadata {
 		if !slices.Contains(originKeys, strings.ToLower(key)) || value == "" {

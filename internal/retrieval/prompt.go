@@ -18,11 +18,11 @@ import (
 const (
 	contextPassages  = 5
 	contextDocuments = 3
-	// contextThreshold leaves documents out of a context that have little to do with the question.
+	// contextThreshold keeps out documents that have little to do with the question.
 	contextThreshold = 0.05
 )
 
-// Prompts are the prompts that a session is offered, without the prefix that hosts see.
+// Prompts returns the prompts that a session is offered, without the prefix that hosts see.
 func (s *Service) Prompts(sessionID string) []server.ServerPrompt {
 	return []server.ServerPrompt{{
 		Prompt: mcp.NewPrompt("context",
@@ -49,25 +49,25 @@ func (s *Service) Prompts(sessionID string) []server.ServerPrompt {
 	}}
 }
 
-// Passage is a part of a file, or a document, that is about a question.
+// Passage is a part of a file, or a document, that relates to a question.
 type Passage struct {
 	Source string // file:line-line, or the document
 	Text   string
 }
 
-// enough is how much of what a text could say about a question a passage has to say to be about it: see
-// rag.Parts.Coverage. Below it are passages that have one common word with a greeting.
+// enough is the least rag.Parts.Coverage of a passage that relates to a question. Passages below it share, for example,
+// one common word with a greeting.
 const enough = 0.2
 
-// small are words of questions and small talk that say nothing about the subject.
+// small lists words of questions and small talk that say nothing about the subject.
 var small = strings.Fields(`a about again all also am an and any are as at be been but by bye can cheers could cool day did do does doing done explain few
 	find for from get give go going good got great had has have hello help hey hi hm how i if in into is it its just know let like list look make many may me
 	might mine more morning much my need new nice no not now of off ok okay on one or our out please really right say see shall she should show so some
 	sorry still sure tell than thank thanks that the their them then there these they thing things think this those thx time to today too try understand up us use
 	very want was way we well were what when where which while who whom whose why will with would wow yeah yep yes yet you your`)
 
-// about reports whether a message says what it is about: it has two words that mean something, or one that can only
-// be a name in code. "Hello?" has passages that hold its one word, and is about none of them.
+// about reports whether a message has a subject: two meaningful words, or one that can only be a name in code. "Hello?"
+// has none, although some passages contain the word.
 func about(message string) bool {
 	words := 0
 	for _, word := range strings.FieldsFunc(message, unicode.IsSpace) {
@@ -83,13 +83,13 @@ func about(message string) bool {
 	return words > 1 || strings.IndexFunc(message, isIdeograph) >= 0 && utf8.RuneCountInString(message) > 3
 }
 
-// isIdeograph reports whether texts of the script are written without blanks between words.
+// isIdeograph reports whether r belongs to a script that puts no spaces between words.
 func isIdeograph(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// Recall returns what the workspace and the knowledge base of a session say about a question, best first, in about that
-// many tokens; 0 means 4000. It returns nothing if nothing there is about the question.
+// Recall returns passages of a session's workspace and knowledge base that relate to a question, best first, in about
+// tokens tokens; 0 means 4000. It returns none if nothing relates to the question.
 func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens int) ([]Passage, error) {
 	if question == "" {
 		return nil, errors.New("the question is missing")
@@ -124,7 +124,7 @@ func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens
 	return found, nil
 }
 
-// ContextPrompt puts what Recall finds in front of a question. If Recall finds nothing, it returns the question alone.
+// ContextPrompt puts what Recall finds before a question. If Recall finds nothing, it returns only the question.
 func (s *Service) ContextPrompt(ctx context.Context, sessionID, question string, tokens int) (string, error) {
 	found, err := s.Recall(ctx, sessionID, question, tokens)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *Service) ContextPrompt(ctx context.Context, sessionID, question string,
 	return WithPassages(question, found), nil
 }
 
-// WithPassages puts passages in front of a question. It marks them as text to read and not to obey, because anybody may
-// have written them.
+// WithPassages puts passages before a question. It marks them as text to read and not to obey, because anybody may have
+// written them.
 func WithPassages(question string, passages []Passage) string {
 	if len(passages) == 0 {
 		return question

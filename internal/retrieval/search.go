@@ -14,24 +14,24 @@ import (
 
 // Hit is a passage of a workspace.
 type Hit struct {
-	Root string `json:"root"` // the workspace, or the folder of it that was searched
+	Root string `json:"root"` // the workspace, or the folder in it that was searched
 	rag.Hit
 }
 
-// File is the absolute path of the file.
+// File returns the absolute path of the file.
 func (h *Hit) File() string { return filepath.Join(h.Root, filepath.FromSlash(h.Path)) }
 
-// Answer is what a search found.
+// Answer is the result of a search.
 type Answer struct {
 	Hits []Hit `json:"hits"` // best first
-	// Note says why there may be more to find: an index that is not finished, a workspace that cannot be searched.
+	// Note says why there may be more to find: an unfinished index, or a workspace that cannot be searched.
 	Note string `json:"note,omitempty"`
 }
 
-// FileKinds are the kinds of files, which a search of workspaces can ask for.
+// FileKinds are the kinds that a search of workspaces can ask for.
 var FileKinds = []rag.Kind{rag.KindCode, rag.KindDoc, rag.KindConfig}
 
-// check refuses a query that no workspace could answer.
+// check returns an error for a query that no workspace can answer.
 func check(q rag.Query) error {
 	if q.Kind != "" && !slices.Contains(FileKinds, q.Kind) {
 		return fmt.Errorf("%w: kind %q: use code, doc or config", rag.ErrQuery, q.Kind)
@@ -39,10 +39,10 @@ func check(q rag.Query) error {
 	return q.Check()
 }
 
-// firstPatience is how long a search waits for an index that is being made.
+// firstPatience is how long a search waits for an index that is being built.
 const firstPatience = 5 * time.Second
 
-// Search searches the workspaces of a session.
+// Search searches the workspaces of a session. It fails only if the search of every workspace fails.
 func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (Answer, error) {
 	spaces, err := s.spacesOf(sessionID)
 	if err == nil {
@@ -75,7 +75,7 @@ func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (An
 	return answer, nil
 }
 
-// HitsOf returns hits with the workspace that they are of.
+// HitsOf returns hits with their workspace, root.
 func HitsOf(root string, hits []rag.Hit) []Hit {
 	of := make([]Hit, len(hits))
 	for i, h := range hits {
@@ -84,8 +84,8 @@ func HitsOf(root string, hits []rag.Hit) []Hit {
 	return of
 }
 
-// Best returns the best of what the same query found in several workspaces, limit of them at most; 0: ten. It compares
-// scores across workspaces, which works because each score is relative to the best possible one.
+// Best merges the hits of one query in several workspaces and returns the best, at most limit; 0 means ten. It can
+// compare scores across workspaces because each is relative to the best possible score.
 func Best(limit int, found ...[]Hit) []Hit {
 	hits := slices.Concat([]Hit{}, slices.Concat(found...))
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
@@ -130,7 +130,7 @@ func (w *space) search(ctx context.Context, sessionID string, q rag.Query) (hits
 	return hits, note, err
 }
 
-// await waits a moment for an index that is being made.
+// await waits a moment for an index that is being built.
 func (w *space) await(ctx context.Context) {
 	w.mu.Lock()
 	settled := w.settled

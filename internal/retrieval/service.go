@@ -1,4 +1,4 @@
-// Package retrieval is the search of one callgate process: workspaces, their indexes, and knowledge bases.
+// Package retrieval is the search of one callgate process over workspaces, their indexes, and knowledge bases.
 package retrieval
 
 import (
@@ -16,30 +16,29 @@ import (
 	"callgate/rag"
 )
 
-// Options assemble a service. Indexes, Rules and Denied are required.
+// Options configures a service. Indexes, Rules and Denied are required.
 type Options struct {
 	Indexes string      // folder of the worker's indexes
-	Index   rag.Options // of every index; Denied and Rules are filled in
+	Index   rag.Options // for every index; the service sets Denied and Rules
 
-	// Denied returns what the worker's rules deny of the files of a workspace, and Rules names the rules as they
-	// are: see rag.Options.
+	// Denied returns a function that reports which files of a workspace the worker's rules deny. Rules names the
+	// current rules. See rag.Options.
 	Denied func(root string) (func(path string) bool, error)
 	Rules  func() string
-	// Veto reports whether a session may not read a file that its worker may: by the profile that it runs under.
-	// Nil vetoes nothing.
+	// Veto reports whether the session's profile denies a file that the worker's rules allow. Nil vetoes nothing.
 	Veto func(sessionID, root, path string) bool
 
-	Roots   []string // folders that are searched, whatever hosts say; absolute
-	Default string   // folder that is searched for a host that names none; "" is none
-	Home    string   // is not searched unless it stands in Roots
-	Watch   bool     // changes are followed while a session is there
+	Roots   []string // folders to search, whatever hosts name; absolute
+	Default string   // folder to search if a host names none; "": none
+	Home    string   // not searched unless it is in Roots
+	Watch   bool     // follow changes while there is a session
 
-	// Snapshots of indexes let this process begin with what another one indexed; nil: it builds its own.
+	// Snapshots let this process start from what another one indexed. Nil: it builds its own indexes.
 	Snapshots Snapshots
 
-	KB   string                                      // folder of the worker's knowledge base; "" is one in memory for each session
-	Tell func(sessionID string, e rag.Event)         // hears how far indexes are; may be nil
-	Done func(sessionID, root string, s rag.Summary) // hears that an index was brought up to date; may be nil
+	KB   string                                      // of the worker's knowledge base; "": in memory per session
+	Tell func(sessionID string, e rag.Event)         // gets the progress of indexes; may be nil
+	Done func(sessionID, root string, s rag.Summary) // called when an index is up to date; may be nil
 
 	Logger *slog.Logger
 }
@@ -52,20 +51,20 @@ type Service struct {
 	sessions map[string]*session
 	opened   chan struct{}     // closed and replaced when a session is opened
 	spaces   map[string]*space // by root
-	kb       *rag.KB           // of the worker, once it was needed
+	kb       *rag.KB           // the worker's, once needed
 	closed   bool
 }
 
-// session is what the service knows of a host's session.
+// session is the service's state of a host's session.
 type session struct {
 	spaces []*space
-	kb     *rag.KB // in memory, once it was needed
+	kb     *rag.KB // in memory, once needed
 }
 
 var (
-	// ErrSession: there is no such session.
+	// ErrSession means that there is no such session.
 	ErrSession = errors.New("there is no such session")
-	// ErrNoWorkspace: nobody said what is to be searched.
+	// ErrNoWorkspace means that neither the host nor the configuration names a folder to search.
 	ErrNoWorkspace = errors.New("there is no workspace to search: the host names no folder; name one with --root, or as rag.roots in the configuration")
 )
 
@@ -76,8 +75,7 @@ func New(o Options) *Service {
 	return &Service{o: o, sessions: map[string]*session{}, opened: make(chan struct{}), spaces: map[string]*space{}}
 }
 
-// Opened tells the service which folders the host of a session names, none if it names none. It is called again
-// when they change.
+// Opened tells the service which folders the host of a session names, if any. Call it again when they change.
 func (s *Service) Opened(sessionID string, named []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,10 +107,10 @@ func (s *Service) Opened(sessionID string, named []string) {
 	}
 }
 
-// hostPatience is how long a model's question waits for the host to name its folders.
+// hostPatience is how long a call waits for the host to name its folders.
 const hostPatience = 3 * time.Second
 
-// await waits until an existing session has been opened. A host that takes too long counts as one that names no folder.
+// await waits until the session is opened. After hostPatience it opens the session without folders.
 func (s *Service) await(ctx context.Context, sessionID string) {
 	timer := time.NewTimer(hostPatience)
 	defer timer.Stop()
@@ -151,7 +149,7 @@ func (s *Service) Closed(sessionID string) {
 	}
 }
 
-// leave ends a space with its last session. The caller holds mu.
+// leave takes a session out of a space, and closes the space after the last session. The caller holds mu.
 func (s *Service) leave(space *space, sessionID string) {
 	if space.leave(sessionID) {
 		return
@@ -160,7 +158,7 @@ func (s *Service) leave(space *space, sessionID string) {
 	s.logged("index of "+space.root, space.close())
 }
 
-// Close ends everything and waits for it.
+// Close closes everything and waits for it to end.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,8 +181,9 @@ func (s *Service) Close() error {
 	return errors.Join(failed...)
 }
 
-// roots returns the folders to search: those of the configuration, else those that the host names, else the default.
-// The home folder and the root of the file system are not workspaces; hosts that are started from a desktop run there.
+// roots returns the folders to search: those of the configuration, or else those that the host names, or else the
+// default. The home folder and the file system root do not count, unless configured: hosts started from a desktop run
+// there.
 func (s *Service) roots(named []string) []string {
 	roots := s.o.Roots
 	if len(roots) == 0 {
@@ -199,7 +198,7 @@ func (s *Service) roots(named []string) []string {
 	return Outermost(roots)
 }
 
-// Outermost returns every folder once, without those that lie in another.
+// Outermost returns every folder once, without those inside another.
 func Outermost(roots []string) []string {
 	var outer []string
 	for _, root := range roots {
@@ -216,7 +215,7 @@ func within(path, folder string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// spacesOf returns the workspaces of a session; of "" those of all sessions, in the order of their paths.
+// spacesOf returns the workspaces of a session. For "" it returns those of all sessions, sorted by path.
 func (s *Service) spacesOf(sessionID string) ([]*space, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"callgate/rag"
 )
 
-// rig is a service over real folders, and what it told.
+// rig is a service over real folders that records what it tells.
 type rig struct {
 	*Service
 	root, indexes string
@@ -116,7 +116,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestShared: sessions of one folder share its index, and a second process is served as well while both watch.
+// TestShared checks that sessions of one folder share its index, and that a second process is served while both watch.
 func TestShared(t *testing.T) {
 	watch := func(o *Options) { o.Watch = true }
 	r := start(t, watch)
@@ -184,7 +184,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// TestVeto: what a session's profile denies is left out for it, and for no other.
+// TestVeto checks that a file that a session's profile denies is left out for that session only.
 func TestVeto(t *testing.T) {
 	r := start(t, func(o *Options) {
 		o.Veto = func(session, _, path string) bool { return session == "careful" && strings.HasSuffix(path, ".go") }
@@ -202,7 +202,7 @@ func TestVeto(t *testing.T) {
 	}
 }
 
-// TestDamaged: an index that is damaged while it is open is built again, and never served.
+// TestDamaged checks that an index damaged while open is rebuilt and never served.
 func TestDamaged(t *testing.T) {
 	r := start(t, nil)
 	r.Opened("s1", []string{r.root})
@@ -229,7 +229,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForRepair closes the service while searches have a damaged index built again.
+// TestCloseWaitsForRepair closes the service while searches have a damaged index rebuilt.
 func TestCloseWaitsForRepair(t *testing.T) {
 	r := start(t, nil)
 	r.Opened("s1", []string{r.root})
@@ -239,7 +239,7 @@ func TestCloseWaitsForRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	space := r.spaces[r.root]
-	space.controlling.Lock() // nothing is built yet
+	space.controlling.Lock() // nothing can be rebuilt yet
 	if err := os.WriteFile(filepath.Join(dir, "manifest"), []byte("callgate index 00000000\n{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestKnowledgeBases(t *testing.T) {
 	}
 }
 
-// TestBudget: no answer is longer than its tokens allow, and what is left out is said.
+// TestBudget checks that no answer exceeds its tokens, and that it says what was left out.
 func TestBudget(t *testing.T) {
 	answer := Answer{}
 	for range 50 {
@@ -377,7 +377,8 @@ func TestContextPrompt(t *testing.T) {
 	}
 }
 
-// What a message is about is looked for; a greeting is about nothing, though files hold its words.
+// TestRecallOnlyWhatIsAskedAbout checks that the subject of a message is searched for. A greeting has none, though
+// files contain its words.
 func TestRecallOnlyWhatIsAskedAbout(t *testing.T) {
 	r := start(t, nil)
 	write(t, r.root, map[string]string{"hello.go": "package p\n\n// hello says hello to you, and thanks, what time it is.\nfunc hello() string { return \"hello, how are you\" }\n"})
@@ -394,7 +395,7 @@ func TestRecallOnlyWhatIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestClosesWhileIndexing: sessions that come and go while indexes are made leave nothing behind.
+// TestClosesWhileIndexing checks that sessions that come and go during indexing leave nothing behind.
 func TestClosesWhileIndexing(t *testing.T) {
 	r := start(t, func(o *Options) { o.Watch = true })
 	var all sync.WaitGroup
@@ -404,7 +405,7 @@ func TestClosesWhileIndexing(t *testing.T) {
 			for range 5 {
 				r.Opened(id, []string{r.root})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				_, _ = r.Search(ctx, id, rag.Query{Text: "tulips"}) // it may well be over before
+				_, _ = r.Search(ctx, id, rag.Query{Text: "tulips"}) // may end before the search does
 				cancel()
 				_, _ = r.Reindex(id, "", i%2 == 0)
 				r.Closed(id)
@@ -417,7 +418,7 @@ func TestClosesWhileIndexing(t *testing.T) {
 	}
 }
 
-// A model is told that a file has changed or is gone, and no lines of it.
+// TestStaleHitsForModels checks that a model is told that a file has changed or is gone, and gets none of its lines.
 func TestStaleHitsForModels(t *testing.T) {
 	answer := Answer{Hits: []Hit{
 		{"/w", rag.Hit{Path: "a.go", Symbol: "f", Stale: true}},

@@ -9,28 +9,29 @@ import (
 	"callgate/rag"
 )
 
-// Snapshots are where processes leave their indexes for those that come later. Safe for concurrent use.
+// Snapshots is where processes leave their indexes for later ones. It must be safe for concurrent use.
 type Snapshots interface {
-	// Take restores the index of a folder, if there is a snapshot and the folder has none.
+	// Take restores the index in the folder dir if there is a snapshot and dir has no index.
 	Take(ctx context.Context, dir string) error
-	// Give stores a snapshot, unless there is one of the same content. It is false if it leaves that for later.
+	// Give stores a snapshot of the index unless there is one with the same content. It returns false if it postpones
+	// that.
 	Give(ctx context.Context, dir string, index *rag.Index) (current bool, err error)
 }
 
 const (
-	takeWithin = 5 * time.Minute // then the index is built instead
+	takeWithin = 5 * time.Minute // after that, build the index instead
 	giveWithin = 10 * time.Minute
-	giveEvery  = 10 * time.Second // how often it looks whether there is something to give
+	giveEvery  = 10 * time.Second // how often to check for a new index to give
 )
 
-// take begins with the index that another process left. Without one, it is built.
+// take starts from the index that another process left, if there is one and the index is empty.
 func (w *space) take(ctx context.Context) {
 	from := w.service.o.Snapshots
 	if from == nil {
 		return
 	}
 	if stats, err := w.index.Stats(); err != nil || stats.Chunks > 0 {
-		return // damaged, or there already
+		return // damaged, or not empty
 	}
 	ctx, cancel := context.WithTimeout(ctx, takeWithin)
 	defer cancel()
@@ -39,7 +40,7 @@ func (w *space) take(ctx context.Context) {
 	}
 }
 
-// give leaves the index for others whenever it was brought up to date, until ctx ends.
+// give stores a snapshot each time the index is brought up to date, until ctx ends.
 func (w *space) give(ctx context.Context) {
 	to := w.service.o.Snapshots
 	if to == nil {
@@ -52,7 +53,7 @@ func (w *space) give(ctx context.Context) {
 	case <-settled:
 	case <-ctx.Done():
 	}
-	var given time.Time // when the index that was given had been finished
+	var given time.Time // FinishedAt of the index given last
 	for ctx.Err() == nil {
 		if status := w.now(); status.State == Ready && !status.FinishedAt.Equal(given) {
 			within, cancel := context.WithTimeout(ctx, giveWithin)

@@ -16,24 +16,24 @@ import (
 
 // States of a workspace's index.
 const (
-	Indexing  = "indexing"  // it is brought up to date, for the first time since somebody asked
-	Ready     = "ready"     // it is up to date
-	Failed    = "failed"    // Error says why it could not be brought up to date
-	Cancelled = "cancelled" // somebody ended that
+	Indexing  = "indexing"  // being brought up to date for the first time since the last request
+	Ready     = "ready"     // up to date
+	Failed    = "failed"    // could not be brought up to date, see Error
+	Cancelled = "cancelled" // somebody stopped indexing
 	Cleared   = "cleared"   // somebody emptied it
 )
 
-// Status is how far the index of a workspace is.
+// Status is the state of a workspace's index.
 type Status struct {
 	Path         string    `json:"path"`
 	State        string    `json:"state"`
-	IndexedFiles int       `json:"indexedFiles"` // of those to look at; while it is indexing
+	IndexedFiles int       `json:"indexedFiles"` // of TotalFiles, in the current run
 	TotalFiles   int       `json:"totalFiles"`
 	CurrentFile  string    `json:"currentFile,omitempty"`
 	FileCount    int       `json:"fileCount"` // in the index
 	ChunkCount   int       `json:"chunkCount"`
-	VectorCount  int       `json:"vectorCount"` // chunks that are found by meaning too
-	Skipped      int       `json:"skipped"`     // files that were left out with a reason
+	VectorCount  int       `json:"vectorCount"` // chunks that can also be found by meaning
+	Skipped      int       `json:"skipped"`     // files left out for unexpected reasons
 	Duration     int64     `json:"duration"`    // milliseconds, of the last run
 	FinishedAt   time.Time `json:"finishedAt,omitzero"`
 	Watching     bool      `json:"watching"`
@@ -45,7 +45,7 @@ type space struct {
 	service *Service
 	root    string
 	dir     string     // of the index
-	index   *rag.Index // nil: it could not be opened, see status.Error
+	index   *rag.Index // nil if it could not be opened, see status.Error
 
 	controlling sync.Mutex // held while it is restarted, stopped or closed
 	ended       bool       // guarded by controlling
@@ -54,9 +54,9 @@ type space struct {
 	sessions map[string]bool
 	status   Status
 	settled  chan struct{} // closed when it is no longer indexing
-	told     time.Time     // when progress was told last
-	toldAt   int           // how many files it told
-	rest     *time.Timer   // gives memory back; nil as long as nothing was large
+	told     time.Time     // when sessions were last told of progress
+	toldAt   int           // how many files they were told of
+	rest     *time.Timer   // gives memory back; nil until something large was read
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
@@ -65,7 +65,7 @@ type space struct {
 	repairs   sync.WaitGroup
 }
 
-// open opens a workspace and begins to index it.
+// open opens a workspace and starts to index it.
 func (s *Service) open(root string) *space {
 	w := &space{service: s, root: root, sessions: map[string]bool{}, settled: make(chan struct{})}
 	w.status = Status{Path: root, State: Failed}
@@ -94,8 +94,7 @@ func (w *space) openIndex() (err error) {
 	return err
 }
 
-// start brings the index up to date, on a goroutine of its own, and goes on to follow changes if that is wanted.
-// Nothing of it may be running.
+// start starts a goroutine that brings the index up to date and, with Watch, keeps it so. None may be running.
 func (w *space) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
@@ -113,7 +112,8 @@ func (w *space) start() {
 	})
 }
 
-// stop ends what start began and waits for it. A run that had not come to its end leaves the state.
+// stop stops what start began and waits for it. state becomes the state if the run had not finished, or if it is
+// Cleared.
 func (w *space) stop(state string) {
 	w.mu.Lock()
 	cancel := w.cancel
@@ -128,7 +128,7 @@ func (w *space) stop(state string) {
 	}
 }
 
-// again is how long after a failure the index is tried again.
+// again is how long after a failure indexing is retried.
 const again = time.Minute
 
 func (w *space) run(ctx context.Context) {
@@ -152,7 +152,7 @@ func (w *space) run(ctx context.Context) {
 	}
 }
 
-// settle ends the indexing state. The caller holds mu.
+// settle sets the state and releases those who wait for the index. The caller holds mu.
 func (w *space) settle(state string, err error) {
 	w.status.State, w.status.Error = state, ""
 	if err != nil {
@@ -165,20 +165,20 @@ func (w *space) settle(state string, err error) {
 	}
 }
 
-// What it takes to open, or to read, for memory to be given back.
+// Memory is given back after opening that many chunks or reading that many files.
 const (
 	manyChunks = 10_000
 	manyFiles  = 1000
 )
 
-// How long it takes until memory is given back: a run has to end first, and searches come in bursts.
+// The delay before memory is given back: a run must end first, and searches come in bursts.
 const (
 	afterRun    = time.Second
 	afterSearch = 10 * time.Second
 )
 
-// restAfter gives memory back to the system once nobody has asked for as long: what opening, making or searching a
-// large index took is not needed again soon. The caller holds mu.
+// restAfter gives memory back to the system after a quiet period. What opening, building or searching a large index
+// took is not needed again soon. The caller holds mu.
 func (w *space) restAfter(quiet time.Duration) {
 	if w.rest == nil {
 		w.rest = time.AfterFunc(quiet, w.giveBack)
@@ -195,10 +195,10 @@ func (w *space) giveBack() {
 	debug.FreeOSMemory()
 }
 
-// tellEvery keeps listeners from being flooded: thousands of files are indexed in a second.
+// tellEvery keeps listeners from being flooded: thousands of files can be indexed per second.
 const tellEvery = 200 * time.Millisecond
 
-// follow keeps the status and reports whether sessions are told. The caller holds w.mu.
+// follow updates the status and reports whether to tell sessions of the event. The caller holds w.mu.
 func (w *space) follow(e rag.Event) (tell bool) {
 	switch e.Kind {
 	case rag.EventStart:
@@ -222,13 +222,13 @@ func (w *space) follow(e rag.Event) (tell bool) {
 	return true
 }
 
-// event follows the index and tells every session.
+// event updates the status and tells every session.
 func (w *space) event(e rag.Event) {
 	w.mu.Lock()
 	first := w.status.State == Indexing
 	tell := w.follow(e)
 	end := rag.Event{Kind: rag.EventProgress, Indexed: e.Total, Total: e.Total}
-	unfinished := e.Kind == rag.EventDone && w.toldAt < e.Total // files that went away meanwhile were never told
+	unfinished := e.Kind == rag.EventDone && w.toldAt < e.Total // nobody was told of files that went away meanwhile
 	if e.Kind == rag.EventStart || e.Kind == rag.EventDone {
 		w.toldAt = 0
 	}
@@ -248,7 +248,7 @@ func (w *space) event(e rag.Event) {
 			w.service.o.Done(id, w.root, e.Summary)
 		}
 	}
-	if e.Kind == rag.EventDone { // whoever waits for the index has been told of it first
+	if e.Kind == rag.EventDone { // those who wait for the index have been told first
 		w.mu.Lock()
 		w.settle(w.status.State, nil)
 		w.mu.Unlock()
@@ -261,7 +261,7 @@ func (w *space) join(sessionID string) {
 	w.sessions[sessionID] = true
 }
 
-// leave reports whether any session is left.
+// leave removes a session and reports whether any is left.
 func (w *space) leave(sessionID string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +273,7 @@ func (w *space) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	defer w.repairs.Wait() // after controlling is free
+	defer w.repairs.Wait() // once controlling is free
 	w.controlling.Lock()
 	defer w.controlling.Unlock()
 	w.ended = true
@@ -289,7 +289,7 @@ func (w *space) close() error {
 	return w.index.Close()
 }
 
-// now returns the status with what the index holds.
+// now returns the status with the current size of the index.
 func (w *space) now() Status {
 	w.mu.Lock()
 	status := w.status

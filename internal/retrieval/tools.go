@@ -15,8 +15,8 @@ import (
 	"callgate/rag"
 )
 
-// Tools are the tools that a session is offered, without the prefix that hosts see. What they do is judged before
-// they are called, like calls of any server.
+// Tools returns the tools that a session is offered, without the prefix that hosts see. Calls of them are judged first,
+// like calls of any server.
 func (s *Service) Tools(sessionID string) []server.ServerTool {
 	t := sessionTools{s, sessionID}
 	return []server.ServerTool{
@@ -28,13 +28,13 @@ func (s *Service) Tools(sessionID string) []server.ServerTool {
 	}
 }
 
-// sessionTools are the tools of one session.
+// sessionTools implements the tools of one session.
 type sessionTools struct {
 	service *Service
 	session string
 }
 
-// handler answers calls of a tool with the text or the error of handle.
+// handler returns a tool handler that answers with the text or the error of handle.
 func (t sessionTools) handler(handle func(ctx context.Context, r mcp.CallToolRequest) (string, error)) server.ToolHandlerFunc {
 	return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		t.service.await(ctx, t.session)
@@ -109,7 +109,7 @@ func (t sessionTools) add(ctx context.Context, r mcp.CallToolRequest) (string, e
 	return "Added as " + id + ".", nil
 }
 
-// texts makes metadata of a JSON object: what is not text is kept as JSON.
+// texts converts a JSON object to metadata. It keeps values other than text as JSON.
 func texts(object any) (map[string]string, error) {
 	if object == nil {
 		return nil, nil
@@ -171,7 +171,7 @@ func documentText(h rag.KBHit) string {
 	var b strings.Builder
 	for _, p := range h.Passages {
 		fmt.Fprintf(&b, "%s:%d-%d\n%s\n\n", head, p.Start, p.End, p.Text)
-		head = h.DocumentID // once is enough
+		head = h.DocumentID // print the score and metadata only once
 	}
 	return b.String()
 }
@@ -197,7 +197,7 @@ func (t sessionTools) list(_ context.Context, r mcp.CallToolRequest) (string, er
 	return b.text(), nil
 }
 
-// origin names the file that a document is from, with blanks behind; "" if there is none.
+// origin returns the file that a document is from, with blanks after it, or "".
 func origin(metadata map[string]string) string {
 	path := metadata[rag.PathKey]
 	if path == "" {
