@@ -13,10 +13,10 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// redactArguments returns raw without insignificant space and without secrets: the value of every
-// member whose name looks secret, whatever its type, and secrets in every other string. Member order,
-// duplicate members and the spelling of numbers stay. What is not JSON becomes {"$invalid": text}, what
-// stays over sizeLimit {"$omitted": {bytes, sha256}}.
+// redactArguments returns raw without insignificant space and without secrets: the value of every member whose name
+// looks secret, whatever its type, and secrets in all other strings. Member order, duplicate members and the spelling
+// of numbers stay. Invalid JSON becomes {"$invalid": text}. A result over sizeLimit bytes becomes {"$omitted": {bytes,
+// sha256}}.
 func redactArguments(raw []byte, limit, sizeLimit int) []byte {
 	if !jsonx.Valid(raw) {
 		out := appendString([]byte(`{"$invalid":`), redactText(string(raw), limit))
@@ -27,7 +27,7 @@ func redactArguments(raw []byte, limit, sizeLimit int) []byte {
 	if len(raw) > len(room) {
 		out = make([]byte, 0, min(len(raw), 2*limit))
 	}
-	out = redactValue(out, unsafe.String(unsafe.SliceData(raw), len(raw)), limit) // of which it keeps nothing
+	out = redactValue(out, unsafe.String(unsafe.SliceData(raw), len(raw)), limit) // it keeps no part of the string
 	if len(out) > sizeLimit {
 		return omitted(raw)
 	}
@@ -37,7 +37,7 @@ func redactArguments(raw []byte, limit, sizeLimit int) []byte {
 	return bytes.Clone(out)
 }
 
-// omitted stands for arguments that are too long to keep.
+// omitted returns the replacement for arguments that are too long.
 func omitted(raw []byte) []byte {
 	sum := sha256.Sum256(raw)
 	out := append([]byte(nil), `{"$omitted":{"bytes":`...)
@@ -47,8 +47,8 @@ func omitted(raw []byte) []byte {
 	return append(out, `"}}`...)
 }
 
-// redactValue copies the valid JSON text s to dst. It is a flat loop over tokens: in valid JSON a string
-// is a member's name exactly when a colon follows it, so no depth has to be kept.
+// redactValue appends the redacted form of s, which is valid JSON. It is a flat loop over tokens: in valid JSON a
+// string is a member's name exactly if a colon follows it, so it needs no stack.
 func redactValue(dst []byte, s string, limit int) []byte {
 	for i := 0; i < len(s); {
 		switch s[i] {
@@ -81,7 +81,8 @@ func randomString(s string, i int) bool {
 	return s[i] == '"' && looksRandom(unquote(s[i:stringEnd(s, i)]))
 }
 
-// appendRedactedString appends the JSON string quoted, as it is spelled where nothing has to go.
+// appendRedactedString appends the JSON string quoted without secrets. It keeps the spelling if there is nothing to
+// remove.
 func appendRedactedString(dst []byte, quoted string, limit int) []byte {
 	text := unquote(quoted)
 	if clean := redactText(text, limit); clean != text {
@@ -98,13 +99,13 @@ func unquote(quoted string) string {
 	}
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {
-		// Escapes of lone surrogates are all that can be wrong here; they decode to U+FFFD.
+		// Only escapes of lone surrogates can be wrong here. They decode to U+FFFD.
 		return string(bytes.ToValidUTF8(text, []byte("\uFFFD")))
 	}
 	return string(text)
 }
 
-// stringEnd returns the index after the JSON string that starts at i.
+// stringEnd returns the index after the JSON string at i.
 func stringEnd(s string, i int) int {
 	for i++; ; i++ {
 		i += strings.IndexByte(s[i:], '"')
@@ -118,7 +119,7 @@ func stringEnd(s string, i int) int {
 	}
 }
 
-// valueEnd returns the index after the JSON value that starts at i.
+// valueEnd returns the index after the JSON value at i.
 func valueEnd(s string, i int) int {
 	depth := 0
 	for i < len(s) {

@@ -36,8 +36,8 @@ func (l *Log) run() {
 	}
 }
 
-// sync makes the written records durable and returns how far they go. A failed sync breaks the log, because nobody then
-// knows what the disk holds, and another sync would wrongly succeed.
+// sync makes the written records durable and returns how far they go. A failed sync breaks the log: nobody knows then
+// what the disk holds, and another sync would wrongly succeed.
 func (l *Log) sync() (synced entry, ok bool) {
 	l.mu.Lock()
 	if l.err != nil {
@@ -49,7 +49,7 @@ func (l *Log) sync() (synced entry, ok bool) {
 	err := segment.check()
 	l.mu.Unlock()
 
-	// Appends go on meanwhile: a disk can take its time.
+	// Appends continue meanwhile, because a disk can take its time.
 	if err == nil {
 		err = segment.file.Sync()
 	}
@@ -58,14 +58,14 @@ func (l *Log) sync() (synced entry, ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if segment == l.segment { // else rotate has synced and closed it
-		_ = l.fail(err) // sticky: the next Append says so
+	if segment == l.segment { // otherwise rotate has synced and closed it
+		_ = l.fail(err) // sticky: the next Append returns it
 	}
 	return entry{}, false
 }
 
-// vouch enters in the manifest how far the log has got. So a log that is cut later is noticed even if its process never
-// closes it. It returns true if that is done, or need not be tried again.
+// vouch records in the manifest how far the log has got, so that a later cut is noticed even if the process never
+// closes the log. It returns true if that is done or needs no retry.
 func (l *Log) vouch() bool {
 	head, ok := l.sync()
 	l.mu.Lock()
@@ -81,7 +81,7 @@ func (l *Log) vouch() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		_ = l.fail(err) // sticky: the next Append says so
+		_ = l.fail(err) // sticky: the next Append returns it
 		return true
 	}
 	l.vouched = max(l.vouched, head.Records)

@@ -11,7 +11,7 @@ import (
 const (
 	firstBlock = 4 << 10
 	lastBlock  = 256 << 10
-	// maxLine is the longest line that is read; Append writes none that comes near it.
+	// maxLine is the longest line in bytes that is read. Append writes none nearly as long.
 	maxLine = 16 << 20
 )
 
@@ -20,19 +20,19 @@ const (
 type backward struct {
 	r     io.ReaderAt
 	off   int64  // of buf in the file
-	buf   []byte // what is read and not yet returned; ends with a newline once settled
+	buf   []byte // read but not yet returned; ends with a newline once settled
 	block int64
-	// settled says that what follows the last newline is skipped.
+	// settled means that the bytes after the last newline have been skipped.
 	settled bool
 }
 
-// newBackward reads r from size on down. Bytes after the last newline before size are no line.
+// newBackward reads r down from size. Bytes after the last newline before size are not a line.
 func newBackward(r io.ReaderAt, size int64) *backward {
 	return &backward{r: r, off: size, block: firstBlock}
 }
 
-// line returns the line before the one that it returned last, without its newline, and io.EOF after the
-// first line of the file. The bytes are the caller's until the next call.
+// line returns the line before the one that it returned last, without its newline, and io.EOF after the first line of
+// the file. The bytes are valid until the next call.
 func (b *backward) line() ([]byte, error) {
 	if err := b.settle(); err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func (b *backward) line() ([]byte, error) {
 	}
 }
 
-// end is the offset after the line that line returns next, once settled.
+// end returns the offset after the line that line returns next. Call it after settle.
 func (b *backward) end() int64 { return b.off + int64(len(b.buf)) }
 
-// jump goes on with the line that ends at an earlier end.
+// jump continues with the line that ends at end, which an earlier call returned.
 func (b *backward) jump(end int64) { b.buf, b.off = nil, end }
 
 func (b *backward) settle() error {
@@ -95,7 +95,7 @@ func (b *backward) fill() error {
 	return nil
 }
 
-// pathReader opens the file for every read, so that a reader of a thousand logs holds no file open.
+// pathReader opens the file for every read, so that the reader of a thousand logs keeps no file open.
 type pathReader string
 
 func (p pathReader) ReadAt(b []byte, off int64) (int, error) {

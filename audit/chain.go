@@ -13,7 +13,7 @@ import (
 //
 //	{…,"prev":"<64 hex>","hash":"<64 hex>"}
 //
-// The hash is the SHA-256 of the line as it would read without the hash member: all bytes before `,"hash":`, then `}`.
+// The hash is the SHA-256 of the line as it would be without the hash member: all bytes before `,"hash":`, then `}`.
 // The check uses the bytes, never a decoded value, so two spellings of one value are different lines.
 const (
 	hashSize   = 2 * sha256.Size
@@ -22,7 +22,7 @@ const (
 	sealSize   = len(hashMember) + hashSize + len(hashSuffix)
 )
 
-// appendSealed ends the object in line, which MUST lack its closing brace, with its hash and a newline.
+// appendSealed completes the object in line, which MUST lack its closing brace, with its hash and a newline.
 func appendSealed(line []byte) (sealed []byte, hash string) {
 	line = append(line, '}')
 	sum := sha256.Sum256(line)
@@ -32,7 +32,7 @@ func appendSealed(line []byte) (sealed []byte, hash string) {
 	return append(line, hashSuffix+"\n"...), hash
 }
 
-// checkSealed reports the hash that line (without its newline) carries and whether the line has it.
+// checkSealed returns the hash in line, which has no newline, and whether it matches the line.
 func checkSealed(line []byte) (hash string, ok bool) {
 	cut := len(line) - sealSize
 	if cut < 1 || !bytes.HasPrefix(line[cut:], []byte(hashMember)) || !bytes.HasSuffix(line, []byte(hashSuffix)) {
@@ -45,7 +45,7 @@ func checkSealed(line []byte) (hash string, ok bool) {
 	return string(carried), string(carried) == hex.EncodeToString(h.Sum(nil))
 }
 
-// manifestGenesis is what the first entry of every manifest names as the hash before it.
+// manifestGenesis is the previous hash in the first entry of every manifest.
 var manifestGenesis = digest([]byte("callgate audit manifest 1"))
 
 func digest(b []byte) string {
@@ -53,19 +53,19 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Head names one line of a chain by its file, its number and its hash. A head that is kept elsewhere shows whether
-// anything up to it was changed, cut or removed since. A head of the manifest covers every log that the manifest had
-// vouched for by then.
+// Head names one line of a chain by its file, number and hash. A head that is stored elsewhere shows whether anything
+// up to it was changed, cut or removed since. A head of the manifest covers every log that the manifest had vouched for
+// by then.
 type Head struct {
 	File string `json:"file"`
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// String spells the head as ParseHead reads it: FILE:SEQ:HASH.
+// String returns the head as ParseHead reads it: FILE:SEQ:HASH.
 func (h Head) String() string { return h.File + ":" + strconv.FormatUint(h.Seq, 10) + ":" + h.Hash }
 
-// ParseHead reads what String wrote.
+// ParseHead parses the result of String.
 func ParseHead(s string) (Head, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) == 3 && (parts[0] == manifestName || isLogName(parts[0])) && isHash(parts[2]) {

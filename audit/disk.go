@@ -14,19 +14,19 @@ import (
 	"callgate/internal/durable"
 )
 
-// disk has every durable operation of the package; nothing else writes. So this file shows all that a power cut or a
-// full disk can break. Tests break each operation once.
+// disk has every durable operation of the package; nothing else writes. So this file shows everything that a power cut
+// or a full disk can break. Tests break each operation once.
 type disk interface {
-	// makeDir creates dir, and its parents, closed to other users.
+	// makeDir creates dir and its parents, with no access for other users.
 	makeDir(dir string) error
-	// create makes a new file for appending. It MUST fail when path exists.
+	// create creates a file for appending. It MUST fail if path exists.
 	create(path string) (file, error)
-	// openAppend opens path for reading and appending and creates it when it is missing.
+	// openAppend opens path for reading and appending, and creates it if it is missing.
 	openAppend(path string) (file, error)
 	// syncDir makes the names in dir durable.
 	syncDir(dir string) error
 	remove(path string) error
-	// lock takes the advisory lock of path, waiting up to wait. It returns errLocked if it does not get the lock.
+	// lock takes the advisory lock of path, waiting at most wait. It returns errLocked if it does not get the lock.
 	lock(path string, wait time.Duration) (io.Closer, error)
 }
 
@@ -41,7 +41,7 @@ type file interface {
 
 var errLocked = errors.New("locked by another process")
 
-// lockRetry is how often a taken lock is tried again.
+// lockRetry is how often lock tries again.
 const lockRetry = 5 * time.Millisecond
 
 type osDisk struct{}
@@ -68,7 +68,7 @@ func (osDisk) openAppend(path string) (file, error) {
 	return openFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR)
 }
 
-// openFile returns a nil interface, not a nil *os.File in one, when it fails.
+// openFile opens a regular file. On failure it returns a nil interface, not one that holds a nil *os.File.
 func openFile(path string, flags int) (file, error) {
 	if err := durable.Regular(path); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AppendJSON appends the record as its line in the log spells it, without the newline. It redacts
-// nothing: for a record that Append or Read returned, that is the line itself.
+// AppendJSON appends the record as the log spells its line, without the newline. It redacts nothing: for a record from
+// Append or Read, the result is the line itself.
 func (r *Record) AppendJSON(dst []byte) []byte {
 	dst = r.appendBody(dst)
 	dst = append(dst, hashMember...)
@@ -19,8 +19,8 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	return append(dst, hashSuffix...)
 }
 
-// appendBody appends the record without its hash and without the closing brace. Strings MUST be valid
-// UTF-8 and Arguments MUST be valid JSON on one line: redact sees to both.
+// appendBody appends the record without its hash and closing brace. Strings MUST be valid UTF-8 and Arguments MUST be
+// valid JSON on one line; redact ensures both.
 func (r *Record) appendBody(dst []byte) []byte {
 	dst = append(dst, `{"seq":`...)
 	dst = strconv.AppendUint(dst, r.Seq, 10)
@@ -111,7 +111,7 @@ func appendMember(dst []byte, name, value string) []byte {
 	return appendString(append(dst, name...), value)
 }
 
-// appendString quotes s. AppendQuote's only error is invalid UTF-8, for which it has written U+FFFD.
+// appendString appends s as a JSON string. AppendQuote's only error is invalid UTF-8, for which it has written U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst

@@ -2,19 +2,19 @@ package audit
 
 import "math"
 
-// Names that often hold a secret. Their value counts as one only if it looks random.
+// Names that often hold a secret. The value counts as a secret only if it looks random.
 var (
 	keyLikeEnds = []string{"key", "keys", "signature", "sig", "hmac", "seed", "salt", "nonce", "session", "sessionid", "sid", "csrf", "code", "oauth", "sas"}
-	// A name with one of these endings never holds a secret, whatever its value looks like.
+	// A name with one of these ends never holds a secret, whatever its value looks like.
 	openEnds = []string{"publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "statuscode", "exitcode", "sourcecode", "errorcode"}
 )
 
 const (
-	minRandom  = 20  // bytes: shorter ones are names of keys more often than keys
-	minEntropy = 3.3 // bits a byte: random hex has 3.3 at this length, prose less and with blanks
+	minRandom  = 20  // bytes: shorter values are more often names of keys than keys
+	minEntropy = 3.3 // bits per byte: random hex has 3.3 at this length, prose has less, and blanks
 )
 
-// keyLike reports whether what a member, option or variable of this name holds is a secret if it looks random.
+// keyLike reports whether the value of a member, option or variable of this name is a secret if it looks random.
 func keyLike(name string) bool {
 	var buf [maxName]byte
 	folded := foldName(buf[:0], name)
@@ -31,7 +31,7 @@ func keyLike(name string) bool {
 	return false
 }
 
-// looksRandom reports whether a text is one long word of letters and digits without a pattern.
+// looksRandom reports whether a text is one long word with letters and digits and no pattern.
 func looksRandom(s string) bool {
 	if len(s) < minRandom {
 		return false

@@ -16,13 +16,13 @@ import (
 	"callgate/internal/periodic"
 )
 
-// followEvery is how often Follow looks for new records. Polling works alike on every system and on
-// network folders; a look at a folder costs microseconds.
+// followEvery is how often Follow looks for new records. Polling works the same on every system and on network folders,
+// and reading a folder takes microseconds.
 const followEvery = 200 * time.Millisecond
 
-// Follow yields the newest f.Limit records that f selects, oldest first, and then every new one without a gap, until
-// ctx ends or the consumer stops. New records of several logs come in the order of their times as far as they are found
-// together. Errors are as with Read.
+// Follow yields the newest f.Limit records that f selects, oldest first, or none of them if f.Limit is 0. Then it
+// yields every new record without a gap, until ctx ends or the consumer stops. New records of several logs are in order
+// of time if they are found together. Errors are as with Read.
 func Follow(ctx context.Context, dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if err := f.check(); err != nil {
@@ -54,7 +54,7 @@ func Follow(ctx context.Context, dir string, f Filter) iter.Seq2[Record, error] 
 	}
 }
 
-// found is what a consumer gets once.
+// found is a record or an error for the consumer.
 type found struct {
 	record Record
 	err    error
@@ -74,7 +74,7 @@ func yieldPast(dir string, ends []logEnd, f Filter, yield func(Record, error) bo
 	return true
 }
 
-// tail knows how far each log was read.
+// tail knows how far each log has been read.
 type tail struct {
 	dir  string
 	read map[string]int64
@@ -103,10 +103,10 @@ func (t *tail) yieldNew(f Filter, yield func(Record, error) bool) bool {
 	return true
 }
 
-// readOn appends to fresh what is whole in the unread part of a log.
+// readOn appends to fresh the whole lines in the unread part of a log.
 func (t *tail) readOn(end logEnd, fresh []found) []found {
 	fail := func(err error) []found {
-		t.read[end.name] = end.size // say it once
+		t.read[end.name] = end.size // report it once
 		return append(fresh, found{err: fmt.Errorf("audit: %s: %w", end.name, err)})
 	}
 	file, err := durable.Open(filepath.Join(t.dir, end.name))

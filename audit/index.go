@@ -20,25 +20,25 @@ import (
 	"callgate/internal/periodic"
 )
 
-// A log's index says of each block of whole lines what its records can hold, as a Bloom filter. Read skips blocks that
-// cannot match and reads all others from the log, so an index never finds anything that the log does not hold. An index
-// that is missing, broken or for another file is not used.
+// A log's index has a Bloom filter of what the records can hold for each block of whole lines. Read skips blocks that
+// cannot match and reads all others from the log, so an index never finds anything that the log does not hold. A
+// missing or broken index, or one for another file, is not used.
 const (
 	indexExt    = ".index"
-	blockSize   = 256 << 10 // of the log, at least
+	blockSize   = 256 << 10 // at least, in the log
 	filterSize  = 4 << 10   // 1.6 % of that
 	indexEntry  = 8 + sha256.Size + filterSize + 4
-	indexedMore = 16 // entries that are read at once
+	indexedMore = 16 // entries read at once
 )
 
-// indexSeed changes with what filters hold.
+// indexSeed changes whenever the content of the filters changes.
 const indexSeed = "callgate index 2"
 
-// blockFilter says what the records of one block can hold.
+// blockFilter is a Bloom filter of what the records of one block can hold.
 type blockFilter [filterSize]byte
 
 type indexBlock struct {
-	end    int64             // where the block ends in the log; it begins where the one before ends
+	end    int64             // offset in the log; the block begins where the previous one ends
 	last   [sha256.Size]byte // digest of its last line
 	filter blockFilter
 }
@@ -57,7 +57,7 @@ func (b *indexBlock) decode(data []byte) bool {
 	return binary.LittleEndian.Uint32(data[indexEntry-4:]) == crc32.Update(crc32.ChecksumIEEE([]byte(indexSeed)), crc32.IEEETable, body)
 }
 
-// bits are places in a filter. A block that lacks one of them holds nothing of what they stand for.
+// bits are positions in a filter. A block that lacks one of them holds nothing that they stand for.
 type bits []uint16
 
 func (f *blockFilter) add(b bits) {
@@ -75,7 +75,7 @@ func (f *blockFilter) holds(b bits) bool {
 	return true
 }
 
-// value appends the places of a whole value.
+// value appends the positions of a whole value.
 func (b bits) value(name, value string) bits {
 	if value == "" {
 		return b
@@ -87,7 +87,7 @@ func (b bits) value(name, value string) bits {
 	return b
 }
 
-// text appends the places of all that a text in lower case holds, three bytes each.
+// text appends the positions of every three bytes of a lower-case text.
 func (b bits) text(s string) bits {
 	for i := 2; i < len(s); i++ {
 		gram := uint32(s[i-2])<<16 | uint32(s[i-1])<<8 | uint32(s[i])
@@ -96,12 +96,12 @@ func (b bits) text(s string) bits {
 	return b
 }
 
-// texts are what a person can search a record for.
+// texts returns the fields that a person can search a record for.
 func (r *Record) texts() [14]string {
 	return [...]string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Principal, r.Project, r.Rule, r.Error, r.CallID, r.Approval, r.SessionID, r.Kind, string(r.Arguments)}
 }
 
-// Holds reports whether the record has a text, which is in lower case, in any case.
+// Holds reports whether the record contains text, which must be in lower case. It ignores the record's case.
 func (r *Record) Holds(text string) bool {
 	for _, s := range r.texts() {
 		if strings.Contains(strings.ToLower(s), text) {
@@ -120,7 +120,7 @@ func (f *blockFilter) addRecord(r *Record) {
 	f.add(b)
 }
 
-// sought is what a block must hold for a filter to select something of it: all, and one of any where there are some.
+// sought is what a block must hold to match a filter: all of all, and one of any unless any is empty.
 type sought struct {
 	all bits
 	any []bits
@@ -148,18 +148,17 @@ func (f *blockFilter) mayHold(s sought) bool {
 	return len(s.any) == 0
 }
 
-// indexReader reads the blocks of a log's index from the last one to the first.
+// indexReader reads the blocks of a log's index from last to first.
 type indexReader struct {
 	file   pathReader
 	sought sought
-	n      int64 // blocks that are left
+	n      int64 // blocks left
 	ahead  []byte
-	block  indexBlock // the last one of those that are left
+	block  indexBlock // the last of the blocks left
 	start  int64      // where it begins
 }
 
-// openIndex returns the reader for a log of that size; one without blocks when nothing is sought or there is no index
-// that fits.
+// openIndex returns a reader for a log of that size. The reader has no blocks if nothing is sought or no index fits.
 func openIndex(log string, size int64, s sought) *indexReader {
 	x := &indexReader{file: pathReader(log + indexExt), sought: s}
 	if len(s.all)+len(s.any) == 0 {
@@ -170,7 +169,7 @@ func openIndex(log string, size int64, s sought) *indexReader {
 		return x
 	}
 	x.n = info.Size() / indexEntry
-	for x.load(); x.n > 0 && x.block.end > size; x.next() { // blocks that were indexed since
+	for x.load(); x.n > 0 && x.block.end > size; x.next() { // blocks added since
 	}
 	if x.n > 0 && !endsWith(log, &x.block) {
 		x.n = 0
@@ -178,13 +177,13 @@ func openIndex(log string, size int64, s sought) *indexReader {
 	return x
 }
 
-// endsWith reports whether the last line of the block stands where the block ends in the log.
+// endsWith reports whether the block's last line is where the block ends in the log.
 func endsWith(log string, b *indexBlock) bool {
 	line, err := newBackward(pathReader(log), b.end).line()
 	return err == nil && sha256.Sum256(line) == b.last
 }
 
-// load reads the last remaining block. The index ends at a block that cannot be read.
+// load reads the last remaining block. It drops all remaining blocks if one cannot be read.
 func (x *indexReader) load() {
 	if x.n == 0 {
 		return
@@ -212,7 +211,7 @@ func (x *indexReader) next() {
 	x.load()
 }
 
-// passOver moves lines back over the blocks that cannot match.
+// passOver moves lines back over blocks that cannot match.
 func (x *indexReader) passOver(lines *backward) error {
 	if x.n == 0 {
 		return nil
@@ -228,9 +227,9 @@ func (x *indexReader) passOver(lines *backward) error {
 	return nil
 }
 
-// BuildIndex brings the indexes of all logs in dir up to date, which a search then uses. It takes at most half of a
-// processor, and removes those of logs that are gone. While another process builds them, or where there is no dir, it
-// does nothing.
+// BuildIndex brings the indexes of all logs in dir up to date, which speeds up Read. It takes at most half of a
+// processor, and removes the indexes of logs that are gone. If another process is building them, or dir does not exist,
+// it does nothing.
 func BuildIndex(ctx context.Context, dir string) (err error) {
 	unlock, err := durable.TryLock(filepath.Join(dir, "index"+lockExt))
 	if errors.Is(err, durable.ErrHeld) || errors.Is(err, fs.ErrNotExist) {
@@ -258,7 +257,7 @@ func BuildIndex(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-// buildIndex appends the blocks that a log of that size has and its index has not.
+// buildIndex appends the blocks that the index of a log of that size lacks.
 func buildIndex(ctx context.Context, log string, size int64) (err error) {
 	path := log + indexExt
 	if err := durable.Regular(path); err != nil {
@@ -295,14 +294,14 @@ func buildIndex(ctx context.Context, log string, size int64) (err error) {
 		for b.end-start < blockSize {
 			line, err := readLine(lines)
 			if err != nil || line[len(line)-1] != '\n' {
-				return ignoreEnd(err) // a block that is not full yet
+				return ignoreEnd(err) // the last block is not full yet
 			}
 			b.end += int64(len(line))
 			line = line[:len(line)-1]
 			if r, err := decode(line); err == nil {
 				b.filter.addRecord(&r)
 			} else {
-				b.filter = everyBit // a reader looks at it itself
+				b.filter = everyBit // readers must look at it themselves
 			}
 			b.last = sha256.Sum256(line)
 		}

@@ -11,14 +11,14 @@ import (
 	"callgate/internal/durable"
 )
 
-// Line is one record as it stands in its log, for programs that copy logs elsewhere.
+// Line is one record as its log spells it, for programs that copy logs elsewhere.
 type Line struct {
 	Record
 	Text []byte // the whole line, without its newline
 	End  int64  // where the next line begins in the file
 }
 
-// ParseLine reads a line and checks its own hash. To check its place, compare Prev with the hash of the line before.
+// ParseLine reads a line and checks its own hash. To check its place, compare Prev with the hash of the previous line.
 func ParseLine(text []byte) (Line, error) {
 	r, err := decode(text)
 	if err != nil {
@@ -30,7 +30,7 @@ func ParseLine(text []byte) (Line, error) {
 	return Line{Record: r, Text: text}, nil
 }
 
-// Logs lists the names of the logs in a folder, the oldest first.
+// Logs returns the names of the logs in a folder, oldest first.
 func Logs(dir string) ([]string, error) {
 	ends, err := logEnds(dir)
 	names := make([]string, len(ends))
@@ -40,8 +40,8 @@ func Logs(dir string) ([]string, error) {
 	return names, err
 }
 
-// Lines yields the whole lines of a log from a place on, which is 0 or the End of a line, as far as they are written
-// now.
+// Lines yields the whole lines that a log has now, from an offset that is 0 or the End of a line. It stops after the
+// first error.
 func Lines(dir, log string, from int64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		if !isLogName(log) {

@@ -8,24 +8,23 @@ import (
 	"time"
 )
 
-// Dir returns the folder of the logs within callgate's data directory: what Open, Read, Follow and
-// Verify take.
+// Dir returns the folder of the logs in callgate's data directory. Open, Read, Follow and Verify take this folder.
 func Dir(dataDir string) string { return filepath.Join(dataDir, "audit") }
 
-// Options of a Log. The zero value of each means its default.
+// Options of a Log. A zero field means its default.
 type Options struct {
-	SyncEvery   time.Duration // a record is on the disk itself at most this long after Append; 200 ms
-	AnchorEvery time.Duration // while records come, the manifest vouches for them this often; 1 min
-	MaxFile     int64         // bytes after which the log goes on in a new file; 64 MiB
+	SyncEvery   time.Duration // a record is on the disk at most this long after Append; 200 ms
+	AnchorEvery time.Duration // how often the manifest vouches for new records; 1 min
+	MaxFile     int64         // bytes after which the log continues in a new file; 64 MiB
 	MaxRecord   int           // bytes of one record's line; 64 KiB, at least 32 KiB, at most 4 MiB
 	MaxString   int           // bytes after which a string is cut; 4 KiB
 
-	// Anchor gets the head of the manifest whenever this log moves it, to keep it where a local user cannot rewrite it.
-	// Appends wait for Anchor, so it MUST return at once and MUST NOT use the Log.
+	// Anchor gets the head of the manifest whenever this log moves it, so that it can be stored where a local user
+	// cannot rewrite it. Appends wait for Anchor, so it MUST return at once and MUST NOT use the Log.
 	Anchor func(Head)
 
-	// Trouble is called with an error if the disk is full, and with nil once there is room again. It must behave like
-	// Anchor.
+	// Trouble is called with an error if the disk is full, and with nil once there is room again. The rules for Anchor
+	// apply to it too.
 	Trouble func(error)
 }
 
@@ -48,21 +47,21 @@ func positive[T ~int | ~int64](v, otherwise T) T {
 // ErrClosed is what Append returns after Close.
 var ErrClosed = errors.New("audit: the log is closed")
 
-// Log is one process's own chain of records. Its methods may be called by many goroutines at once.
+// Log is one process's chain of records. It is safe for concurrent use.
 type Log struct {
 	disk     disk
 	dir      string
 	options  Options
 	manifest *manifest
 
-	mu      sync.Mutex // guards all below; held for the write itself, so that records are written in order
+	mu      sync.Mutex // guards all below; held during the write itself, so that records are written in order
 	segment *segment
 	seq     uint64 // of the last record
-	head    string // its hash, or that of the open entry of an empty file
+	head    string // hash of the last record, or of the open entry if the file has none
 	opened  string // hash of the open entry of the file
-	gap     *gap   // since there was no room; nil while there is
+	gap     *gap   // the period without room; nil while there is room
 	last    time.Time
-	vouched uint64    // records that the manifest knows of
+	vouched uint64    // number of the last record that the manifest knows
 	dirty   bool      // written since the last sync
 	since   time.Time // when dirty became true
 	buf     []byte    // reused
@@ -74,8 +73,8 @@ type Log struct {
 	done chan struct{} // the background goroutine has ended
 }
 
-// Open starts a new log in dir, which it creates when it is missing, and seals the logs that killed
-// processes left. The Log MUST be closed.
+// Open starts a new log in dir, which it creates if it is missing. It seals the logs that killed processes left. The
+// caller MUST close the Log.
 func Open(dir string, o Options) (*Log, error) { return open(dir, o, osDisk{}) }
 
 func open(dir string, o Options, d disk) (*Log, error) {
@@ -113,9 +112,9 @@ func (l *Log) start() error {
 	return err
 }
 
-// begin makes a new file the one that is written. Before its open entry the manifest gets what prior
-// returns, by the same write. The chain goes on: the new file's first record follows the open entry,
-// which names the last record of the old file.
+// begin starts a new file. It writes the entries that prior returns to the manifest, in one write with the new file's
+// open entry. The chain continues: the new file's first record follows the open entry, which names the last record of
+// the old file.
 func (l *Log) begin(prior func() ([]entry, error)) error {
 	var next *segment
 	entries, err := l.manifest.update(func() ([]entry, error) {
@@ -137,7 +136,7 @@ func (l *Log) begin(prior func() ([]entry, error)) error {
 			return errors.Join(err, next.discard())
 		}
 		if next != nil {
-			// The manifest may name the file: it stays, and its lock with it, for the next process to seal.
+			// The manifest may name the file. It stays, with its lock file, for the next process to seal.
 			return errors.Join(err, next.file.Close(), next.lock.Close())
 		}
 		return err
@@ -148,7 +147,7 @@ func (l *Log) begin(prior func() ([]entry, error)) error {
 	return nil
 }
 
-// Append writes r, redacted, as the next record and returns it as written. When it returns without an error, the
+// Append redacts r, writes it as the next record and returns it as written. When it returns without an error, the
 // operating system has the whole line, so it survives the end of the process. After an error the record MUST count as
 // not written, and the recorded thing MUST NOT happen. If the end of the file is unknown after an error, every later
 // Append fails. After a full disk, Append fails until there is room again.
@@ -177,7 +176,7 @@ func (l *Log) Append(r Record) (Record, error) {
 	return written, err
 }
 
-// write writes r, which is original redacted, as the next record. The caller MUST hold l.mu.
+// write writes r, the redacted form of original, as the next record. The caller MUST hold l.mu.
 func (l *Log) write(original, r Record) (Record, error) {
 	if l.segment.size >= l.options.MaxFile {
 		if err := l.rotate(); err != nil {
@@ -186,7 +185,7 @@ func (l *Log) write(original, r Record) (Record, error) {
 	}
 	now := time.Now().UTC().Round(0)
 	if now.Before(l.last) {
-		now = l.last // the clock was set back: times within a log never fall, Read relies on it
+		now = l.last // the clock was set back: times within a log never fall, and Read relies on it
 	}
 	r.Seq, r.Time, r.Prev, r.Hash = l.seq+1, now, l.head, ""
 	l.buf = r.appendBody(l.buf[:0])
@@ -199,7 +198,7 @@ func (l *Log) write(original, r Record) (Record, error) {
 	if err != nil {
 		err = fmt.Errorf("audit: write a record: %w", err)
 		if n > 0 && (!noSpace(err) || !l.cutBack()) {
-			_ = l.fail(err) // sticky: the next Append says so
+			_ = l.fail(err) // sticky: the next Append returns it
 		}
 		return Record{}, err
 	}
@@ -215,13 +214,13 @@ func (l *Log) write(original, r Record) (Record, error) {
 	return r, nil
 }
 
-// cutBack removes half a record from the end of the file. It returns false if the end is then not known. The caller
+// cutBack removes a partial record from the end of the file. It returns false if the end is then unknown. The caller
 // MUST hold l.mu.
 func (l *Log) cutBack() bool {
 	return l.segment.file.Truncate(l.segment.size) == nil && l.segment.check() == nil
 }
 
-// Unsynced is how long the oldest unsynced record has waited; 0 if there is none.
+// Unsynced returns how long the oldest unsynced record has waited, or 0 if there is none.
 func (l *Log) Unsynced() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +230,7 @@ func (l *Log) Unsynced() time.Duration {
 	return max(0, time.Since(l.since))
 }
 
-// shrink makes a record that is over the cap fit: shorter strings, no arguments, fewer subjects.
+// shrink makes a record that is over the limit fit: shorter strings, no arguments, fewer subjects.
 func shrink(original, written Record, limit int) Record {
 	for _, to := range []struct{ str, subjects int }{{1 << 10, 16}, {64, 8}} {
 		r := original
@@ -247,7 +246,7 @@ func shrink(original, written Record, limit int) Record {
 	return written
 }
 
-// rotate goes on in a new file. The caller MUST hold l.mu.
+// rotate continues the log in a new file. The caller MUST hold l.mu.
 func (l *Log) rotate() error {
 	old := l.segment
 	if err := errors.Join(old.check(), old.file.Sync()); err != nil {
@@ -263,12 +262,12 @@ func (l *Log) rotate() error {
 	return errors.Join(old.file.Close(), old.unlock())
 }
 
-// entry says where the log stands. The caller MUST hold l.mu.
+// entry returns a manifest entry with the current end of the log. The caller MUST hold l.mu.
 func (l *Log) entry(kind string) entry {
 	return entry{Kind: kind, File: l.segment.name(), Records: l.seq, Head: l.head}
 }
 
-// fail makes the log refuse every later Append. The caller MUST hold l.mu.
+// fail makes every later Append fail. The caller MUST hold l.mu.
 func (l *Log) fail(err error) error {
 	if l.err == nil {
 		l.err = fmt.Errorf("audit: log %s is broken: %w", l.segment.name(), err)
@@ -276,7 +275,7 @@ func (l *Log) fail(err error) error {
 	return l.err
 }
 
-// anchor hands over the head of the manifest after entries were written.
+// anchor passes the head of the manifest to Options.Anchor after entries were written.
 func (l *Log) anchor(entries []entry) {
 	if l.options.Anchor != nil {
 		last := entries[len(entries)-1]
@@ -284,8 +283,8 @@ func (l *Log) anchor(entries []entry) {
 	}
 }
 
-// Close makes every record durable and enters in the manifest that the log is complete. A broken log is
-// left for the next process to seal, and its error is returned. Closing twice does nothing.
+// Close makes every record durable and records in the manifest that the log is complete. It leaves a broken log for the
+// next process to seal, and returns its error. A second Close does nothing.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -301,7 +300,7 @@ func (l *Log) Close() error {
 	defer l.mu.Unlock()
 	if l.err == nil {
 		if err := l.complete(); err != nil {
-			_ = l.fail(err) // sticky: the next Append says so
+			_ = l.fail(err) // sticky: the next Append returns it
 		}
 	}
 	if l.err != nil {

@@ -14,13 +14,13 @@ import (
 const (
 	manifestName = "manifest.jsonl"
 	lockExt      = ".lock"
-	// manifestWait bounds the wait for other processes that open or close a log at the same moment.
+	// manifestWait bounds the wait for other processes that open or close a log at the same time.
 	manifestWait = 5 * time.Second
 )
 
 // Kinds of manifest entries.
 const (
-	entryOpen  = "open"  // File begins; its first record names this entry's hash as the hash before it
+	entryOpen  = "open"  // File begins; its first record has this entry's hash as the previous hash
 	entryHead  = "head"  // File had got this far
 	entryClose = "close" // File is complete
 	entrySeal  = "seal"  // File's process ended without closing it; a later process found it like this
@@ -32,29 +32,29 @@ type entry struct {
 	Time      time.Time `json:"time"`
 	Kind      string    `json:"kind"`
 	File      string    `json:"file"`
-	Continues string    `json:"continues,omitzero"` // open: the file whose chain goes on in File
+	Continues string    `json:"continues,omitzero"` // open: the file whose chain continues in File
 	Records   uint64    `json:"records"`            // number of the last record so far
-	Head      string    `json:"head,omitzero"`      // its hash; an empty log's is the hash of its open entry
+	Head      string    `json:"head,omitzero"`      // its hash; for an empty log, the hash of its open entry
 	PID       int       `json:"pid,omitzero"`
 	Prev      string    `json:"prev"`
 	Hash      string    `json:"-"`
 }
 
-// manifest says which logs exist and how far each had got, so that a removed or cut log is noticed. All processes
-// append to one manifest, one at a time.
+// manifest lists the logs and how far each had got, so that a removed or cut log is noticed. All processes append to
+// one manifest, one at a time.
 type manifest struct {
 	dir  string
 	disk disk
-	// damaged counts lines at the end of the manifest that are no entries, which update has gone on behind.
+	// damaged counts invalid lines at the end of the manifest, after which update has continued.
 	damaged atomic.Int64
 }
 
-// errManifest means that the manifest was touched and its content is not known.
+// errManifest means that the manifest may have been written and its content is unknown.
 var errManifest = errors.New("manifest not written")
 
-// update appends the entries that build returns, in order, by one write, and makes them durable. It
-// holds the manifest's lock from before build runs until after the write. The entries come back with
-// their numbers and hashes. After an error that is not errManifest nothing was written.
+// update appends the entries that build returns, in order and in one write, and makes them durable. It holds the
+// manifest's lock from before build runs until after the write. It returns the entries with their numbers and hashes.
+// After an error other than errManifest, nothing was written.
 func (m *manifest) update(build func() ([]entry, error)) (written []entry, err error) {
 	unlock, err := m.disk.lock(filepath.Join(m.dir, "manifest"+lockExt), manifestWait)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *manifest) update(build func() ([]entry, error)) (written []entry, err e
 	return entries, nil
 }
 
-// closing adds what c's Close says to err. It may come after a write, so the manifest counts as touched.
+// closing closes c and adds its error to err. The close may follow a write, so the manifest counts as touched.
 func closing(c io.Closer, err error) error {
 	if failed := c.Close(); failed != nil {
 		return errors.Join(err, fmt.Errorf("%w: %w", errManifest, failed))
@@ -112,18 +112,18 @@ func closing(c io.Closer, err error) error {
 	return err
 }
 
-// end is where the manifest goes on.
+// end is where the manifest continues.
 type end struct {
 	seq     uint64 // of the last line
-	hash    string // what the next entry names as the hash before it
-	size    int64  // of what stays
-	damaged int    // lines at the end that are no entries
-	newline []byte // what the last of them lacks
+	hash    string // the previous hash of the next entry
+	size    int64  // in bytes, of what stays
+	damaged int    // invalid lines at the end
+	newline []byte // the newline that the last line lacks
 }
 
-// findEnd returns where the manifest goes on, and cuts off the beginning of an entry: its process died while it wrote,
-// and nobody relies on it. Damaged lines stay as evidence. The next entry names the digest of the last one, so Verify
-// reports the damage for ever, also after the line is removed.
+// findEnd returns where the manifest continues. It cuts off the beginning of an entry, left by a process that died
+// while writing, because nobody relies on it. Damaged lines stay as evidence. The next entry names the digest of the
+// last one, so Verify reports the damage forever, even after the line is removed.
 func findEnd(f file) (at end, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -158,7 +158,7 @@ func findEnd(f file) (at end, err error) {
 	return at, nil
 }
 
-// chain reads back to the last entry.
+// chain reads back to the last valid entry.
 func (at *end) chain(b *backward) error {
 	at.hash = manifestGenesis
 	for {
@@ -187,7 +187,7 @@ func (at *end) chain(b *backward) error {
 
 var errHash = errors.New("the hash does not match the line")
 
-// decodeEntry reads one line of the manifest and checks its own hash, not its place in the chain.
+// decodeEntry parses one line of the manifest. It checks its hash, but not its place in the chain.
 func decodeEntry(line []byte) (entry, error) {
 	hash, ok := checkSealed(line)
 	if !ok {

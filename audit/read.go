@@ -19,17 +19,17 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Filter selects records; a zero field selects all.
+// Filter selects records. A zero field selects all.
 type Filter struct {
 	SessionID string
 	CallID    string
 	Decision  string
 	Worker    string
-	Calls     []string  // ids of calls: one of them
+	Calls     []string  // call IDs, one of which must match
 	Tool      string    // the qualified name, or a glob with * ? [..] over it
-	Text      string    // what Record.Holds of it, in any case
-	Since     time.Time // records of this moment or later
-	Limit     int       // at most so many records
+	Text      string    // what Record.Holds must find, in any case
+	Since     time.Time // records from this moment on
+	Limit     int       // the maximum number of records
 }
 
 func (f Filter) check() error {
@@ -42,7 +42,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// match reports whether f, which MUST have passed check, selects r.
+// match reports whether f selects r. f MUST have passed check, and f.Text MUST be in lower case.
 func (f Filter) match(r *Record) bool {
 	if f.Worker != "" && f.Worker != r.Worker || f.SessionID != "" && f.SessionID != r.SessionID ||
 		f.CallID != "" && f.CallID != r.CallID ||
@@ -60,11 +60,11 @@ func (f Filter) match(r *Record) bool {
 }
 
 // Read yields the records of all logs in dir that f selects, newest first. It reads files from their end, so a small
-// limit costs little however long the logs are. It checks no chain: Verify does.
+// limit costs little however long the logs are. It does not check the chain; Verify does.
 //
-// A line that is not a record yields an error with a zero Record, and reading goes on with the lines before it. The
-// same goes for a file that cannot be read. A line that is still being written is left out. A dir that does not exist
-// holds no records.
+// A line that is not a record yields an error with a zero Record, and reading continues with the lines before it. A
+// file that cannot be read yields an error too, and reading continues with the other files. Read leaves out a line that
+// is still being written. A dir that does not exist holds no records.
 func Read(dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if err := f.check(); err != nil {
@@ -80,13 +80,13 @@ func Read(dir string, f Filter) iter.Seq2[Record, error] {
 	}
 }
 
-// logEnd is how long a log was at some moment.
+// logEnd is the length of a log at some moment.
 type logEnd struct {
 	name string
 	size int64
 }
 
-// logEnds lists the logs in dir by their start.
+// logEnds returns the logs in dir, oldest first.
 func logEnds(dir string) ([]logEnd, error) {
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,8 @@ func logEnds(dir string) ([]logEnd, error) {
 	return ends, nil
 }
 
-// readUpTo yields what Read promises, of the given part of each log. It merges the logs by time; each
-// is ordered in itself.
+// readUpTo yields what Read promises, for the given part of each log. It merges the logs by time; each is ordered in
+// itself.
 func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) bool) {
 	var logs newestFirst
 	sought := f.sought()
@@ -153,7 +153,7 @@ func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) boo
 	}
 }
 
-// cursor stands at one record of one log and moves towards its beginning.
+// cursor points to one record of a log and moves towards the log's beginning.
 type cursor struct {
 	name   string
 	lines  *backward
@@ -161,9 +161,8 @@ type cursor struct {
 	record Record
 }
 
-// next moves to the record before, if there is one that is not older than since. If the line cannot match the filter,
-// it reads only the time. It yields an error for a line that is not a record; proceed is false once the consumer has
-// enough.
+// next moves to the previous record, if that is not older than since. If the line cannot match the filter, it reads
+// only the time. It yields an error for a line that is not a record. proceed is false once the consumer has enough.
 func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(Record, error) bool) (more, proceed bool) {
 	for {
 		err := c.index.passOver(c.lines)
@@ -191,10 +190,10 @@ func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(
 	}
 }
 
-// globChars make a tool's name a glob.
+// globChars are the characters that make a tool's name a glob.
 const globChars = `*?[\`
 
-// spelled is what the line of a record that f selects holds, as the log spells it.
+// spelled returns strings that the line of every selected record contains, as the log spells them.
 func (f Filter) spelled() (list []string) {
 	add := func(name, value string) {
 		if value != "" {
@@ -211,11 +210,11 @@ func (f Filter) spelled() (list []string) {
 	return list
 }
 
-// lacks returns what says of a line that holds no record that f selects. f.Text is in lower case.
+// lacks returns a function that reports whether a line surely holds no record that f selects. f.Text is in lower case.
 func (f Filter) lacks() func(line []byte) bool {
 	spelled, text := f.spelled(), f.Text
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) }) {
-		text = "" // a line can spell it otherwise
+		text = "" // a line can spell it differently
 	}
 	var lower []byte
 	return func(line []byte) bool {
@@ -230,7 +229,7 @@ func (f Filter) lacks() func(line []byte) bool {
 		for _, c := range line {
 			switch {
 			case c >= utf8.RuneSelf:
-				return false // some letters have lower cases in ASCII
+				return false // some letters have ASCII lower cases
 			case c >= 'A' && c <= 'Z':
 				c += 'a' - 'A'
 			}
@@ -240,8 +239,8 @@ func (f Filter) lacks() func(line []byte) bool {
 	}
 }
 
-// passedOver reports whether no record of a line of JSON is looked for, and when it is of. It takes a tenth of the time
-// that reading the record takes.
+// passedOver reports whether a line of JSON cannot match, and returns its time. That takes a tenth of the time of
+// decoding the record.
 func passedOver(line []byte, lacks func(line []byte) bool) (at time.Time, ok bool) {
 	if !lacks(line) {
 		return at, false
@@ -257,7 +256,8 @@ func passedOver(line []byte, lacks func(line []byte) bool) (at time.Time, ok boo
 	return at, err == nil
 }
 
-// newestFirst is a heap of cursors; of records of one moment the later file's, then the later one comes first.
+// newestFirst is a heap of cursors. Of records with the same time, that of the later file comes first, then the later
+// one.
 type newestFirst []*cursor
 
 func (h newestFirst) Len() int      { return len(h) }

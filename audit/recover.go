@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A disk that is full makes every Append fail, and so every call. When there is room again the log goes on by itself:
-// where the end of its file is known, in that file, else in a new one, after it has sealed the old one as it is. The
-// trail says how long nothing could be written.
+// A full disk makes every Append fail, and so every call. Once there is room again, the log resumes by itself: in the
+// same file if its end is known, or else in a new file after sealing the old one as it is. A record says how long
+// nothing could be written.
 //
-// A manifest whose end is damaged stops nothing either: it goes on behind the damage, and the trail says so.
+// A manifest with a damaged end stops nothing either: it continues after the damage, and a record says so.
 
-// gap is a time in which nothing could be written for want of room.
+// gap is a period in which nothing could be written for lack of room.
 type gap struct {
 	since   time.Time
 	why     error
 	refused int // records
 }
 
-// suffer notes an error of a write and tells of the first. The caller MUST hold l.mu.
+// suffer counts the records refused for lack of room, and reports the first error. The caller MUST hold l.mu.
 func (l *Log) suffer(err error) {
 	if !noSpace(err) {
 		return
@@ -33,8 +33,8 @@ func (l *Log) suffer(err error) {
 	l.gap.refused++
 }
 
-// resume makes a log that broke for want of room write again, and puts on record that it could not, or that the manifest
-// is damaged. An error says that it still cannot. The caller MUST hold l.mu.
+// resume makes a log that failed for lack of room write again, and records that gap. It also records damage of the
+// manifest. It returns an error if the log still cannot write. The caller MUST hold l.mu.
 func (l *Log) resume() error {
 	if l.err != nil {
 		if !noSpace(l.err) {
@@ -63,7 +63,7 @@ func (l *Log) resume() error {
 	return nil
 }
 
-// note puts on record what became of the log itself. The caller MUST hold l.mu.
+// note records an event of the log itself. The caller MUST hold l.mu.
 func (l *Log) note(text string) error {
 	r := Record{Event: Control, By: "callgate", Summary: text}
 	r.redact(l.options.MaxString, l.options.MaxRecord/2)
@@ -71,7 +71,7 @@ func (l *Log) note(text string) error {
 	return err
 }
 
-// replace goes on in a new file in place of one whose end is not known. The caller MUST hold l.mu.
+// replace continues in a new file because the end of the old one is unknown. The caller MUST hold l.mu.
 func (l *Log) replace() error {
 	old, seq, head := l.segment, l.seq, l.head
 	err := l.begin(func() ([]entry, error) {
@@ -79,7 +79,7 @@ func (l *Log) replace() error {
 		if err != nil {
 			return nil, err
 		}
-		if seal == nil { // it holds no record, and its head is that of its open entry
+		if seal == nil { // no record at its end: continue from the open entry
 			seal = &entry{Kind: entrySeal, File: old.name(), Records: l.vouched, Head: l.opened}
 		}
 		l.seq, l.head = seal.Records, seal.Head

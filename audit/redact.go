@@ -12,32 +12,32 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// redacted stands where a secret stood.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// maxDigest leaves room for any digest in hex and the name of its algorithm.
+// maxDigest leaves room for the name of any algorithm and its digest in hex.
 const maxDigest = 160
 
-// lookAhead is how far past a string's cut secrets are looked for, so that one which straddles the cut
-// is still known by its shape.
+// lookAhead is how many bytes past the cut of a string are searched, so that a secret across the cut is still
+// recognized.
 const lookAhead = 4 << 10
 
-// RedactText returns s without the secrets that the log's rules know, in valid UTF-8, cut to about limit bytes.
+// RedactText returns s as valid UTF-8 without the secrets that the log's rules know, cut to about limit bytes.
 func RedactText(s string, limit int) string { return redactText(s, limit) }
 
-// RedactJSON returns raw JSON without the secrets that the log's rules know: the values of members whose names
-// look secret, and secrets in every other string, each of which is cut to about limit bytes. What stays over
-// sizeLimit bytes is replaced by its size and digest.
+// RedactJSON returns raw JSON without the secrets that the log's rules know: the values of members whose names look
+// secret, and secrets in all other strings. It cuts each string to about limit bytes. It replaces a result over
+// sizeLimit bytes by its size and digest.
 func RedactJSON(raw []byte, limit, sizeLimit int) []byte {
 	return redactArguments(raw, limit, sizeLimit)
 }
 
-// maxStub is more than any token needs to be known by its shape.
+// maxStub is more bytes than recognizing any token takes.
 const maxStub = 128
 
-// redact makes r fit to be written: no secret that the rules know, no string over limit bytes, valid
-// UTF-8 throughout. Arguments over argumentsLimit bytes are replaced by their size and digest. Slices
-// of the caller are copied before they are changed.
+// redact makes r fit to be written: without secrets that the rules know, without strings over limit bytes, and in valid
+// UTF-8. It replaces arguments over argumentsLimit bytes by their size and digest. It copies the caller's slices before
+// it changes them.
 func (r *Record) redact(limit, argumentsLimit int) {
 	for _, s := range []*string{
 		(*string)(&r.Event), &r.CallID, &r.SessionID, &r.Worker, &r.Agent, &r.Host, &r.Principal, &r.Project, &r.Server, &r.Tool, &r.Kind,
@@ -89,13 +89,13 @@ func redactText(s string, limit int) string {
 		return clean
 	}
 	if len(window) < len(s) {
-		// The window may end within a token, too early to know it.
+		// The window may end within a token, too early to recognize it.
 		limit = min(limit, max(0, len(clean)-maxStub))
 	}
 	return truncate(clean, s, limit)
 }
 
-// bound cuts s to about limit bytes. It looks for no secrets: for names and other short fields.
+// bound cuts s to about limit bytes. It does not look for secrets: it is for names and other short fields.
 func bound(s string, limit int) string {
 	if len(s) > limit {
 		s = truncate(s, s, limit)
@@ -103,11 +103,11 @@ func bound(s string, limit int) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// truncate returns the beginning of clean and says how long original was and what its SHA-256 is.
+// truncate returns the beginning of clean, with a note of original's length and SHA-256.
 func truncate(clean, original string, limit int) string {
 	clean = clean[:runeBoundary(clean, limit)]
 	sum := sha256.New()
-	var part [4 << 10]byte // strings are hashed in parts: to make bytes of a whole one would cost its size in memory
+	var part [4 << 10]byte // hash strings in parts: converting a whole one to bytes would copy it
 	for rest := original; rest != ""; {
 		n := copy(part[:], rest)
 		sum.Write(part[:n])

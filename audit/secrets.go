@@ -7,7 +7,7 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Secrets returns where the credentials in a text begin and end, as far as their form or the name before them tells.
+// Secrets returns where the credentials in a text begin and end, as far as their form or the name before them reveals.
 func Secrets(text string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for from := 0; ; {
@@ -20,11 +20,11 @@ func Secrets(text string) iter.Seq2[int, int] {
 	}
 }
 
-// A shape is what the tokens of one issuer look like: a prefix, then at least min bytes of body.
+// shape describes the tokens of one issuer: a prefix, then at least min bytes of body.
 type shape struct {
 	prefix string
 	min    int
-	digit  bool // the body MUST hold a digit: the prefix alone is too common in prose
+	digit  bool // the body MUST contain a digit: the prefix alone is too common in prose
 }
 
 var shapes = [...]shape{
@@ -52,8 +52,8 @@ var shapes = [...]shape{
 	{prefix: "Bearer ", min: 8, digit: true}, {prefix: "bearer ", min: 8, digit: true}, // HTTP
 }
 
-// shapesOf are the shapes that can begin with a byte. seconds has a bit for what can stand behind it, by its last six
-// bits: most words are passed over by that.
+// shapesOf holds the shapes by their first byte. seconds has, for each first byte, a bit for each possible second byte,
+// by its last six bits. Most words can be skipped by that.
 var shapesOf, seconds = func() (by [256][]shape, second [256]uint64) {
 	for _, s := range shapes {
 		by[s.prefix[0]] = append(by[s.prefix[0]], s)
@@ -62,11 +62,11 @@ var shapesOf, seconds = func() (by [256][]shape, second [256]uint64) {
 	return by, second
 }()
 
-// special are the bytes that begin something other than a token.
+// special marks the bytes that begin something other than a token.
 var special = [256]bool{'=': true, ':': true, '-': true}
 
-// nextSecret finds the first secret in s at or after from. All shapes begin with a letter or digit that follows none,
-// so that the rest of a word is passed over.
+// nextSecret finds the first secret in s at or after from. All shapes begin at the start of a word of letters and
+// digits, so the rest of a word can be skipped.
 func nextSecret(s string, from int) (start, end int, ok bool) {
 	for i := from; i < len(s); {
 		switch c := s[i]; {
@@ -92,7 +92,7 @@ func nextSecret(s string, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// tokenAt returns where the token ends that begins with the letter or digit at i, or 0 when none does.
+// tokenAt returns the end of the token that begins with the letter or digit at i, or 0 if there is none.
 func tokenAt(s string, i int) int {
 	if i > 0 && alnum[s[i-1]] {
 		return 0
@@ -100,11 +100,10 @@ func tokenAt(s string, i int) int {
 	return shapeEnd(s, i, shapesOf[s[i]])
 }
 
-// digitWithin is how far a digit is looked for: it keeps text like "sk-sk-sk-…" from costing the square of
-// its length.
+// digitWithin bounds the search for a digit. Without it, text like "sk-sk-sk-…" would take quadratic time.
 const digitWithin = 64
 
-// shapeEnd returns where the token that starts at i ends, or 0 when none does.
+// shapeEnd returns the end of the token that starts at i, or 0 if there is none.
 func shapeEnd(s string, i int, shapes []shape) int {
 	for _, shape := range shapes {
 		if i+1 == len(s) || s[i+1] != shape.prefix[1] || !strings.HasPrefix(s[i:], shape.prefix) {
@@ -123,8 +122,8 @@ func shapeEnd(s string, i int, shapes []shape) int {
 	return 0
 }
 
-// assigned finds the secret after the `=` or `:` at i: the value of a name that looks secret, in the
-// spellings of shells, URLs, headers, configuration files and JSON, or the password of a URL.
+// assigned finds the secret after the `=` or `:` at i. That is the value of a name that looks secret, as shells, URLs,
+// headers, configuration files and JSON spell it, or the password of a URL.
 func assigned(s string, i int) (start, end int, ok bool) {
 	if strings.HasPrefix(s[i:], "://") {
 		return userinfo(s, i+3)
@@ -144,7 +143,7 @@ func assigned(s string, i int) (start, end int, ok bool) {
 	return start, end, ok && looksRandom(s[start:end])
 }
 
-// dashed finds what starts at the dash at i: a PEM block, or an option such as `--token VALUE`.
+// dashed finds the secret at the dash at i: a PEM block, or the value of an option such as `--token VALUE`.
 func dashed(s string, i int) (start, end int, ok bool) {
 	if strings.HasPrefix(s[i:], "-----BEGIN ") {
 		return i, pemEnd(s, i), true
@@ -168,7 +167,7 @@ func dashed(s string, i int) (start, end int, ok bool) {
 	return start, end, ok && (secretKey(name) || looksRandom(s[start:end]))
 }
 
-// pemEnd returns where the PEM block at i ends: after its END line, or with the text.
+// pemEnd returns the end of the PEM block at i: after its END line, or the end of the text.
 func pemEnd(s string, i int) int {
 	const footer = "-----END "
 	at := strings.Index(s[i:], footer)
@@ -182,7 +181,7 @@ func pemEnd(s string, i int) int {
 	return len(s)
 }
 
-// userinfo finds the password of the URL whose authority starts at i.
+// userinfo finds the password in the URL whose authority starts at i.
 func userinfo(s string, i int) (start, end int, ok bool) {
 	for j := i; j < len(s); j++ {
 		switch s[j] {
@@ -199,14 +198,14 @@ func userinfo(s string, i int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// value returns the extent of the secret that starts at start: up to its closing quote, or, unquoted, up
-// to the end of the line (wide) or of the word. A reference to a variable is no secret.
+// value returns the extent of the secret that starts at start: up to its closing quote or, without quotes, up to the
+// end of the line (wide) or of the word. A reference to a variable is not a secret.
 func value(s string, start int, wide bool) (_, end int, ok bool) {
 	stops := " \t\r\n&;,)}]|<>\"'`"
 	if wide {
 		stops = "\r\n\"'`"
 	}
-	// JSON within a string within a string has its quotes escaped, the closing one too.
+	// JSON in a string in a string has its quotes escaped, including the closing one.
 	escaped := start < len(s) && s[start] == '\\'
 	if escaped {
 		start++
@@ -229,7 +228,7 @@ func value(s string, start int, wide bool) (_, end int, ok bool) {
 	return start, end, end > start && !harmless
 }
 
-// variableEnd returns where the reference to a variable, `$NAME` or `${name}`, that starts at i ends, or 0.
+// variableEnd returns the end of the variable reference, `$NAME` or `${name}`, at i, or 0.
 func variableEnd(s string, i int) int {
 	if !strings.HasPrefix(s[i:], "$") {
 		return 0
@@ -247,7 +246,7 @@ func variableEnd(s string, i int) int {
 	return i
 }
 
-// nameBefore returns the name that ends at i, in quotes or not.
+// nameBefore returns the name that ends at i, without quotes.
 func nameBefore(s string, i int) string {
 	for i > 0 && strings.IndexByte(" \t", s[i-1]) >= 0 {
 		i--
@@ -265,10 +264,10 @@ func nameBefore(s string, i int) string {
 	return s[begin:i]
 }
 
-// maxName is how many bytes of a name are looked at, from its end.
+// maxName is how many bytes of a name, from its end, are compared.
 const maxName = 64
 
-// Names are compared without case and punctuation, so that api_key, apiKey, X-Api-Key and API.KEY are one.
+// Names are compared without case and punctuation, so api_key, apiKey, X-Api-Key and API.KEY are the same.
 var (
 	secretWithin = []string{
 		"password", "passwd", "passphrase", "passcode", "secret", "apikey", "privatekey", "accesskey", "signingkey",
@@ -276,7 +275,7 @@ var (
 	}
 	secretEnds = []string{"token", "pwd", "bearer", "jwt", "otp"}
 	secretIs   = []string{"auth", "pass", "pin"}
-	// A name with one of these ends names something about a secret, not the secret.
+	// A name with one of these ends describes a secret but does not hold it.
 	harmlessEnds = []string{"file", "path", "stdin", "name", "count", "length", "limit", "policy", "type"}
 )
 
@@ -312,7 +311,7 @@ func secretKey(name string) bool {
 	return false
 }
 
-// within are secretWithin by their first letters.
+// within holds secretWithin by first letter.
 var within = func() (by [256][]string) {
 	for _, word := range secretWithin {
 		by[word[0]] = append(by[word[0]], word)
@@ -320,7 +319,7 @@ var within = func() (by [256][]string) {
 	return by
 }()
 
-// headerKey reports whether name is a header whose value has blanks in it.
+// headerKey reports whether name is a header whose value can contain blanks.
 func headerKey(name string) bool {
 	var buf [maxName]byte
 	folded := foldName(buf[:0], name)
@@ -366,7 +365,7 @@ var alnum = func() (set [256]bool) {
 	return set
 }()
 
-// isNameByte reports whether c can be part of a variable, option, header or member name.
+// isNameByte reports whether c can be part of the name of a variable, option, header or member.
 func isNameByte(c byte) bool { return isAlnum(c) || c == '_' || c == '-' || c == '.' }
 
 // isTokenByte reports whether c can be part of a token: base64, base64url and the dots of a JWT.
@@ -374,8 +373,8 @@ func isTokenByte(c byte) bool {
 	return isAlnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '='
 }
 
-// Token returns the first credential in a text that its form alone gives away: a known issuer's token, or a private
-// key. "" if there is none; a password is not recognised by its form.
+// Token returns the first credential in a text that its form alone reveals: a known issuer's token, or the start of a
+// private key. It returns "" if there is none. A password has no such form.
 func Token(text string) string {
 	for i := 0; i < len(text); i = max(i+1, textscan.Alnum(text, i)) {
 		if i > 0 && isAlnum(text[i-1]) {

@@ -15,7 +15,8 @@ import (
 
 const logExt = ".jsonl"
 
-// nameTime begins a log's file name, so that names sort by start. It has no colon: Windows takes none.
+// nameTime is the format of the time that begins a log's file name, so that names sort by start. It has no colon
+// because Windows allows none.
 const nameTime = "20060102T150405.000000000Z"
 
 func newLogName(now time.Time) string {
@@ -33,8 +34,8 @@ func isLogName(name string) bool {
 	return err == nil && stem[len(nameTime)] == '-' && strings.Trim(stem[len(nameTime)+1:], "0123456789abcdef") == ""
 }
 
-// segment is one file of a log. While a process writes it, the process holds the lock of the file's name
-// with lockExt added; a process that gets that lock knows that the process is gone.
+// segment is one file of a log. The process that writes it holds a lock on the file's name plus lockExt. A process that
+// gets the lock knows that the writer is gone.
 type segment struct {
 	disk disk
 	path string
@@ -58,7 +59,7 @@ func createSegment(d disk, dir string, now time.Time) (*segment, error) {
 
 func (s *segment) name() string { return filepath.Base(s.path) }
 
-// check reports what somebody else did to the file since it was last written.
+// check returns an error if somebody else has replaced, removed or resized the file since the last write.
 func (s *segment) check() error {
 	ours, err := s.file.Stat()
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *segment) check() error {
 	return nil
 }
 
-// unlock says that nobody writes the file any more.
+// unlock releases and removes the lock, because nobody writes the file any more.
 func (s *segment) unlock() error {
 	return errors.Join(s.lock.Close(), removeLock(s.disk, s.path+lockExt))
 }
@@ -86,7 +87,7 @@ func (s *segment) discard() error {
 	return errors.Join(s.file.Close(), s.disk.remove(s.path), s.unlock())
 }
 
-// removeLock tolerates that another process that seals the same log was faster.
+// removeLock removes a lock file. Another process that seals the same log may have removed it already.
 func removeLock(d disk, path string) error {
 	if err := d.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -98,11 +99,11 @@ func removeLock(d disk, path string) error {
 type abandoned struct {
 	lock io.Closer
 	path string // of the log
-	seal *entry // what the manifest shall say of it; nil when it holds no whole record
+	seal *entry // the manifest entry for it; nil if its last line is not a record
 }
 
-// findAbandoned returns the logs in dir that nobody closed and nobody holds. The caller MUST hold the
-// manifest's lock and MUST release what it gets.
+// findAbandoned returns the logs in dir that nobody closed and whose lock is free. The caller MUST hold the manifest's
+// lock and MUST release what it gets, also after an error.
 func findAbandoned(d disk, dir string) (found []abandoned, err error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -136,8 +137,8 @@ func (a *abandoned) release(d disk, sealed bool) error {
 	return errors.Join(a.lock.Close(), removeLock(d, a.path+lockExt))
 }
 
-// sealAsFound looks at the last whole record of a log. Whether the records before it are whole is for
-// Verify to say.
+// sealAsFound returns a seal entry that names the last whole record of a log, or nil if there is none. Checking the
+// records before it is up to Verify.
 func sealAsFound(path string) (*entry, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

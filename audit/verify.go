@@ -13,29 +13,29 @@ import (
 	"callgate/internal/durable"
 )
 
-// State says how a log ended.
+// State is how a log ended.
 type State string
 
 const (
 	Closed  State = "closed"  // by its process: complete
-	Sealed  State = "sealed"  // its process was killed; a later one entered in the manifest how it found the log
-	Killed  State = "killed"  // its process was killed, and nobody has sealed it yet, or it is empty
+	Sealed  State = "sealed"  // its process was killed; a later one recorded in the manifest how it found the log
+	Killed  State = "killed"  // its process was killed and nobody has sealed it yet, or it is empty
 	Writing State = "writing" // its process holds it
 )
 
-// Why says what is wrong with a line or a file.
+// Why is what is wrong with a line or a file.
 type Why string
 
 const (
 	WhyHash      Why = "hash"      // the line was changed: its hash does not match
-	WhyChain     Why = "chain"     // the line is genuine, but not of this place: lines were removed, moved or put in
-	WhyMissing   Why = "missing"   // the manifest names a log that is not there
+	WhyChain     Why = "chain"     // the line is genuine but in the wrong place: lines were removed, moved or inserted
+	WhyMissing   Why = "missing"   // the manifest names a log that does not exist
 	WhyTruncated Why = "truncated" // the end of a log is gone
-	WhyPresence  Why = "presence"  // a passkey did not sign what the record says
-	WhyManifest  Why = "manifest"  // the manifest does not fit the logs
+	WhyPresence  Why = "presence"  // no passkey signed what the record says
+	WhyManifest  Why = "manifest"  // the manifest does not match the logs
 )
 
-// Break is one place where the record was tampered with or damaged.
+// Break is one place where the logs were tampered with or damaged.
 type Break struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitzero"` // from 1; 0: the file as a whole
@@ -44,7 +44,7 @@ type Break struct {
 	Detail string `json:"detail"`
 }
 
-// String returns a sentence for people.
+// String returns a description for people.
 func (b Break) String() string {
 	var s strings.Builder
 	s.WriteString(b.File)
@@ -57,30 +57,30 @@ func (b Break) String() string {
 	return s.String() + ": " + string(b.Why) + ": " + b.Detail
 }
 
-// LogReport is what Verify found of one log file.
+// LogReport is the result of Verify for one log file.
 type LogReport struct {
 	File    string `json:"file"`
 	State   State  `json:"state"`
-	Records int    `json:"records"`       // whole and in their place, before the first break
-	Good    Head   `json:"good"`          // the last of them; with none, what the first would follow
-	Vouched uint64 `json:"vouched"`       // up to this record the manifest would show a cut; beyond it nothing does
-	Torn    int    `json:"torn,omitzero"` // bytes of a line that its process did not finish writing
+	Records int    `json:"records"`       // whole and in place, before the first break
+	Good    Head   `json:"good"`          // the last of them; without any, what the first would follow
+	Vouched uint64 `json:"vouched"`       // the last record that the manifest covers: it reveals no later cut
+	Torn    int    `json:"torn,omitzero"` // bytes of a line that the process did not finish
 	Break   *Break `json:"break,omitempty"`
 }
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Manifest Head        `json:"manifest"`        // the last genuine entry: anchor it
-	Logs     []LogReport `json:"logs"`            // in the order in which they were opened
+	Logs     []LogReport `json:"logs"`            // in the order of opening
 	Records  int         `json:"records"`         // of all logs
-	Proofs   int         `json:"proofs,omitzero"` // of presence, which Verify leaves to who knows how they are made
+	Proofs   int         `json:"proofs,omitzero"` // proofs of presence; the caller checks and counts them
 	Breaks   []Break     `json:"breaks,omitempty"`
 }
 
 // OK reports whether nothing is broken.
 func (r *Report) OK() bool { return len(r.Breaks) == 0 }
 
-// First returns the first break: of the manifest, else of the log that was opened first.
+// First returns the first break: of the manifest, or else of the log that was opened first.
 func (r *Report) First() (b Break, broken bool) {
 	if r.OK() {
 		return Break{}, false
@@ -89,10 +89,10 @@ func (r *Report) First() (b Break, broken bool) {
 }
 
 // Verify checks every log in dir against its own chain, the manifest, and heads that were anchored elsewhere. It
-// changes nothing and may run while logs are written. The error says that something could not be read; what was broken
-// is in the Report.
+// changes nothing and may run while logs are written. It returns an error if something cannot be read; breaks are in
+// the Report.
 //
-// Without anchored heads, somebody who can write both the logs and the manifest can forge both.
+// Without anchored heads, anybody who can write both the logs and the manifest can forge both.
 func Verify(dir string, anchored ...Head) (Report, error) {
 	v := verifier{dir: dir, claims: make(map[string]*claim), anchored: make(map[string][]mark)}
 	for _, h := range anchored {
@@ -109,11 +109,11 @@ type verifier struct {
 	anchored map[string][]mark // by file
 	order    []*claim
 	claims   map[string]*claim // by file
-	held     map[string]bool   // logs whose process lived when the manifest was not yet read
+	held     map[string]bool   // whether a log's process was alive before the manifest was read
 	report   Report
 }
 
-// claim is what the manifest says of one log.
+// claim is what the manifest says about one log.
 type claim struct {
 	open  entry
 	marks []mark
@@ -121,8 +121,8 @@ type claim struct {
 }
 
 func (v *verifier) run() error {
-	// First the folder, then who lives, then the manifest: a log is named there before it has a record, and
-	// closed there before its lock is free.
+	// First list the folder, then find the living processes, then read the manifest. A log is named there before it has
+	// a record, and closed there before its lock is free.
 	ends, err := logEnds(v.dir)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (v *verifier) run() error {
 
 func (v *verifier) broken(b Break) { v.report.Breaks = append(v.report.Breaks, b) }
 
-// heldLogs returns the logs whose processes hold them. A log that begins meanwhile counts as held.
+// heldLogs reports which logs are held by their processes. A log that begins later is missing, and counts as held.
 func heldLogs(dir string, ends []logEnd) (map[string]bool, error) {
 	held := make(map[string]bool)
 	for _, end := range ends {
@@ -174,8 +174,8 @@ func heldLogs(dir string, ends []logEnd) (map[string]bool, error) {
 	return held, nil
 }
 
-// readManifest checks the manifest's chain and collects its claims, those after a break too: what they
-// say of a log can only add breaks.
+// readManifest checks the manifest's chain and collects its claims, also those after a break: they can only add breaks
+// to a log.
 func (v *verifier) readManifest() error {
 	c := chain{file: manifestName, hash: manifestGenesis, resumes: true, marks: v.anchored[manifestName]}
 	f, err := durable.Open(filepath.Join(v.dir, manifestName))
@@ -208,7 +208,7 @@ func (v *verifier) readManifest() error {
 	return nil
 }
 
-// take adds one entry to the claims, or says why it does not fit those before it.
+// take adds one entry to the claims. It returns why the entry does not fit the earlier ones, or "".
 func (v *verifier) take(e entry) (unfit string) {
 	of := v.claims[e.File]
 	if e.Kind == entryOpen {

@@ -11,43 +11,43 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// chain is a walk along the lines of one file, of a log or of the manifest. seq and hash are those of the
-// last good line, at first those that the first line must follow.
+// chain checks the lines of one file, a log or the manifest, from first to last. seq and hash are those of the last
+// good line, initially those that the first line must follow.
 type chain struct {
 	file  string
 	seq   uint64
 	hash  string
 	marks []mark
-	end   *entry // a log that was closed or sealed: nothing follows its last record
-	// resumes is true for the manifest: entries may follow a damaged line, whose digest the first of them names.
+	end   *entry // set if the log was closed or sealed: nothing follows its last record
+	// resumes is true for the manifest: entries may follow a damaged line. The first of them names its digest.
 	resumes bool
 
 	line   int    // lines read
-	torn   int    // bytes after the last newline, when they may be the beginning of a line
+	torn   int    // bytes after the last newline, if they may be the beginning of a line
 	broken *Break // the first
 }
 
-// mark says that some line had some hash, and who knows.
+// mark is the hash that source knows for the line seq.
 type mark struct {
 	seq    uint64
 	hash   string
 	source string
 }
 
-// link is what a line says of its place.
+// link is the place that a line claims.
 type link struct {
 	seq  uint64
 	prev string
 }
 
-// breaks notes the first break, at the current line.
+// breaks stores the first break, at the current line.
 func (c *chain) breaks(why Why, format string, args ...any) {
 	if c.broken == nil {
 		c.broken = &Break{File: c.file, Line: c.line, Seq: c.seq + 1, Why: why, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 
-// walk checks each line. After a break it stops, or, if the chain resumes, calls parse on all other lines.
+// walk checks each line. After a break it stops or, if the chain resumes, calls parse for all other lines.
 func (c *chain) walk(r io.Reader, parse func(line []byte) (link, error)) error {
 	c.compare()
 	lines := bufio.NewReaderSize(r, lastBlock)
@@ -100,7 +100,7 @@ func (c *chain) step(line []byte, parse func(line []byte) (link, error)) {
 	}
 }
 
-// compare holds the last good line against what others know of it.
+// compare checks the last good line against the marks.
 func (c *chain) compare() {
 	for _, m := range c.marks {
 		if m.seq == c.seq && m.hash != c.hash && c.broken == nil {
@@ -110,7 +110,7 @@ func (c *chain) compare() {
 	}
 }
 
-// tail judges bytes after the last newline.
+// tail checks the bytes after the last newline.
 func (c *chain) tail(line []byte) {
 	switch {
 	case c.end != nil && c.end.Kind == entryClose:
@@ -122,8 +122,8 @@ func (c *chain) tail(line []byte) {
 	}
 }
 
-// isTorn reports whether a process that was killed while it wrote line seq may have left these bytes: the beginning of
-// the line, or all of it but the newline.
+// isTorn reports whether these bytes may come from a process that was killed while it wrote line seq: the beginning of
+// the line, or all of it except the newline.
 func isTorn(line []byte, seq uint64) bool {
 	begin := fmt.Sprintf(`{"seq":%d,"time":"`, seq)
 	n := min(len(begin), len(line))
@@ -131,14 +131,14 @@ func isTorn(line []byte, seq uint64) bool {
 	return whole || begin[:n] == string(line[:n]) && isUnfinished(line)
 }
 
-// isUnfinished reports whether line is JSON as far as it goes.
+// isUnfinished reports whether line is an unfinished JSON value, valid so far.
 func isUnfinished(line []byte) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	_, err := d.ReadValue()
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// finish looks for marks beyond the end.
+// finish reports marks beyond the end of the file as a break.
 func (c *chain) finish() {
 	var missed []string
 	for _, m := range c.marks {
