@@ -1,4 +1,4 @@
-// Package durable writes small files that processes share: whole or not at all, one writer at a time.
+// Package durable writes small files that processes share: completely or not at all, one writer at a time.
 package durable
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/rogpeppe/go-internal/robustio"
 )
 
-// Temporary is how the names end of files that are not whole yet. They begin with a dot. A crash may leave one.
+// Temporary is the suffix of files that are not complete yet. Their names begin with a dot. A crash may leave one.
 const Temporary = ".tmp"
 
-// Replace gives the file at path new contents in one step: at any moment, and after a crash, it is the old one
-// or the new one, whole, and it is the new one once Replace has returned nil. The folder MUST exist. Of several
-// that replace one file at a time the last wins; who changes what was there MUST hold a lock meanwhile.
+// Replace gives the file at path new contents in one step. At any moment, and after a crash, the file is either the old
+// one or the new one, and it is the new one once Replace has returned nil. The folder MUST exist. If several callers
+// replace a file, the last one wins. A caller that changes the old contents MUST hold a lock meanwhile.
 func Replace(path string, data []byte, perm fs.FileMode) error {
 	if err := replace(path, data, perm, true); err != nil {
 		return err
@@ -29,8 +29,8 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// Put is Replace for a file of mode 0600 that a power cut may lose or leave empty. It costs no wait for the disk: what
-// it wrote survives the end of the process, however it ends.
+// Put is Replace for a file of mode 0600 that a power cut may lose or empty. It does not wait for the disk. What it
+// wrote survives the end of the process, even a kill.
 func Put(path string, data []byte) error { return replace(path, data, 0o600, false) }
 
 func replace(path string, data []byte, perm fs.FileMode, sync bool) (err error) {
@@ -57,11 +57,11 @@ func replace(path string, data []byte, perm fs.FileMode, sync bool) (err error) 
 	return Rename(f.Name(), path)
 }
 
-// stale is how old a temporary file is at least that a crash has left: to write one takes milliseconds.
+// stale is the least age of a temporary file left by a crash. Writing one takes milliseconds.
 const stale = 10 * time.Minute
 
-// Sweep removes temporary files of Replace that crashes have left in the folder and, as deep as that says, in those
-// below. Errors of single files are not told: the next sweep meets them again.
+// Sweep removes temporary files that crashes have left in the folder and, down to depth, in the folders below it. It
+// ignores errors: the next sweep tries again.
 func Sweep(folder string, depth int) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -82,11 +82,11 @@ func Sweep(folder string, depth int) {
 	}
 }
 
-// Rename replaces to. On Windows that fails while another process reads to without sharing it, so it tries for two
-// seconds.
+// Rename renames from to to, which it replaces. On Windows it retries for two seconds, because it fails while another
+// process reads to without sharing it.
 func Rename(from, to string) error { return robustio.Rename(from, to) }
 
-// SyncFolder makes the names in a folder last. Windows has no call for that: NTFS journals names by itself.
+// SyncFolder makes the names in a folder durable. Windows has no call for that: NTFS journals names by itself.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -98,11 +98,11 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// lockRetry is how often a lock that another process holds is asked for.
+// lockRetry is how often Lock retries while another process holds the lock.
 const lockRetry = 5 * time.Millisecond
 
-// Lock takes the lock file at path, which it makes if need be, and waits for others until ctx ends. The system
-// gives the lock back when the process ends, however it ends.
+// Lock takes the lock file at path, which it creates if needed, and waits for other processes until ctx ends. The
+// system releases the lock when the process ends, even by a kill.
 func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	if err := Regular(path); err != nil {
 		return nil, err
@@ -114,10 +114,10 @@ func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	return lock.Close, nil
 }
 
-// ErrHeld is what TryLock returns while another process holds the lock.
+// ErrHeld is in the error of TryLock while another process holds the lock.
 var ErrHeld = errors.New("another process has locked it")
 
-// TryLock is Lock for who does not wait.
+// TryLock is Lock without waiting.
 func TryLock(path string) (unlock func() error, err error) {
 	if err := Regular(path); err != nil {
 		return nil, err
@@ -133,10 +133,10 @@ func TryLock(path string) (unlock func() error, err error) {
 	return lock.Close, nil
 }
 
-// lockWait bounds how long Locked waits: a write takes milliseconds.
+// lockWait bounds how long Locked waits. A write takes milliseconds.
 const lockWait = 10 * time.Second
 
-// Locked runs f while this process holds the lock file at path. It waits for others ten seconds at most.
+// Locked runs f while this process holds the lock file at path. It waits at most ten seconds for the lock.
 func Locked(path string, f func() error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// names returns what is in the folder.
+// names returns the names in the folder.
 func names(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -62,7 +62,7 @@ func TestAFailedReplaceLeavesWhatWasThere(t *testing.T) {
 	}
 }
 
-// Whoever reads while others write sees one text, whole.
+// TestReadersSeeWholeFiles checks that readers always see one complete text while others write.
 func TestReadersSeeWholeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	text := func(i int) []byte { return bytes.Repeat([]byte(strconv.Itoa(i)), 100_000) }
@@ -116,7 +116,7 @@ func TestLock(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 10 {
-				err := Locked(path, func() error { // guards files: memory that goroutines share needs a mutex
+				err := Locked(path, func() error { // guards files: goroutines that share memory need a mutex
 					n, err := count()
 					if err != nil {
 						return err

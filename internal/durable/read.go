@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// errNotAFile says that something else stands where a file has to be.
+// errNotAFile means that something else is in the place of a file.
 var errNotAFile = errors.New("this is not a regular file: put the file back, or remove what is in its place")
 
-// Open opens the file at path for reading. What is not a regular file, such as a named pipe or a device, is an error:
-// to read it could wait for ever, or never end.
+// Open opens the file at path for reading. It returns an error for anything but a regular file, such as a named pipe or
+// a device: reading that could block or never end.
 func Open(path string) (*os.File, error) {
 	f, err := openShared(path)
 	if err != nil {
@@ -29,8 +29,7 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile reads the file at path as os.ReadFile does, and refuses what is not a regular file and what is longer than
-// limit bytes.
+// ReadFile reads the file at path like os.ReadFile. It refuses anything but a regular file, and files over limit bytes.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -47,7 +46,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// LoadJSON reads the JSON file at path into v, as ReadFile does. Without such a file, v stays as it is.
+// LoadJSON reads the JSON file at path into v, with the checks of ReadFile. If the file does not exist, v stays as it
+// is.
 func LoadJSON(path string, limit int64, v any) error {
 	text, err := ReadFile(path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func LoadJSON(path string, limit int64, v any) error {
 	return err
 }
 
-// SaveJSON replaces the file at path, for its user alone.
+// SaveJSON replaces the file at path with v as JSON. Only the user can read it.
 func SaveJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -70,7 +70,8 @@ func SaveJSON(path string, v any) error {
 	return Replace(path, append(text, '\n'), 0o600)
 }
 
-// Regular checks before a file is opened by others, such as for a lock, that it is a regular file or not there.
+// Regular returns an error unless path is a regular file or does not exist. Call it before other code opens the file,
+// as for a lock.
 func Regular(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

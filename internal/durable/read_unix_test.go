@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A named pipe or a device in the place of a file holds nobody up and fills no memory.
+// TestNoRegularFile checks that a named pipe or a device in place of a file neither blocks nor fills memory.
 func TestNoRegularFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {

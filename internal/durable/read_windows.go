@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openShared opens a file for reading. It lets others replace the file meanwhile, which os.Open does not, and tries
-// again while another process replaces it.
+// openShared opens a file for reading. Unlike os.Open it lets others replace the file meanwhile, and it retries while
+// another process replaces it.
 func openShared(path string) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A stamp sees of a file whatever os.Lstat and os.Stat see, and nothing where there is nothing.
+// TestStamp checks that a stamp notices every change that os.Lstat and os.Stat notice, and no others.
 func TestStamp(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "file"), filepath.Join(dir, "other")
@@ -76,7 +76,8 @@ func TestStamp(t *testing.T) {
 	})
 }
 
-// Who edits a file and sets its time back is seen, where the system keeps the time of that.
+// TestATimeThatIsSetBack checks that an edit is noticed even if its time is set back, on systems that store the time of
+// change.
 func TestATimeThatIsSetBack(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its files have no such time")
@@ -98,7 +99,7 @@ func TestATimeThatIsSetBack(t *testing.T) {
 	if now, fails := Look(path); err != nil || fails != nil || !now.Same(before) {
 		t.Fatalf("two stamps of one file differ: %v %v", err, fails)
 	}
-	waits.Until(t, "the edit is seen", func() bool { // as soon as the clock of the file system goes on
+	waits.Until(t, "the edit is seen", func() bool { // as soon as the clock of the file system advances
 		edit("deny ")
 		now, err := Look(path)
 		return err == nil && !now.Same(before)

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stamp tells whether a file is as it was: the same one, of that size and mode, written and changed last at those times.
-// Who writes a file can set back the one time, not the other. The zero value is that of no file.
+// Stamp shows whether a file has changed: whether it is the same file, with the same size, mode, and times of the last
+// write and of the last change of any kind. A writer can reset the former time but not the latter. The zero value
+// stands for no file.
 type Stamp struct {
 	device, inode  uint64
 	seconds, nanos int64 // of the last write
@@ -20,7 +21,7 @@ type Stamp struct {
 	mode           uint32
 }
 
-// Same reports whether both are of a file that did not change between them.
+// Same reports whether both stamps are of the same, unchanged file.
 func (s Stamp) Same(as Stamp) bool { return s == as && s != Stamp{} }
 
 // StampOf returns the stamp of an open file.
@@ -43,10 +44,10 @@ func stampOf(st *unix.Stat_t) Stamp {
 	return Stamp{uint64(st.Dev), st.Ino, seconds, nanos, since, within, st.Size, uint32(st.Mode)}
 }
 
-// Look returns the stamp of what stands at a path, without following it. It costs less than os.Lstat.
+// Look returns the stamp of path, without following a link. It is cheaper than os.Lstat.
 func Look(path string) (Stamp, error) { return look(path, unix.AT_SYMLINK_NOFOLLOW) }
 
-// LookThrough is Look for where the path leads.
+// LookThrough is Look, but follows links.
 func LookThrough(path string) (Stamp, error) { return look(path, 0) }
 
 func look(path string, flags int) (Stamp, error) {

@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// Stamp tells whether a file is as it was: the same one, of that size and mode, written last at that time. The zero
-// value is that of no file.
+// Stamp shows whether a file has changed: whether it is the same file, with the same size, mode and time of the last
+// write. The zero value stands for no file.
 type Stamp struct{ info fs.FileInfo }
 
-// Same reports whether both are of a file that did not change between them.
+// Same reports whether both stamps are of the same, unchanged file.
 func (s Stamp) Same(as Stamp) bool {
 	return s.info != nil && as.info != nil && s.info.ModTime().Equal(as.info.ModTime()) &&
 		s.info.Size() == as.info.Size() && s.info.Mode() == as.info.Mode() && os.SameFile(s.info, as.info)
@@ -21,13 +21,13 @@ func StampOf(f *os.File) (Stamp, error) {
 	return Stamp{info}, err
 }
 
-// Look returns the stamp of what stands at a path, without following it.
+// Look returns the stamp of path, without following a link.
 func Look(path string) (Stamp, error) {
 	info, err := os.Lstat(path)
 	return Stamp{info}, err
 }
 
-// LookThrough is Look for where the path leads.
+// LookThrough is Look, but follows links.
 func LookThrough(path string) (Stamp, error) {
 	info, err := os.Stat(path)
 	return Stamp{info}, err

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/textscan"
 )
 
-// encoded are the parts of a text that can be base64, in either alphabet, or hex.
+// encoded returns the parts of a text that can be base64, in either alphabet, or hex.
 func encoded(text string) (parts []string) {
 	for start := 0; ; {
 		start = runOf(&codeByte, text, start)
@@ -32,14 +32,14 @@ func encoded(text string) (parts []string) {
 	}
 }
 
-// shortestCode is how many digits something encoded has at least.
+// shortestCode is the least number of digits of an encoded part.
 const shortestCode = 20
 
-// runOf returns where the first shortestCode bytes of a set stand in a row, from start on; negative where none do.
-// Nothing of the set stands before start.
+// runOf returns the start of the first run of shortestCode bytes of the set, from start on, or -1. The byte before
+// start MUST NOT be in the set.
 func runOf(set *[256]bool, text string, start int) int {
 	for start+shortestCode <= len(text) {
-		i := start + shortestCode - 1 // a run from here on has this byte, and most have none so far
+		i := start + shortestCode - 1 // a run from start has this byte, and most have none
 		for i >= start && set[text[i]] {
 			i--
 		}
@@ -51,7 +51,7 @@ func runOf(set *[256]bool, text string, start int) int {
 	return -1
 }
 
-// codeByte are the bytes of base64 and hex.
+// codeByte is the set of the bytes of base64 and hex.
 var codeByte = func() (set [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-") {
 		set[c] = true
@@ -75,12 +75,12 @@ func decode64(to, from []byte) (int, error) {
 	return base64.RawStdEncoding.Decode(to, from)
 }
 
-// longestEnd is how many bytes before the end of something in base64 are read with the last, unfinished group. It holds
-// every credential but a private key, which has a beginning that is found without its end.
+// longestEnd is how many digits before the end of base64 are decoded again with the last, unfinished group. Every
+// credential fits into them except a private key, which is found by its beginning.
 const longestEnd = 8 << 10
 
-// said are the readings of what a part of a text says decoded, without what can be no text. What is left is read as
-// one: some formats have their keyword far from the credential.
+// said decodes a part of a text, drops what cannot be text, and returns the readings of the rest. The rest is read as
+// one text, because some formats have their keyword far from the credential.
 func (d *digits) said(depth int) []string {
 	defer d.done()
 	var text strings.Builder
@@ -96,14 +96,14 @@ func (d *digits) said(depth int) []string {
 	return readings(text.String(), depth)
 }
 
-// digits are something encoded. Only what can be text of it is decoded.
+// digits is an encoded part of a text. It decodes only what can be text.
 type digits struct {
 	text   string
-	n      int                                // bytes that it says
+	n      int                                // bytes that it encodes
 	run    func(text string, i, long int) int // hexRun or base64Run
 	decode func(to, from []byte) (int, error)
-	group  int // digits of a group, and
-	says   int // how many bytes one says
+	group  int // digits per group
+	says   int // bytes per group
 
 	buf *[]byte
 }
@@ -122,7 +122,7 @@ func (d *digits) done() {
 	}
 }
 
-// part decodes the bytes from start to end. They are valid until the next call.
+// part decodes the bytes from start to end. The result is valid until the next call.
 func (d *digits) part(start, end int) []byte {
 	first, last := start/d.says, (end+d.says-1)/d.says
 	if d.buf == nil {
@@ -132,13 +132,13 @@ func (d *digits) part(start, end int) []byte {
 		*d.buf = make([]byte, size)
 	}
 	part := d.text[first*d.group : min(last*d.group, len(d.text))]
-	n, _ := d.decode((*d.buf)[:cap(*d.buf)], unsafe.Slice(unsafe.StringData(part), len(part))) // digits are all that it is of
+	n, _ := d.decode((*d.buf)[:cap(*d.buf)], unsafe.Slice(unsafe.StringData(part), len(part))) // decode only reads it
 	return (*d.buf)[start-first*d.says : min(n, end-first*d.says)]
 }
 
-// stretches yields the parts that can be text with a credential or a keyword in it: so many printable characters as the
-// shortest has stand in a row in each, and two control characters nowhere but at ends of lines. A picture has few of
-// them, and a text is one. Each is valid until the next.
+// stretches yields the decoded parts that can be text with a credential or a keyword. Each has a run of shortestNamed
+// printable characters and no two control characters in a row, except for line ends. A picture has few of them; a text
+// is one. Each is valid until the next.
 func (d *digits) stretches() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for end, i := 0, shortestNamed-1; ; i = end + shortestNamed {
@@ -153,10 +153,10 @@ func (d *digits) stretches() iter.Seq[[]byte] {
 	}
 }
 
-// window is how many bytes around a run are decoded at first.
+// window is how many bytes on each side of a run are decoded first.
 const window = 512
 
-// around returns the stretch with the byte at i, of what comes after done, and where it ends.
+// around returns the stretch around byte i, starting at done at the earliest, and where it ends.
 func (d *digits) around(i, done int) (stretch []byte, until int) {
 	for size := window; ; size *= 4 {
 		low, high := max(done, i-size), min(d.n, i+size)
@@ -168,14 +168,14 @@ func (d *digits) around(i, done int) (stretch []byte, until int) {
 		for end < len(b) && (!control[b[end]] || end+1 < len(b) && !control[b[end+1]]) {
 			end++
 		}
-		// What stands beside the window may go on.
+		// The stretch may continue beyond the window.
 		if (low == done || start > 1) && (high == d.n || end < len(b)-1) {
 			return b[start:end], low + end
 		}
 	}
 }
 
-// control are the control characters but those that stand at ends of lines.
+// control is the set of control characters without those that occur at line ends.
 var control = func() (set [256]bool) {
 	for c := range byte(' ') {
 		set[c] = c < '\t' || c > '\r'
@@ -185,20 +185,20 @@ var control = func() (set [256]bool) {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// shortestRun is how many characters of ASCII a credential has at least.
+// shortestRun is the least number of ASCII characters in a credential.
 const shortestRun = 10
 
-// Most that could be encoded is no text, and is not decoded: so many printable characters of ASCII stand in a row in
-// none of it. Of most bytes that are no text one in ten is looked at.
+// Most parts that could be encoded are not text. They are not decoded, because they have no run of that many printable
+// ASCII characters. Of most such parts only one byte in ten is checked.
 
-// hexSays reports whether hexadecimal digits can say a credential.
+// hexSays reports whether hexadecimal digits can encode a credential.
 func hexSays(digits string) bool { return hexRun(digits, shortestRun-1, shortestRun) >= 0 }
 
-// hexRun returns where the first printable characters end that stand in a row, so many as long says, at the byte i or
-// behind it; negative where none do.
+// hexRun returns the index of the last byte of the first run of long printable characters that ends at byte i or later,
+// or -1.
 func hexRun(digits string, i, long int) int {
 	for i < len(digits)/2 {
-		if digits[2*i]-'2' > '7'-'2' { // no character of ASCII that can be printed begins so
+		if digits[2*i]-'2' > '7'-'2' { // no printable ASCII character begins like this
 			i += long
 			continue
 		}
@@ -214,14 +214,14 @@ func hexRun(digits string, i, long int) int {
 	return -1
 }
 
-// base64Says reports whether a part in base64 can say a credential, in either alphabet.
+// base64Says reports whether a part in base64, of either alphabet, can encode a credential.
 func base64Says(part string) bool { return base64Run(part, shortestRun-1, shortestRun) >= 0 }
 
-// base64Run is hexRun of a part in base64. The first digit of a group tells most bytes that cannot be printed: so many
-// characters in a row as a third of long begin groups.
+// base64Run is hexRun for base64. The first digit of a group reveals most unprintable bytes, and a run of long
+// characters contains the beginnings of long/3 groups.
 func base64Run(part string, i, long int) int {
 	n, groups := len(part)*6/8, long/3
-	low := i - long + 1 // no run that begins before counts
+	low := i - long + 1 // runs that begin earlier do not count
 	for last := (low+2)/3 + groups - 1; last*3 < n; {
 		group := last
 		for group > last-groups && printableGroup[part[group*4]] {
@@ -231,7 +231,7 @@ func base64Run(part string, i, long int) int {
 			last = group + groups
 			continue
 		}
-		// It begins in the group before or at the beginning of the next, if it does.
+		// The run, if there is one, begins in the previous group or at the beginning of the next.
 		start := (group + 1) * 3
 		end := start
 		for start > max(low, group*3+1) && base64At(part, start-1)-' ' < 0x7f-' ' {
@@ -249,7 +249,7 @@ func base64Run(part string, i, long int) int {
 	return -1
 }
 
-// base64At is a byte of what a part in base64 says.
+// base64At returns byte i of what a part in base64 encodes.
 func base64At(part string, i int) byte {
 	group := part[i/3*4:]
 	switch i % 3 {
@@ -261,10 +261,10 @@ func base64At(part string, i int) byte {
 	return digitOf64[group[2]]<<6 | digitOf64[group[3]]
 }
 
-// hexAt is a byte of what hexadecimal digits say.
+// hexAt returns byte i of what hexadecimal digits encode.
 func hexAt(digits string, i int) byte { return digitOf[digits[2*i]]<<4 | digitOf[digits[2*i+1]] }
 
-// digitOf and digitOf64 are what the digits stand for.
+// digitOf and digitOf64 map digits to their values.
 var digitOf, digitOf64 = func() (hex, base64 [256]byte) {
 	for i, c := range []byte("0123456789abcdef") {
 		hex[c], hex[bytes.ToUpper([]byte{c})[0]] = byte(i), byte(i)
@@ -276,7 +276,7 @@ var digitOf, digitOf64 = func() (hex, base64 [256]byte) {
 	return hex, base64
 }()
 
-// printableGroup are the digits in base64 that a group begins with whose first character can be printed.
+// printableGroup is the set of base64 digits that can begin a group whose first character is printable.
 var printableGroup = func() (set [256]bool) {
 	for c := range set {
 		set[c] = digitOf64[c] >= ' '>>2 && digitOf64[c] <= 0x7f>>2
@@ -284,11 +284,11 @@ var printableGroup = func() (set [256]bool) {
 	return set
 }()
 
-// hexIn yields the runs of hexadecimal digits in a part that are long enough to be a credential: a path in an address
-// goes before them, or 0x. all says that it holds nothing else.
+// hexIn yields the runs of hexadecimal digits in a part that are long enough for a credential. Before a run there may
+// be the path of a URL, or 0x. all means that part has only such digits.
 func hexIn(part string, all bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if all { // a long one
+		if all { // one long run
 			yield(part)
 			return
 		}
@@ -312,7 +312,7 @@ var hexByte = func() (set [256]bool) {
 	return set
 }()
 
-// readings are the text and what its encoded parts say, to a depth.
+// readings returns the text and what its encoded parts decode to, up to depth layers.
 func readings(text string, depth int) []string {
 	list := []string{text}
 	if depth == 0 {
@@ -326,7 +326,7 @@ func readings(text string, depth int) []string {
 	for _, part := range encoded(text) {
 		allHex := textscan.IsHex(part)
 		for digits := range hexIn(part, allHex) {
-			for skip := range 2 { // nor here
+			for skip := range 2 { // the encoding may begin at either digit
 				if s := digits[skip : skip+(len(digits)-skip)&^1]; hexSays(s) {
 					list = append(list, inHex(s).said(depth-1)...)
 				}
@@ -335,14 +335,14 @@ func readings(text string, depth int) []string {
 		if allHex {
 			continue
 		}
-		for skip := range 4 { // it may not begin where the encoding does
+		for skip := range 4 { // the encoding may begin at any of four digits
 			s := part[skip:]
 			if len(s) < shortestCode || !base64Says(s) {
 				continue
 			}
 			whole := len(s) &^ 3
 			list = append(list, inBase64(s[:whole]).said(depth-1)...)
-			if len(s)-whole > 1 { // what it adds is another reading of the end alone
+			if len(s)-whole > 1 { // this adds only another reading of the end
 				s = s[max(0, whole-longestEnd):]
 				list = append(list, inBase64(s).said(depth-1)...)
 			}

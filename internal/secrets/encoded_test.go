@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// allStretches are the stretches of what was decoded as a whole, looking at each byte.
+// allStretches returns the stretches of decoded bytes, by looking at each byte.
 func allStretches(b []byte) (list []string) {
 	for done, i := 0, shortestNamed-1; i < len(b); i++ {
 		if slices.ContainsFunc(b[i-shortestNamed+1:i+1], func(c byte) bool { return c < ' ' || c > '~' }) {
@@ -29,7 +29,7 @@ func allStretches(b []byte) (list []string) {
 	return list
 }
 
-// What is decoded in windows is what all of it says.
+// FuzzStretches checks that decoding in windows yields the same as decoding everything.
 func FuzzStretches(f *testing.F) {
 	for _, text := range []string{"", "0123456", "01234567", "\x0001234567\x00", "\x00\x0001234567\x00\x0089abcdef\x00", "\x7f~~~~~~~~\x7f", "\xff\xff01234567\xff\x00"} {
 		f.Add([]byte(text))
@@ -61,12 +61,12 @@ func FuzzStretches(f *testing.F) {
 
 var someEncoded, someHex = regexp.MustCompile(`[A-Za-z0-9+/_-]+`), regexp.MustCompile(`[0-9A-Fa-f]+`)
 
-// long are the matches that can be encoded.
+// long returns the matches that are long enough to be encoded.
 func long(e *regexp.Regexp, text string) []string {
 	return slices.DeleteFunc(e.FindAllString(text, -1), func(s string) bool { return len(s) < shortestCode })
 }
 
-// No part is passed over that could be encoded.
+// TestEncoded checks that no part that could be encoded is skipped.
 func TestEncoded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -84,19 +84,19 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// wordsOf knows a text by looking for each word.
+// wordsOf is a text that searches for each word.
 type wordsOf string
 
 func (w wordsOf) MayHold(word string) bool { return w.Holds(word) }
 func (w wordsOf) Holds(word string) bool   { return strings.Contains(strings.ToLower(string(w)), word) }
 func (w wordsOf) HoldsSecret() bool        { return true }
 
-// mayHold knows nothing for sure.
+// mayHold is a text that knows nothing for certain.
 type mayHold struct{ wordsOf }
 
 func (mayHold) MayHold(string) bool { return true }
 
-// What is known of a text changes nothing but the time that it takes.
+// TestFormOfKnown checks that known affects only the time.
 func TestFormOfKnown(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 15 {

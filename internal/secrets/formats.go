@@ -15,8 +15,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Many credentials can be recognised by their form. The forms come from gitleaks, as data: gitleaks.json says which
-// version, and gitleaks.LICENSE under which licence.
+// Many credentials can be recognized by their form. The forms come from gitleaks, as data: gitleaks.json names the
+// version, and gitleaks.LICENSE is the licence.
 
 //go:embed gitleaks.json
 var gitleaks []byte
@@ -25,16 +25,16 @@ var gitleaks []byte
 type format struct {
 	ID       string   `json:"id"`
 	Regex    string   `json:"regex"`
-	Keywords []string `json:"keywords"` // a text that holds none of them, in lower case, holds no such credential
-	Entropy  float64  `json:"entropy"`  // bits a character that the credential has at least
-	Group    int      `json:"group"`    // of Regex, that is the credential; 0 is the first there is
+	Keywords []string `json:"keywords"` // in lower case; a text without any of them has no such credential
+	Entropy  float64  `json:"entropy"`  // least entropy of the credential, in bits per byte
+	Group    int      `json:"group"`    // the group of Regex that is the credential; 0: the first that matched
 
 	compiled func() *regexp.Regexp
 	reach    func() reach
 }
 
-// formats are the rules by the first two bytes of their keywords. A regular expression is compiled when a text first
-// holds one of its keywords.
+// formats holds the rules by the first two bytes of their keywords. A regular expression is compiled when a text first
+// contains one of its keywords.
 var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 	var file struct {
 		Rules []*format `json:"rules"`
@@ -48,7 +48,7 @@ var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 		f.reach = sync.OnceValue(func() reach {
 			r, err := reachOf(f.Regex, f.Keywords)
 			if err != nil {
-				panic(err) // likewise
+				panic(err) // the same
 			}
 			return r
 		})
@@ -60,7 +60,7 @@ var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 	return table
 })
 
-// keywords are those of all formats.
+// keywords holds the keywords of all formats.
 var keywords = sync.OnceValue(func() (list []string) {
 	for _, of := range formats() {
 		for _, k := range of {
@@ -75,9 +75,8 @@ type keyword struct {
 	format *format
 }
 
-// starts tells which keywords begin with two bytes, without regard to case, and what can stand behind those. Most of a
-// text is passed over by it, so it is small enough to stay in the processor's first cache: it knows each byte as one of
-// a few classes.
+// starts holds the keywords by their first two bytes, ignoring case, and the bytes that can follow those. Most of a
+// text is skipped by it, so it must fit into the processor's first cache: it maps each byte to one of a few classes.
 var starts = sync.OnceValue(func() *beginnings {
 	s := &beginnings{lists: [][]*keyword{nil}, thirds: []uint64{0}}
 	count := uint8(0)
@@ -97,7 +96,7 @@ var starts = sync.OnceValue(func() *beginnings {
 				third |= 1 << classOf(k.text[2])
 				continue
 			}
-			for b := range byte(utf8.RuneSelf) { // as runsOn has it
+			for b := range byte(utf8.RuneSelf) { // see runsOn
 				if ofCredential(b) {
 					third |= 1 << classOf(b)
 				}
@@ -111,33 +110,33 @@ var starts = sync.OnceValue(func() *beginnings {
 	return s
 })
 
-// classes is how many classes of bytes there can be, with the class of those that no keyword begins with.
+// classes is how many classes of bytes there can be, including that of bytes in no keyword.
 const classes = 64
 
 type beginnings struct {
 	class  [1 << 8]uint8
 	list   [classes * classes]uint8 // index in lists by two classes
 	lists  [][]*keyword             // the first is empty
-	thirds []uint64                 // beside lists: a bit for each class that the third byte can have
+	thirds []uint64                 // parallel to lists: a bit for each class of a possible third byte
 }
 
-// Formed is a credential that a text holds.
+// Formed is a credential found in a text by its form.
 type Formed struct{ Kind, Value string }
 
-// Words is what is known of a text: whether it holds words, which are in lower case, in any case.
+// Words reports what a text contains. Words are in lower case, and match in any case.
 type Words interface {
 	MayHold(word string) bool // answers fast
 	Holds(word string) bool
 	HoldsSecret() bool // whether audit.Secrets finds any
 }
 
-// Form returns the first credential that a text holds by its form: as it is, percent-encoded, or in base64 or hex, up
-// to two layers. fine, when not nil, passes over what may go anywhere. known, when not nil, is what is known of the
-// text: a long one that holds no word of a format is not looked at for each.
+// Form returns the first credential that it recognizes in a text by its form: plain, percent-encoded, or in base64 or
+// hex, up to two layers deep. fine, if not nil, reports whether a credential may go anywhere and is to be ignored.
+// known, if not nil, describes the text: it saves searching a long text without any keyword.
 func Form(text string, known Words, fine func(string) bool) (Formed, bool) {
 	plain := textscan.IsASCII(text)
 	if known != nil && (len(text) > searched || !plain) {
-		known = nil // it is not that text which is looked at
+		known = nil // known describes another text than the one searched
 	}
 	if text = text[:min(len(text), searched)]; !plain {
 		text = visible(text)
@@ -153,8 +152,8 @@ func Form(text string, known Words, fine func(string) bool) (Formed, bool) {
 	return Formed{}, false
 }
 
-// mayHoldKeyword reports whether a text may hold a keyword of a format. One that may hold many, as noise does, is not
-// searched for each.
+// mayHoldKeyword reports whether a text may contain a keyword of a format. If it may contain many, as noise does, it is
+// not searched for each.
 func mayHoldKeyword(known Words) bool {
 	searched := 0
 	for _, k := range keywords() {
@@ -168,10 +167,10 @@ func mayHoldKeyword(known Words) bool {
 	return false
 }
 
-// fewKeywords are as many as a text is searched for in the time of a look at all.
+// fewKeywords is how many searches of a text cost as much as looking for all formats.
 const fewKeywords = 4
 
-// visible is the text without the characters that show nothing: they may stand within a credential to hide it.
+// visible returns the text without invisible characters, which may be put into a credential to hide it.
 func visible(text string) string {
 	hidden := func(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Cf, r) }
 	if strings.IndexFunc(text, hidden) < 0 {
@@ -206,7 +205,8 @@ func formed(text string, known Words, fine func(string) bool) (Formed, bool) {
 	return Formed{}, false
 }
 
-// suspects are the formats of which a text holds a keyword, in the order in which it does, and where they can be.
+// suspects returns the formats with a keyword in the text, in order of appearance, and the parts where their matches
+// can be.
 func suspects(text string) (list []*format, where map[*format]parts) {
 	begins := starts()
 	first, second := 0, 0
@@ -238,11 +238,11 @@ func suspects(text string) (list []*format, where map[*format]parts) {
 	return list, where
 }
 
-// shortKeyword is how long a keyword is that says something by itself: many words hold "ey" or "sk". Of the formats
-// with shorter ones the credential begins there, so that a long word has to follow.
+// shortKeyword is the least length of a keyword that is significant by itself: many words contain "ey" or "sk". Shorter
+// keywords begin the credential, so a long word must follow.
 const shortKeyword = 4
 
-// runsOn reports whether a text begins with twelve bytes of a credential.
+// runsOn reports whether a text begins with twelve bytes that a credential can contain.
 func runsOn(text string) bool {
 	if len(text) < 12 {
 		return false
@@ -257,7 +257,7 @@ func runsOn(text string) bool {
 
 func ofCredential(c byte) bool { return codeByte[c] || c == '.' || c == '~' || c == '=' }
 
-// in returns a credential of the format that stands in one of the parts of a text.
+// in returns a credential of the format in one of the parts of a text.
 func (f *format) in(text string, where parts, fine func(string) bool) (string, bool) {
 	for _, part := range where {
 		part := text[part.start:part.end]
@@ -273,7 +273,7 @@ func (f *format) in(text string, where parts, fine func(string) bool) (string, b
 	return "", false
 }
 
-// credential is what a match holds: the group of the format, or the first there is.
+// credential returns the credential in a match: the format's group, or the first that matched, or the whole match.
 func (f *format) credential(m []string) string {
 	if f.Group > 0 && f.Group < len(m) {
 		return m[f.Group]
@@ -286,7 +286,7 @@ func (f *format) credential(m []string) string {
 	return m[0]
 }
 
-// entropy is Shannon's, in bits a byte.
+// entropy returns the Shannon entropy of s in bits per byte.
 func entropy(s string) (bits float64) {
 	var counts [256]int
 	for i := range len(s) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Every rule compiles, and has keywords that its table can hold.
+// TestFormats checks that every rule compiles and has keywords that fit into the table.
 func TestFormats(t *testing.T) {
 	n := 0
 	for start, list := range formats() {
@@ -68,8 +68,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// What is known of the words of a text hides no credential: not one that is encoded, nor one in which something
-// invisible stands.
+// TestFormByWords checks that known words hide no credential, even one that is encoded or contains something invisible.
 func TestFormByWords(t *testing.T) {
 	secret := "glpat-" + "x7Kq2mZ9vR4tLw8pYd3s"
 	filler := strings.Repeat("0123456789abcdef", 1000)
@@ -87,8 +86,8 @@ func TestFormByWords(t *testing.T) {
 	}
 }
 
-// Noise around a credential hides it in no encoding: not where it begins anywhere, nor with a control character beside
-// it.
+// TestFormInNoise checks that noise around a credential does not hide it in any encoding, wherever it begins and even
+// next to a control character.
 func TestFormInNoise(t *testing.T) {
 	secret, r := "glpat-"+"x7Kq2mZ9vR4tLw8pYd3s", rand.NewChaCha8([32]byte{5})
 	for n := range 40 {
@@ -110,7 +109,8 @@ func TestFormInNoise(t *testing.T) {
 	}
 }
 
-// Fields of a binary record do not part a credential from the keyword of its format, or hide a short one.
+// TestFieldsOfARecord checks that fields of a binary record neither separate a credential from the keyword of its
+// format nor hide a short one.
 func TestFieldsOfARecord(t *testing.T) {
 	token := "patYqx98vD3V16CkC." + "d73ef03ceedaeedcbe9c8f36fabbb5cef056fcdb0a8fa8b6cbde2c4e43c583b4"
 	record := []byte("\x12\x08airtable\x12\x01" + token + "\x00\x00")
@@ -127,7 +127,7 @@ func TestFieldsOfARecord(t *testing.T) {
 	}
 }
 
-// The ends of lines, and empty lines, are no control characters that part a text.
+// TestEndsOfLines checks that line ends and empty lines do not split a text like control characters.
 func TestEndsOfLines(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\n\n", "\r\n\r\n", "\n\t", "\r\n\f\v"} {
 		key := "-----BEGIN RSA PRIVATE KEY-----" + end + "MIIEpAIBAAKCAQEA75bx7Kq2mZ9vR4tLw8pYd3sX" + end + "q2mZ9vR4tLw8pYd3sXMIIEpAIBAAKCAQEA75bx7K" + end + "-----END RSA PRIVATE KEY-----"

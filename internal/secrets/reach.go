@@ -9,31 +9,31 @@ import (
 	"callgate/internal/textscan"
 )
 
-// reach is what a regular expression says about where its matches can be. A text that holds keywords by chance, as a
-// picture in base64 does, is looked at around them and not as a whole.
+// reach is what a regular expression reveals about where its matches can be. If a text has keywords by chance, like a
+// picture in base64, only the parts around them are searched.
 type reach struct {
-	around  int      // bytes before and after a keyword that a match with it lies in; 0 where that is not known
-	demands []string // stand in every text that has a match
-	signs   []string // sets of characters that are no letters and digits: every match holds one of each
+	around  int      // bytes before and after a keyword within which a match lies; 0: unknown
+	demands []string // strings that every text with a match contains
+	signs   []string // sets of characters other than letters and digits: every match has one of each set
 }
 
-// unbounded is the length of a match that can be of any length.
+// unbounded is the length of a match without a maximum length.
 const unbounded = 1 << 20
 
-// reachOf reads an expression whose matches can hold one of the keywords, which are in lower case.
+// reachOf analyzes an expression. keywords are in lower case; a match may contain one of them.
 func reachOf(expression string, keywords []string) (r reach, err error) {
 	tree, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return r, err
 	}
 	if n := longestOf(tree); n < unbounded && alwaysHolds(tree, keywords) {
-		r.around = n + utf8.UTFMax // the characters beside a match say whether words begin and end there
+		r.around = n + utf8.UTFMax // the characters next to a match decide whether words begin and end there
 	}
 	r.demands, r.signs = demandsOf(tree), signsOf(tree)
 	return r, nil
 }
 
-// may reports whether a part of a text has what every match has.
+// may reports whether a part of a text has everything that a match needs.
 func (r *reach) may(part string) bool {
 	for _, word := range r.demands {
 		if !strings.Contains(part, word) {
@@ -48,7 +48,7 @@ func (r *reach) may(part string) bool {
 	return true
 }
 
-// longestOf is how many bytes a match has at most.
+// longestOf returns the greatest length of a match in bytes, at most unbounded.
 func longestOf(tree *syntax.Regexp) int {
 	sum, most := 0, 0
 	for _, sub := range tree.Sub {
@@ -75,7 +75,7 @@ func longestOf(tree *syntax.Regexp) int {
 	return sum
 }
 
-// alwaysHolds reports whether every match is known to hold one of the words, in whatever case.
+// alwaysHolds reports whether every match is known to contain one of the words, ignoring case.
 func alwaysHolds(tree *syntax.Regexp, words []string) bool {
 	if all := spellings(tree); all != nil {
 		return !slices.ContainsFunc(all, func(s string) bool {
@@ -106,10 +106,10 @@ func alwaysHolds(tree *syntax.Regexp, words []string) bool {
 	return false
 }
 
-// mostSpellings bounds what is spelled out.
+// mostSpellings bounds the number of spellings.
 const mostSpellings = 64
 
-// spellings are all texts that match, in lower case; nil where there are too many.
+// spellings returns all texts that match, in lower case, or nil if there are too many.
 func spellings(tree *syntax.Regexp) (all []string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -156,7 +156,7 @@ func spellings(tree *syntax.Regexp) (all []string) {
 	return all
 }
 
-// demandsOf are texts that every match holds, as they are spelled.
+// demandsOf returns strings that every match contains in this spelling.
 func demandsOf(tree *syntax.Regexp) (list []string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -175,7 +175,7 @@ func demandsOf(tree *syntax.Regexp) (list []string) {
 	return list
 }
 
-// signsOf are the sets of signs of which every match holds one, as the operators of an assignment are.
+// signsOf returns sets of signs, such as the operators of an assignment. Every match contains a sign of each set.
 func signsOf(tree *syntax.Regexp) (sets []string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -215,7 +215,7 @@ func signsOf(tree *syntax.Regexp) (sets []string) {
 	return sets
 }
 
-// isSign reports whether a character is one of ASCII that can be seen, and no letter or digit.
+// isSign reports whether r is a visible ASCII character other than a letter or digit.
 func isSign(r rune) bool {
 	return r > ' ' && r < 0x7f && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
 }
@@ -223,10 +223,10 @@ func isSign(r rune) bool {
 // span is a part of a text.
 type span struct{ start, end int }
 
-// parts are the parts of a text in which a format's matches can be, as far as the keywords tell that were seen so far.
+// parts holds the parts of a text in which matches of a format can be, by the keywords seen so far.
 type parts []span
 
-// near adds the part around a keyword, which stands after those that were seen before.
+// near adds the part around a keyword. Keywords MUST be added in order.
 func (p parts) near(text string, start, end int, r reach) parts {
 	if r.around == 0 {
 		return append(p[:0], span{0, len(text)})

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// matching is a text that an expression matches, mostly.
+// matching returns a text that usually matches an expression.
 func matching(r *rand.Rand, tree *syntax.Regexp) string {
 	var b strings.Builder
 	repeat := func(least, most int) {
@@ -22,7 +22,7 @@ func matching(r *rand.Rand, tree *syntax.Regexp) string {
 		return string(tree.Rune)
 	case syntax.OpCharClass:
 		i := 2 * r.IntN(len(tree.Rune)/2)
-		if tree.Rune[i] >= utf8.RuneSelf { // a long s, which no credential has
+		if tree.Rune[i] >= utf8.RuneSelf { // a long s, which occurs in no credential
 			i = 0
 		}
 		return string(tree.Rune[i] + r.Int32N(min(26, tree.Rune[i+1]-tree.Rune[i]+1)))
@@ -48,7 +48,7 @@ func matching(r *rand.Rand, tree *syntax.Regexp) string {
 	return b.String()
 }
 
-// What stands around the keywords of a format holds the credential that the whole text does.
+// TestReach checks that the parts around keywords of a format contain the credential of the whole text.
 func TestReach(t *testing.T) {
 	r := rand.New(rand.NewChaCha8([32]byte{7}))
 	all := formatsByID()

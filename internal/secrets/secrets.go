@@ -1,4 +1,4 @@
-// Package secrets remembers digests of the credentials it saw, and finds them again in other texts.
+// Package secrets stores digests of credentials that it saw, and finds the credentials again in other texts.
 package secrets
 
 import (
@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	remembered = 256     // credentials that a Memory holds: of more, the newest
-	searched   = 1 << 20 // bytes of a text that are looked at
-	shortest   = 16      // bytes that a credential has at least
+	remembered = 256     // credentials that a Memory holds; older ones are dropped
+	searched   = 1 << 20 // bytes of a text that are searched
+	shortest   = 16      // least length of a credential in bytes
 )
 
 // Found is a credential that was seen before.
@@ -27,7 +27,8 @@ type Found struct {
 	Place string // where it was seen
 }
 
-// Memory holds fingerprints of credentials, keyed with chance and never written anywhere. Its zero value is ready.
+// Memory holds fingerprints of credentials. Their key is random, and they are never written anywhere. The zero value is
+// ready to use.
 type Memory struct {
 	mu     settled.Mutex
 	key    []byte
@@ -43,13 +44,13 @@ type print struct {
 	Found
 }
 
-// Begin announces that texts are about to be learned. Find waits until End is called. The caller MUST call End, once.
+// Begin announces that texts are about to be learned. Find waits until End is called. The caller MUST call End once.
 func (m *Memory) Begin() { m.mu.Begin() }
 
-// End ends what Begin began.
+// End ends the wait that Begin started.
 func (m *Memory) End() { m.mu.End() }
 
-// Learn remembers the credentials in a text that was seen at a place.
+// Learn remembers the credentials in a text from place.
 func (m *Memory) Learn(text, place string) {
 	text = text[:min(len(text), searched)]
 	for start, end := range audit.Secrets(text) {
@@ -74,8 +75,8 @@ func (m *Memory) Learn(text, place string) {
 	}
 }
 
-// carriesPower reports whether a find of audit.Secrets gives somebody access: a private key, a token or a password, but
-// not a public key, a cursor in a list or a word.
+// carriesPower reports whether a secret that audit.Secrets found gives access: a private key, a token or a password,
+// but not a public key, a cursor in a list or a word.
 func carriesPower(text string, start int, value string) bool {
 	switch {
 	case strings.HasPrefix(value, "-----BEGIN"):
@@ -87,7 +88,7 @@ func carriesPower(text string, start int, value string) bool {
 	return len(value) >= shortest && strings.ContainsAny(value, "0123456789") && !passing.MatchString(text[max(0, start-48):start])
 }
 
-// LearnVariables remembers the values of a file of variables, as .env is: those that are named like a secret, and those
+// LearnVariables remembers values in a file of variables such as .env: those whose names suggest a secret, and those
 // that look like one.
 func (m *Memory) LearnVariables(text, place string) {
 	for value, kind := range Variables(text) {
@@ -95,7 +96,7 @@ func (m *Memory) LearnVariables(text, place string) {
 	}
 }
 
-// Variables are the values that LearnVariables remembers, and what each is.
+// Variables yields the values that LearnVariables remembers, each with a description.
 func Variables(text string) iter.Seq2[string, string] {
 	return func(yield func(value, kind string) bool) {
 		for line := range strings.Lines(text[:min(len(text), searched)]) {
@@ -108,7 +109,7 @@ func Variables(text string) iter.Seq2[string, string] {
 	}
 }
 
-// variable returns what one line of a file of variables holds: a value, a password within it.
+// variable returns the secrets in one line of a file of variables, with descriptions: the value, and a password in it.
 func variable(line string) (found [][2]string) {
 	name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
 	if !ok || strings.HasPrefix(name, "#") {
@@ -126,7 +127,7 @@ func variable(line string) (found [][2]string) {
 	if named && !strings.HasPrefix(value, "$") || looks {
 		found = append(found, [2]string{value, "value of " + name})
 	}
-	if at := strings.LastIndexByte(value, '@'); at > 0 && strings.Contains(value, "://") { // a password within an address
+	if at := strings.LastIndexByte(value, '@'); at > 0 && strings.Contains(value, "://") { // a password in a URL
 		_, user, _ := strings.Cut(value[:at], "://")
 		if _, password, ok := strings.Cut(user, ":"); ok && len(password) >= shortestNamed {
 			found = append(found, [2]string{password, "password in " + name})
@@ -135,24 +136,25 @@ func variable(line string) (found [][2]string) {
 	return found
 }
 
-// LearnValue remembers a credential that is known to be one. A shorter one than eight bytes is passed over: it could
-// stand in any text.
+// LearnValue remembers a value known to be a credential. It ignores values of less than eight bytes, which could occur
+// in any text.
 func (m *Memory) LearnValue(value, place string) {
 	if len(value) >= shortestNamed {
 		m.add(value, place, kind(value))
 	}
 }
 
-// shortestNamed is how many bytes a value has at least that its name gives away.
+// shortestNamed is the least length in bytes of a value that its name reveals as a secret.
 const shortestNamed = 8
 
-// secretName matches names of variables that hold a secret.
+// secretName matches names of variables that hold secrets.
 var secretName = lazyregexp.New(`(?i)(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credential|auth|private|salt|signature|cookie|session)s?(?:_|$)`)
 
-// passing is the name of a token that gives no access: it says where a list continues, or which form is meant.
+// passing matches the name of a token that gives no access, such as one that says where a list continues or which form
+// is meant.
 var passing = lazyregexp.New(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
 
-// kinds are what tokens of known issuers begin with.
+// kinds lists prefixes of the tokens of known issuers.
 var kinds = []struct{ prefix, kind string }{
 	{"ghp_", "GitHub token"}, {"gho_", "GitHub token"}, {"ghs_", "GitHub token"}, {"ghu_", "GitHub token"}, {"github_pat_", "GitHub token"}, {"glpat-", "GitLab token"},
 	{"xox", "Slack token"}, {"xapp-", "Slack token"}, {"AKIA", "AWS key"}, {"ASIA", "AWS key"}, {"AIza", "Google key"}, {"ya29.", "Google token"},
@@ -198,7 +200,7 @@ func (m *Memory) sum(value string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// Find returns the first credential that one of the texts holds: as it is, percent-encoded, or in base64 or hex.
+// Find returns the first credential that one of the texts contains: plain, percent-encoded, or in base64 or hex.
 func (m *Memory) Find(texts ...string) (Found, bool) {
 	if m == nil {
 		return Found{}, false
@@ -224,7 +226,7 @@ func (m *Memory) Find(texts ...string) (Found, bool) {
 	return Found{}, false
 }
 
-// in looks at every part of the text that is as long as a credential. The caller holds mu.
+// in checks every part of the text that is as long as a credential. The caller holds mu.
 func (m *Memory) in(text string, byLength map[int][]*print) (Found, bool) {
 	for length, prints := range byLength {
 		if length > len(text) {

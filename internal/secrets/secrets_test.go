@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// seen are results with a credential, which is what stands between the marks.
+// seen lists results with a credential, which is secret.
 var seen = []struct{ before, secret, after, kind string }{
 	{"slack ", "xoxb-1234567890-abcdefghijkl", " ok", "Slack token"},
 	{`{"token":"`, "rw_Fe26.2**0123456789abcdef0123456789abcdef", `"}`, "credential"},
@@ -82,7 +82,7 @@ func TestHoldsTheNewest(t *testing.T) {
 	}
 }
 
-// What a result taught is known to the next call, however fast that comes.
+// TestFindWaitsForWhatIsBeingLearned checks that the next call knows what a result taught, however soon it comes.
 func TestFindWaitsForWhatIsBeingLearned(t *testing.T) {
 	var m Memory
 	m.Begin()
@@ -111,7 +111,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// What is said of digits is what a look at every byte says that they stand for.
+// FuzzSays compares the answers about digits with those of looking at every decoded byte.
 func FuzzSays(f *testing.F) {
 	for _, text := range []string{"", "0123456789", "012345678", "012345678\x00901234567\x00", "\x00\xff 0123456789", "\x80\x800123456789~", "01234567\n90123456\x7f789", "\xff\xfe\xfd\xfc"} {
 		f.Add([]byte(text))
@@ -162,7 +162,7 @@ func BenchmarkForm100KiB(b *testing.B) {
 	}
 }
 
-// percent encodes every byte of a text.
+// percent percent-encodes every byte of a text.
 func percent(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -171,7 +171,7 @@ func percent(text string) string {
 	return b.String()
 }
 
-// TestFormsBehindDecoys: what looks like a credential of the same form, and is none, hides nothing.
+// TestFormsBehindDecoys checks that a decoy of the same form does not hide a credential.
 func TestFormsBehindDecoys(t *testing.T) {
 	const token = "glpat-x7Kq2mZ9vR4tLw8pYd3s"
 	if f, ok := Form(strings.Repeat("glpat-aaaaaaaaaaaaaaaaaaaa ", 100)+token, nil, nil); !ok || f.Value != token {

@@ -20,15 +20,15 @@ import (
 	"callgate/internal/durable"
 )
 
-// bucket puts batches into object storage that speaks S3. Each is an object: gzip of one record a line. An object is
-// named by its first record, so that one which is sent again takes the place of the one before.
+// bucket writes batches to S3-compatible object storage. Each batch is one object: gzip of one record per line. An
+// object is named after its first record, so that a batch that is sent again replaces the earlier one.
 type bucket struct {
 	web
-	base   *url.URL // of the bucket, with what the names of its objects begin with
+	base   *url.URL // URL of the bucket, with the prefix of object names
 	region string
 }
 
-// objectEvery is how long records wait for others: each batch is an object.
+// objectEvery is how long records wait for others, because each batch is an object.
 const objectEvery = time.Minute
 
 func (c *Config) bucket(u *url.URL, client *http.Client) *bucket {
@@ -37,7 +37,7 @@ func (c *Config) bucket(u *url.URL, client *http.Client) *bucket {
 	return &bucket{web{c: c, client: client}, &base, u.Query().Get("region")}
 }
 
-// checkBucket checks what only buckets have.
+// checkBucket checks the settings that only buckets have.
 func (c *Config) checkBucket(u *url.URL) error {
 	name, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	switch query := u.Query(); {
@@ -81,11 +81,11 @@ func (b *bucket) send(ctx context.Context, records []audit.Line) (bool, error) {
 	return b.receipt(request)
 }
 
-// keys are those of an account at AWS, or at who speaks S3.
+// keys are the access keys of an account at AWS or another S3 provider.
 type keys struct{ id, secret, token string }
 
-// readKeys reads a file as AWS' tools have it: lines of the form name = value. Of several profiles, the default one
-// counts.
+// readKeys reads a file in the format of AWS' tools: lines of the form name = value. If there are profiles, it reads
+// the default one.
 func readKeys(file string) (k keys, err error) {
 	text, err := durable.ReadFile(file, maxFile)
 	if err != nil {
@@ -110,7 +110,7 @@ func readKeys(file string) (k keys, err error) {
 	return k, nil
 }
 
-// sign signs a request to S3, with all its headers, by AWS' Signature Version 4.
+// sign signs a request to S3 and all its headers with AWS Signature Version 4.
 func (k keys) sign(r *http.Request, body []byte, region string, now time.Time) {
 	sum := sha256.Sum256(body)
 	r.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))

@@ -18,7 +18,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestSign signs requests that AWS' documentation signs.
+// TestSign signs the requests in AWS' documentation.
 func TestSign(t *testing.T) {
 	k := keys{id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// objects hands the records of all objects to the bench. The server keeps each in a file.
+// objects passes the records of all objects to the bench. The server stores each in a file.
 func (b *bench) objects(dir string) (n int) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -85,7 +85,7 @@ func (b *bench) objects(dir string) (n int) {
 		defer f.Close()
 		packed, err := gzip.NewReader(f)
 		if err != nil {
-			return nil // it is being written
+			return nil // it is still being written
 		}
 		n++
 		for lines := bufio.NewReader(packed); ; {
@@ -109,7 +109,7 @@ func (b *bench) objects(dir string) (n int) {
 	return n
 }
 
-// TestBucket sends to an S3 server, which is not there at first, and then refuses the key.
+// TestBucket sends to an S3 server that is down at first and then refuses the key.
 func TestBucket(t *testing.T) {
 	program, err := filepath.Abs("../../testdata/npm/node_modules/.bin/s3rver")
 	if err == nil {
@@ -120,7 +120,7 @@ func TestBucket(t *testing.T) {
 	}
 	b, dir := newBench(t), t.TempDir()
 	file := filepath.Join(dir, "keys")
-	key := func(id string) { // the server looks at no more
+	key := func(id string) { // the server checks only the id
 		t.Helper()
 		if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = "+id+"\naws_secret_access_key = S3RVER\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestBucket(t *testing.T) {
 	e := b.export(c)
 	stop := run(e)
 	defer func() { stop() }()
-	b.write(2 * maxRecords) // two batches that wait for nothing
+	b.write(2 * maxRecords) // two full batches
 	waits.Until(t, "trouble is told", func() bool { return b.trouble.Load() != "" })
 	server := exec.Command(program, "--directory", filepath.Join(dir, "stored"), "--address", host, "--port", port, "--configure-bucket", "trail", "--silent")
 	if err := server.Start(); err != nil {

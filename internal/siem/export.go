@@ -19,14 +19,15 @@ import (
 	"callgate/internal/periodic"
 )
 
-// A batch is bounded in records and bytes: nothing else of the trail is in memory.
+// Limits of a batch, in records and bytes. Nothing else of the trail is in memory.
 const (
 	maxRecords = 500
 	maxBytes   = 1 << 20
 )
 
-// How often is looked for new records, how long to wait after failures, when what syslog was sent counts as arrived:
-// when the connection still lives then, and after what silence of the receiver's machine it does not.
+// lookEvery is how often Export looks for new records. firstPause and longPause bound the wait after failures. A syslog
+// record counts as arrived if the connection is still alive after arrives. On Linux, silent is how long the receiver's
+// machine may acknowledge nothing before the connection ends.
 const (
 	lookEvery  = 250 * time.Millisecond
 	firstPause = time.Second
@@ -36,40 +37,40 @@ const (
 )
 
 // Export sends the records of all logs in a folder to one receiver, each at least once, in the order of each log. A
-// file says how far it got. Of several processes with the same file, one sends. It never holds up the writers of the
-// logs.
+// file stores how far it got. If several processes use the same file, one of them sends. Export never delays the
+// writers of the logs.
 //
-// Syslog has no receipts: there, records are lost that were on their way when the receiver itself lost them, or, except
-// on Linux, when the network swallows them for longer than arrives and breaks the connection afterwards.
+// Syslog has no receipts. Records in transit are lost if the receiver loses them or, except on Linux, if the network
+// drops them for longer than arrives and breaks the connection only afterwards.
 type Export struct {
 	Config
-	Dir     string               // of the trail
+	Dir     string               // folder of the trail
 	State   string               // file with the positions
-	Trouble func(text ...string) // hears after each try why it does not get on, and nothing when it does
+	Trouble func(text ...string) // called after each attempt: with why it makes no progress, or with nothing
 	Logger  *slog.Logger
 
 	Sent   atomic.Int64 // records since the start
-	Behind atomic.Int64 // bytes of logs that the receiver has not
+	Behind atomic.Int64 // bytes of logs that the receiver does not have yet
 
-	sent, kept map[string]int64 // by log: how far it was sent, and how far it surely arrived
+	sent, kept map[string]int64 // by log: how far it was sent, and how far it certainly arrived
 	marks      []mark
-	gathered   map[string]*gathering // by log: the batch that is not full
+	gathered   map[string]*gathering // by log: the batch that is not full yet
 }
 
 // gathering is a batch that waits for more records.
 type gathering struct {
 	due     time.Time // when it is sent, full or not
-	records int       // that were counted
-	end     int64     // of the last of them
+	records int       // counted so far
+	end     int64     // end of the last of them
 }
 
-// mark is how far everything had been sent at some moment.
+// mark is how far every log had been sent at some moment.
 type mark struct {
-	begun, at time.Time // of the first and the last that it covers
+	begun, at time.Time // when the first and the last batch that it covers were sent
 	sent      map[string]int64
 }
 
-// Run sends until ctx ends.
+// Run sends until ctx ends. It waits while another process sends.
 func (e *Export) Run(ctx context.Context) {
 	for wait := time.Duration(0); ; wait = lookEvery * 4 {
 		if !periodic.Sleep(ctx, wait) {
@@ -99,9 +100,9 @@ func (e *Export) lock() (unlock func() error, err error) {
 	return durable.TryLock(e.State + ".lock")
 }
 
-// run sends until ctx ends. After a failure it starts again after the last record that surely arrived.
+// run sends until ctx ends. After a failure it restarts after the last record that certainly arrived.
 func (e *Export) run(ctx context.Context) {
-	var to receiver // nil before there is one, and after a failure
+	var to receiver // nil at first and after a failure
 	pause := firstPause
 	for ctx.Err() == nil {
 		err := e.attempt(ctx, &to)
@@ -130,7 +131,7 @@ func (e *Export) run(ctx context.Context) {
 	}
 }
 
-// attempt is one step, to a receiver that it opens when there is none.
+// attempt runs one step. It opens the receiver first if *to is nil.
 func (e *Export) attempt(ctx context.Context, to *receiver) error {
 	if *to == nil {
 		opened, err := e.receiver()
@@ -155,8 +156,8 @@ func readState(file string) (map[string]int64, error) {
 	return kept, nil
 }
 
-// Reached says, of exports with these State files, to which byte of a log all have sent it: everything where there are
-// none.
+// Reached returns a function that tells up to which byte of a log all exports with these State files have sent it.
+// Without State files, that is everything.
 func Reached(states []string) (func(log string) int64, error) {
 	var all []map[string]int64
 	for _, file := range states {
@@ -175,7 +176,7 @@ func Reached(states []string) (func(log string) int64, error) {
 	}, nil
 }
 
-// load reads how far it got.
+// load reads how far the export got.
 func (e *Export) load() error {
 	kept, err := readState(e.State)
 	if err != nil {
@@ -185,7 +186,7 @@ func (e *Export) load() error {
 	return nil
 }
 
-// step sends what is new, and notes what arrived.
+// step sends new records and stores what arrived.
 func (e *Export) step(ctx context.Context, to receiver) error {
 	logs, err := audit.Logs(e.Dir)
 	if err != nil {
@@ -212,15 +213,15 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 	}
 	e.measure(logs)
 	var trouble []string
-	if damaged != nil { // the others were sent all the same
+	if damaged != nil { // the other logs were sent all the same
 		trouble = append(trouble, fmt.Sprintf("a log of the audit trail is damaged, and is sent to %s only up to the damage: %v; run callgate audit verify", e.Name, damaged))
 	}
 	e.Trouble(trouble...)
 	return nil
 }
 
-// batch sends the next records of a log. more reports whether there may be others; broken is a line that is not a
-// record.
+// batch sends the next records of a log. more reports whether there may be others. broken is set if the next line is
+// not a record.
 func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool, broken, err error) {
 	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil {
 		if news := info.Size() - e.sent[log]; news <= 0 || news < maxBytes && e.gathers(log, info.Size()) {
@@ -265,8 +266,8 @@ func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool,
 	return more, broken, nil
 }
 
-// waits reports whether records of a log wait for others: never longer than patience, also where the clock was set back
-// since the oldest was written.
+// waits reports whether the records of a log wait for others. They wait at most patience, even if the clock was set
+// back after the oldest was written.
 func (e *Export) waits(log string, lines []audit.Line, patience time.Duration) bool {
 	now := time.Now()
 	g := e.gathered[log]
@@ -278,7 +279,7 @@ func (e *Export) waits(log string, lines []audit.Line, patience time.Duration) b
 	return now.Before(g.due)
 }
 
-// gathers reports whether a log of that size goes on waiting. It counts each record once.
+// gathers reports whether a log of that size continues to wait. It counts each record once.
 func (e *Export) gathers(log string, size int64) bool {
 	g := e.gathered[log]
 	if g == nil || !time.Now().Before(g.due) {
@@ -299,7 +300,7 @@ func (e *Export) gathers(log string, size int64) bool {
 	return true
 }
 
-// keep notes that everything up to there has arrived.
+// keep stores that everything up to sent has arrived.
 func (e *Export) keep(sent map[string]int64) error {
 	if err := durable.SaveJSON(e.State, sent); err != nil {
 		return fmt.Errorf("cannot save how far the trail was sent: %w", err)
@@ -308,7 +309,7 @@ func (e *Export) keep(sent map[string]int64) error {
 	return nil
 }
 
-// measure says how much there is to send, and forgets logs that are gone.
+// measure updates Behind and forgets logs that no longer exist.
 func (e *Export) measure(logs []string) {
 	behind := int64(0)
 	for _, log := range logs {

@@ -68,7 +68,7 @@ func (b *bench) export(c Config) *Export {
 	}
 }
 
-// run runs an export until the returned function is called, which waits for its end.
+// run runs an export until the returned function is called. That function waits for its end.
 func run(e *Export) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -82,7 +82,7 @@ func (b *bench) took(id string) {
 	b.got = append(b.got, id)
 }
 
-// all waits until every record of the trail has come, and says how many came twice.
+// all waits until every record of the trail has arrived. It returns how many arrived twice.
 func (b *bench) all() (twice int) {
 	b.t.Helper()
 	want := map[string]bool{}
@@ -104,7 +104,7 @@ func (b *bench) all() (twice int) {
 			have[id] = true
 		}
 		for id := range want {
-			if !have[id] && !have[id[:32]] { // syslog's ids are shorter
+			if !have[id] && !have[id[:32]] { // the IDs of syslog are shorter
 				return false
 			}
 		}
@@ -113,8 +113,8 @@ func (b *bench) all() (twice int) {
 	return twice
 }
 
-// TestHTTPS has a receiver that is down, refuses, takes a batch without saying so, and is itself again, and an exporter
-// that ends in between: all records come, in batches, none twice that had a receipt.
+// TestHTTPS has a receiver that is down, refuses, accepts a batch without saying so, and recovers, and an exporter that
+// ends meanwhile. All records must arrive, in batches, and none twice that had a receipt.
 func TestHTTPS(t *testing.T) {
 	b := newBench(t)
 	var mood atomic.Value
@@ -152,7 +152,7 @@ func TestHTTPS(t *testing.T) {
 	stop := run(e)
 	waits.Until(t, "trouble is told", func() bool { return strings.Contains(b.trouble.Load().(string), "503") })
 	second := b.export(Config{Name: "web", URL: server.URL, Header: header})
-	stopSecond := run(second) // as another process does
+	stopSecond := run(second) // in place of another process
 	mood.Store("up")
 	if twice := b.all(); twice != 0 {
 		t.Errorf("%d records came twice with receipts", twice)
@@ -180,7 +180,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// taker is a receiver that takes everything.
+// taker is a receiver that accepts everything.
 func (b *bench) taker() *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var list []struct{ Metadata struct{ UID string } }
@@ -195,7 +195,7 @@ func (b *bench) taker() *httptest.Server {
 	return server
 }
 
-// TestNoLock has an export that cannot tell whether another process sends: that is trouble.
+// TestNoLock has an export that cannot tell whether another process sends, which it must report.
 func TestNoLock(t *testing.T) {
 	b := newBench(t)
 	b.write(1)
@@ -213,7 +213,7 @@ func TestNoLock(t *testing.T) {
 	waits.Until(t, "trouble has ended", func() bool { return b.trouble.Load() == "" })
 }
 
-// TestDamagedLog has a damaged log beside a good one: it is told of as long as it is there.
+// TestDamagedLog has a damaged log next to a good one. It must be reported as long as it exists.
 func TestDamagedLog(t *testing.T) {
 	b := newBench(t)
 	b.write(1)
@@ -233,7 +233,7 @@ func TestDamagedLog(t *testing.T) {
 	waits.Until(t, "trouble has ended", func() bool { return b.trouble.Load() == "" })
 }
 
-// listener is a syslog receiver. What it reads of each connection it counts.
+// listener is a syslog receiver that counts what it reads from each connection.
 func (b *bench) listener(address string) (addr string, down func()) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -281,14 +281,14 @@ func (b *bench) listener(address string) (addr string, down func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, conn := range open {
-			_ = conn.(*net.TCPConn).SetLinger(0) // as a machine that dies
+			_ = conn.(*net.TCPConn).SetLinger(0) // like a machine that crashes
 			conn.Close()
 		}
 	}
 }
 
-// TestSyslog has a receiver that dies with what it was sent, and comes back: syslog has no receipts, so the last
-// seconds come again.
+// TestSyslog has a receiver that crashes with what it was sent, and comes back. Syslog has no receipts, so the last
+// seconds are sent again.
 func TestSyslog(t *testing.T) {
 	b := newBench(t)
 	address, down := b.listener("127.0.0.1:0")
@@ -307,7 +307,7 @@ func TestSyslog(t *testing.T) {
 	waits.Until(t, "the position is kept", func() bool { text, err := os.ReadFile(state); return err == nil && len(text) > 2 })
 }
 
-// TestStuckSyslog has a receiver that reads no further: the program can end all the same.
+// TestStuckSyslog has a receiver that stops reading. The program must be able to end all the same.
 func TestStuckSyslog(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
@@ -333,8 +333,8 @@ func TestStuckSyslog(t *testing.T) {
 	}
 }
 
-// TestTroubleWithoutAddress has a receiver that cannot be reached: what people see of that holds no address, where some
-// receivers have their secret.
+// TestTroubleWithoutAddress has a receiver that cannot be reached. People must not see its URL, in which some receivers
+// have a secret.
 func TestTroubleWithoutAddress(t *testing.T) {
 	server := httptest.NewServer(nil)
 	address := server.URL
@@ -349,7 +349,7 @@ func TestTroubleWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestRsyslog sends to rsyslog, where it is installed: everything it writes is there once in the end.
+// TestRsyslog sends to rsyslog if it is installed. Everything that rsyslog writes must be there once in the end.
 func TestRsyslog(t *testing.T) {
 	program, err := exec.LookPath("rsyslogd")
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"callgate/internal/visible"
 )
 
-// Formats in which security systems read records.
+// Formats of records that security systems read.
 const (
-	FormatOCSF = "ocsf" // class API Activity, one JSON object a line
+	FormatOCSF = "ocsf" // class API Activity, one JSON object per line
 	FormatCEF  = "cef"  // one line of text
 )
 
@@ -36,7 +36,7 @@ type ocsf struct {
 	Unmapped     map[string]any `json:"unmapped,omitempty"`
 }
 
-// OCSF is the record as one line of JSON, without a newline.
+// OCSF returns the record as one line of JSON, without a newline.
 func OCSF(r *audit.Record) ([]byte, error) {
 	const class = 6003
 	host, _ := addressOf(r.From)
@@ -66,7 +66,7 @@ func OCSF(r *audit.Record) ([]byte, error) {
 	return []byte(visible.JSON(text)), err
 }
 
-// addressOf splits where somebody acted from into host and port, "" where it names none.
+// addressOf splits the place that somebody acted from into host and port. The port is "" if there is none.
 func addressOf(from string) (host, port string) {
 	if host, port, err := net.SplitHostPort(from); err == nil {
 		return host, port
@@ -74,7 +74,7 @@ func addressOf(from string) (host, port string) {
 	return from, ""
 }
 
-// severityOf is 1 informational, 2 low, 3 medium, 4 high, 5 critical.
+// severityOf returns 1 informational, 2 low, 3 medium, 4 high or 5 critical.
 func severityOf(r *audit.Record) int {
 	switch r.Risk {
 	case "READ_ONLY", "BUILD_TEST":
@@ -89,7 +89,7 @@ func severityOf(r *audit.Record) int {
 	return 1
 }
 
-// actionOf is 0 where nothing was decided, 1 where a call may run, 2 where it may not.
+// actionOf returns 0 if nothing was decided, 1 if a call may run, 2 if it may not.
 func actionOf(r *audit.Record) int {
 	switch r.Decision {
 	case "":
@@ -100,7 +100,7 @@ func actionOf(r *audit.Record) int {
 	return 2
 }
 
-// statusOf is 0 unknown, 1 success, 2 failure.
+// statusOf returns 0 unknown, 1 success or 2 failure.
 func statusOf(r *audit.Record) int {
 	switch {
 	case r.Event == audit.Outcome && (r.IsError || r.Error != "") || actionOf(r) == 2:
@@ -116,7 +116,7 @@ var (
 	cefValue  = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\n`)
 )
 
-// CEF is the record as one line in the Common Event Format, without a newline.
+// CEF returns the record as one line in the Common Event Format, without a newline.
 func CEF(r *audit.Record) []byte {
 	what := strings.TrimSpace(cmp.Or(r.Decision, string(r.Event)) + " " + r.Tool)
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package siem sends the audit trail to security systems, in their formats: by syslog, by HTTPS, or into a bucket.
+// Package siem sends the audit trail to security systems, in their formats: by syslog, by HTTPS, or to a bucket.
 package siem
 
 import (
@@ -22,20 +22,20 @@ import (
 	"callgate/internal/outbound"
 )
 
-// Config is one receiver, as the configuration has it.
+// Config is one receiver in the configuration.
 type Config struct {
 	Name   string
 	URL    string // syslog+tls://host:6514, syslog+tcp://127.0.0.1:601, https://host/path, or s3+https://host/bucket/prefix?region=…
 	Format string // FormatOCSF (default) or FormatCEF
-	CA     string // file with the authority of the receiver's certificate; "" goes by the system's
-	Header string // file with one header, as "Authorization: Splunk …"; read again for every batch
-	Keys   string // file with the access key of a bucket, as AWS' tools have it; likewise
+	CA     string // file with the CA of the receiver's certificate; "": the system's CAs
+	Header string // file with one header, such as "Authorization: Splunk …"; read for every batch
+	Keys   string // file with the access key of a bucket, in the format of AWS' tools; read for every batch
 }
 
 // maxFile bounds each of these files, in bytes.
 const maxFile = 1 << 20
 
-// Check checks every value; the error begins with the key.
+// Check checks every value. Its error begins with the key.
 func (c *Config) Check() error {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -63,12 +63,12 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// reachable reports whether a receiver may be at an address: with TLS anywhere, without it on this machine.
+// reachable reports whether a receiver may be at u: with TLS anywhere, without TLS only on this machine.
 func reachable(u *url.URL, tls, plain string) bool {
 	return u.Scheme == tls && u.Host != "" || u.Scheme == plain && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host})
 }
 
-// form is the record as the receiver has it.
+// form returns the record in the receiver's format.
 func (c *Config) form(r *audit.Record) ([]byte, error) {
 	if c.Format == FormatCEF {
 		return CEF(r), nil
@@ -76,15 +76,15 @@ func (c *Config) form(r *audit.Record) ([]byte, error) {
 	return OCSF(r)
 }
 
-// receiver is a way to a receiver. One goroutine uses it.
+// receiver is a connection to a receiver. Only one goroutine uses it.
 type receiver interface {
-	// send sends records; sure reports whether the receiver has said that it has them.
+	// send sends records. sure reports whether the receiver has confirmed that it has them.
 	send(ctx context.Context, records []audit.Line) (sure bool, err error)
 
-	// patience is how long the oldest record of a batch that is not full may wait for others.
+	// patience returns how long the oldest record of a batch that is not full may wait for others.
 	patience() time.Duration
 
-	// lost says why sent records may be lost; nil as far as that is known.
+	// lost returns why sent records may be lost, or nil if no reason is known.
 	lost() error
 
 	close()
@@ -121,7 +121,7 @@ func (c *Config) receiver() (receiver, error) {
 	return &web{c: c, client: client}, nil
 }
 
-// answerWithin is how long a receiver may take for a batch.
+// answerWithin bounds how long a receiver may take for a batch.
 const answerWithin = 30 * time.Second
 
 // syslog speaks RFC 5424 in frames of RFC 6587 (octet counting), over TCP or TLS (RFC 5425). It has no receipts.
@@ -131,7 +131,7 @@ type syslog struct {
 	tls     *tls.Config // nil without TLS
 	host    string
 	conn    net.Conn
-	ended   chan error // what became of the connection
+	ended   chan error // gets the error that ended the connection
 }
 
 func (s *syslog) dial(ctx context.Context) error {
@@ -174,7 +174,7 @@ func (s *syslog) send(ctx context.Context, records []audit.Line) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		// Facility 13 is "log audit". The id of the message is the record's hash, by which it is known when it comes twice.
+		// Facility 13 is "log audit". The message ID is the record's hash, so that the receiver recognizes a duplicate.
 		line := fmt.Sprintf("<%d>1 %s %s callgate %d %.32s - \xef\xbb\xbf%s", 13*8+syslogSeverity(r), r.Time.UTC().Format("2006-01-02T15:04:05.000000Z07:00"), s.host, os.Getpid(), r.Hash, text)
 		fmt.Fprintf(&b, "%d %s", len(line), line)
 	}
@@ -182,12 +182,12 @@ func (s *syslog) send(ctx context.Context, records []audit.Line) (bool, error) {
 		return false, err
 	}
 	conn := s.conn
-	defer context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })() // a closed connection has ended, too
+	defer context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })() // a closed connection is fine too
 	_, err := conn.Write(b.Bytes())
 	return false, err
 }
 
-// syslogSeverity is 4 warning, 5 notice, 6 informational.
+// syslogSeverity returns 4 warning, 5 notice or 6 informational.
 func syslogSeverity(r *audit.Record) int { return []int{6, 6, 5, 5, 4, 4}[severityOf(r)] }
 
 func (s *syslog) patience() time.Duration { return 0 }
@@ -215,7 +215,7 @@ type web struct {
 	client *http.Client
 }
 
-// laterError is an answer that asks to wait.
+// laterError is an answer other than 2xx. after is how long it asks to wait, 0 if it does not say.
 type laterError struct {
 	status string
 	after  time.Duration
@@ -256,14 +256,14 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 	return w.receipt(request)
 }
 
-// receipt sends a request, and reports whether it was taken.
+// receipt sends a request and reports whether the receiver accepted it.
 func (w *web) receipt(request *http.Request) (bool, error) {
 	answer, err := w.client.Do(request)
-	if err != nil { // some receivers have their secret in the address
+	if err != nil { // some receivers have a secret in their URL
 		return false, outbound.WithoutAddress(err)
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // drain it so that the connection can be reused
 	if answer.StatusCode/100 == 2 {
 		return true, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// control has a connection end when the receiver's machine acknowledges nothing for so long: otherwise it stands for a
-// quarter of an hour after the network swallows what is sent.
+// control makes a connection end if the receiver's machine acknowledges nothing for the time silent. Otherwise it stays
+// open for a quarter of an hour after the network starts to drop everything.
 func control(_, _ string, c syscall.RawConn) error {
 	var err error
 	failed := c.Control(func(fd uintptr) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A connection whose other side went silent does not stand when what was sent would count as arrived.
+// TestSilentSyslog checks that a connection to a silent peer has ended before its records would count as arrived.
 func TestSilentSyslog(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

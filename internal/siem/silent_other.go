@@ -4,5 +4,5 @@ package siem
 
 import "syscall"
 
-// control is nil where no connection can be told how long it may stand unanswered.
+// control is nil: this system cannot limit how long a connection may go unacknowledged.
 var control func(network, address string, c syscall.RawConn) error

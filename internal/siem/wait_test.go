@@ -10,7 +10,7 @@ import (
 	"callgate/audit"
 )
 
-// patient takes all, and lets records wait for others.
+// patient is a receiver that accepts everything and lets records wait for others.
 type patient struct{ took int }
 
 func (p *patient) send(_ context.Context, records []audit.Line) (bool, error) {
@@ -21,7 +21,7 @@ func (p *patient) patience() time.Duration { return time.Minute }
 func (p *patient) lost() error             { return nil }
 func (p *patient) close()                  {}
 
-// TestWaits sends records whose time is still to come, as after the clock was set back, as soon as others.
+// TestWaits checks that records with times in the future, as after the clock was set back, are sent as soon as others.
 func TestWaits(t *testing.T) {
 	b := newBench(t)
 	e := b.export(Config{Name: "x", URL: "https://siem.example"})
@@ -48,7 +48,7 @@ func TestWaits(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		for _, more := range []int{1, 100, maxRecords - 102} { // short of a batch
+		for _, more := range []int{1, 100, maxRecords - 102} { // less than a batch
 			b.write(more)
 			for range 2 {
 				if err := e.step(t.Context(), to); err != nil || to.took != 3 {

@@ -14,24 +14,24 @@ const (
 	highs = 0x80 * ones
 )
 
-// bytesOf shares the memory of a text.
+// bytesOf returns the bytes of a text without copying them. They MUST NOT be changed.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
-// String shares the memory of b, which nobody may change as long as the string is used.
+// String returns b as a string without copying it. Nobody may change b while the string is in use.
 func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Room is memory for a text of n bytes that is about to be written: unlike make, it clears nothing.
+// Room returns empty memory for a text of n bytes. Unlike make, it does not clear the memory.
 func Room(n int) []byte {
 	if n == 0 {
 		return nil
 	}
 	var b strings.Builder
 	b.Grow(n)
-	b.WriteByte(0) // the memory of an empty string is nowhere
+	b.WriteByte(0) // an empty string has no memory
 	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
 }
 
-// IsASCII reports whether every character of a text is one of ASCII.
+// IsASCII reports whether a text is all ASCII.
 func IsASCII(text string) bool {
 	b := bytesOf(text)
 	for ; len(b) >= 32; b = b[32:] {
@@ -48,7 +48,7 @@ func IsASCII(text string) bool {
 	return true
 }
 
-// HasDigit reports whether a text has a digit of ASCII, or a character that may be one of another script.
+// HasDigit reports whether a text has an ASCII digit, or a character that may be a digit of another script.
 func HasDigit(text string) bool {
 	b := bytesOf(text)
 	for ; len(b) >= 8; b = b[8:] {
@@ -66,10 +66,10 @@ func HasDigit(text string) bool {
 	return false
 }
 
-// atLeast sets the highest bit of every byte of w that is n or more. No byte of w, and not n, is over 127.
+// atLeast sets the highest bit of every byte of w that is at least n. All bytes of w, and n, MUST be at most 127.
 func atLeast(w uint64, n byte) uint64 { return w + uint64(0x80-n)*ones }
 
-// Alnum returns where the ASCII letters and digits end that stand in text from i on.
+// Alnum returns the end of the ASCII letters and digits in text from i on.
 func Alnum(text string, i int) int {
 	b := bytesOf(text)
 	for ; len(b)-i >= 8; i += 8 {
@@ -87,7 +87,7 @@ func Alnum(text string, i int) int {
 	return i
 }
 
-// Hash continues a hash with letters and digits of ASCII, in any case, eight at a time.
+// Hash continues a hash with ASCII letters and digits, ignoring case, eight at a time.
 func Hash(h uint64, letters string) uint64 {
 	const prime = 0x9fb21c651e98df25
 	b := bytesOf(letters)
@@ -100,7 +100,7 @@ func Hash(h uint64, letters string) uint64 {
 	return h
 }
 
-// Lower is a text with its letters of ASCII in lower case. It is the text itself where that has no capitals of ASCII.
+// Lower returns a text with its ASCII letters in lower case. It returns the text itself if that has no ASCII capitals.
 func Lower(text string) string {
 	b := bytesOf(text)
 	i := capital(b)
@@ -119,16 +119,16 @@ func Lower(text string) string {
 			out[i] |= 0x20
 		}
 	}
-	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else has it
+	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else has out
 }
 
-// capitals sets the highest bit of every byte of w that is a capital.
+// capitals sets the highest bit of every byte of w that is a capital, and clears all other bits.
 func capitals(w uint64) uint64 {
 	low := w &^ highs
 	return atLeast(low, 'A') &^ atLeast(low, 'Z'+1) &^ w & highs
 }
 
-// capital is where b can be looked at for capitals: it has none before.
+// capital returns where to start looking for capitals in b. There are none before that.
 func capital(b []byte) int {
 	i := 0
 	for ; len(b)-i >= 8; i += 8 {
@@ -144,8 +144,8 @@ func capital(b []byte) int {
 	return i
 }
 
-// HasOne reports whether a text has one of the bytes. Unlike strings.ContainsAny it looks for one after the other, which is
-// faster where they are few: what most texts have goes first.
+// HasOne reports whether a text contains one of the bytes. Unlike strings.ContainsAny it searches for one after the
+// other, which is faster if they are few. The most common should come first.
 func HasOne(text, of string) bool {
 	for i := range len(of) {
 		if strings.IndexByte(text, of[i]) >= 0 {
@@ -155,7 +155,7 @@ func HasOne(text, of string) bool {
 	return false
 }
 
-// IsHex reports whether a text is of hexadecimal digits alone.
+// IsHex reports whether a text consists only of hexadecimal digits.
 func IsHex(text string) bool {
 	b := bytesOf(text)
 	for ; len(b) >= 8; b = b[8:] {
@@ -182,11 +182,11 @@ var alnum = func() (set [256]bool) {
 	return set
 }()
 
-// Grams are the runs of three bytes that a text has. What they say of a text's words is either sure, that it has none,
-// or nothing. To gather them costs one look at every byte, and each question no more than its word.
+// Grams is the set of three-byte runs in a text. It can tell for certain only that the text lacks a word. Collecting
+// the runs takes one look at every byte; a question costs only as much as its word is long.
 type Grams [gramCount]bool
 
-// Long is how many bytes a text has for whose words Grams are worth their price.
+// Long is the length of a text, in bytes, from which Grams pay off.
 const Long = 8 << 10
 
 const (
@@ -199,14 +199,14 @@ func gram(a, b, c byte) uint32 {
 	return (uint32(a)<<8 | uint32(b)<<16 | uint32(c)<<24) * gramHash >> gramShift
 }
 
-// Of gathers the runs of a text.
+// Of collects the runs of a text, and drops those of an earlier one.
 func (g *Grams) Of(text string) {
 	clear(g[:])
 	b := bytesOf(text)
-	for i := 0; len(b) < 3 && i < len(g); i++ { // it may hold what is shorter
+	for i := 0; len(b) < 3 && i < len(g); i++ { // a short text may hold a short word
 		g[i] = true
 	}
-	for ; len(b) >= 8; b = b[6:] { // six runs begin in six bytes, and none waits for the one before
+	for ; len(b) >= 8; b = b[6:] { // six runs begin in six bytes, and none waits for another
 		w := binary.LittleEndian.Uint64(b)
 		g[uint32(w)<<8*gramHash>>gramShift] = true
 		g[uint32(w>>8)<<8*gramHash>>gramShift] = true
@@ -220,7 +220,7 @@ func (g *Grams) Of(text string) {
 	}
 }
 
-// MayHold reports whether the text may hold a word, as it is spelled.
+// MayHold reports whether the text may contain a word in this spelling.
 func (g *Grams) MayHold(word string) bool {
 	if len(word) == 2 {
 		return g.mayHoldPair(word[0], word[1])
@@ -233,7 +233,7 @@ func (g *Grams) MayHold(word string) bool {
 	return true
 }
 
-// mayHoldPair is MayHold for two bytes, which another one stands behind or before.
+// mayHoldPair is MayHold for two bytes, with any third byte before or after them.
 func (g *Grams) mayHoldPair(a, b byte) bool {
 	for c := range 256 {
 		if g[gram(a, b, byte(c))] || g[gram(byte(c), a, b)] {
@@ -243,7 +243,7 @@ func (g *Grams) mayHoldPair(a, b byte) bool {
 	return false
 }
 
-// Unescaped is a text with its percent-encoding taken off. A percent sign that begins none stays.
+// Unescaped returns a text with its percent-encoding decoded. Other percent signs stay.
 func Unescaped(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

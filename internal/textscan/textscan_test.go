@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// slow says what the functions say, a byte at a time.
+// slowAlnum is Alnum, a byte at a time.
 func slowAlnum(text string, i int) int {
 	for i < len(text) && (text[i] >= '0' && text[i] <= '9' || text[i] >= 'a' && text[i] <= 'z' || text[i] >= 'A' && text[i] <= 'Z') {
 		i++
@@ -117,7 +117,7 @@ func BenchmarkAlnum100KiB(b *testing.B) {
 	}
 }
 
-// A hash tells letters apart, wherever they stand, but not their case.
+// TestHash checks that a hash distinguishes letters at any place, but not their case.
 func TestHash(t *testing.T) {
 	seen := map[uint64]string{}
 	for size := range 40 {
@@ -139,7 +139,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// Room has the room that it was asked for, and holds nothing.
+// TestRoom checks that Room returns empty memory of the size asked for.
 func TestRoom(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 100 << 10} {
 		if b := Room(n); len(b) != 0 || cap(b) != n {
