@@ -16,30 +16,30 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Key is the configuration key of the bound, for errors.
+// Key is the configuration key of the limit, for errors.
 const Key = "limits.maxInFlightBytes"
 
-// DefaultLimit is the bound unless it is configured.
+// DefaultLimit is the limit in bytes unless another is configured.
 const DefaultLimit = 256 << 20
 
-// MinLimit is the lowest useful bound. Below it, ordinary results would not fit.
+// MinLimit is the lowest useful limit in bytes. Below it, ordinary results would not fit.
 const MinLimit = 4 << 20
 
 const (
-	// Free is the size up to which memory is not counted.
+	// Free is the size in bytes up to which memory is not counted.
 	Free = 64 << 10
 
 	// patience is how long a message waits for others to end.
 	patience = 20 * time.Second
 
-	// collecting is how often somebody who waits looks for memory that nobody uses any more.
+	// collecting is how often a waiting message makes the garbage collector look for unused memory.
 	collecting = 25 * time.Millisecond
 )
 
-// Error says that a message found no room.
+// Error means that there is no room for a message.
 type Error struct {
 	Limit int64
-	Never bool // it would not fit if it were alone
+	Never bool // it would not fit even alone
 }
 
 func (e *Error) Error() string {
@@ -49,34 +49,34 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("callgate holds too many large messages already and dropped this one (%s: %d bytes); try again later, or ask for less", Key, e.Limit)
 }
 
-// Budget is the bound. Memory counts until the garbage collector finds that nobody uses it, so holders of a message
-// need not release it. A nil Budget has no bound.
+// Budget limits the memory of messages. Memory counts until the garbage collector finds it unused, so holders of a
+// message need not release it. A nil Budget has no limit.
 //
-// While a message is read, its final length is not known. So the budget reserves the rest that the oldest growing
-// message may need. A message of a part gets room in the part and above at once, or waits for both: the oldest of all is
-// the oldest of its part, and can always end. Messages never wait in a circle.
+// The final length of a message is unknown while it is read. So the budget reserves the rest that the oldest growing
+// message may need. A message of a part gets room in the part and above at the same time, or waits for both. The oldest
+// message of all is also the oldest of its part, so it can always end, and messages never wait in a circle.
 //
-// Of several parts, none takes the room of the others: see share.
+// No part takes the room of the others, see share.
 type Budget struct {
 	limit int64
-	above *Budget // bounds this part and others together; nil for none
+	above *Budget // the limit of this part and others together; nil if this is not a part
 	*shared
 
 	// Guarded by mu.
-	used    int64 // messages count twice: callgate makes one copy of each when it passes it on
+	used    int64 // messages count twice: callgate copies each once when it passes it on
 	growing []*Charge
-	parts   map[*Budget]int64 // of used, by the part
+	parts   map[*Budget]int64 // of used, by part
 }
 
-// shared is what a budget and its parts have together.
+// shared is the state that a budget and its parts share.
 type shared struct {
 	mu    sync.Mutex
 	queue []*waiter
 
-	collect sync.Mutex // held by the one who runs the garbage collector
+	collect sync.Mutex // held by the goroutine that runs the garbage collector
 }
 
-// Charge is what the memory of a message counts, in its budget and the one above.
+// Charge is what a message counts in its budget and the one above.
 type Charge struct {
 	of         *Budget
 	cost, most int64
@@ -85,11 +85,11 @@ type Charge struct {
 // waiter is a message that waits for room.
 type waiter struct {
 	old, new *Charge
-	cost     int64      // beside what the message has
-	done     chan error // has room for one
+	cost     int64      // in addition to what the message has
+	done     chan error // buffered for one result
 }
 
-// New returns a budget of limit bytes; nil for 0, which is not a bound.
+// New returns a budget of limit bytes, or nil if limit is 0, which means no limit.
 func New(limit int64) *Budget {
 	if limit == 0 {
 		return nil
@@ -97,8 +97,8 @@ func New(limit int64) *Budget {
 	return &Budget{limit: limit, shared: &shared{}, parts: map[*Budget]int64{}}
 }
 
-// Part returns a budget of limit bytes for some of the messages that b bounds; b itself for 0, which is no bound of its
-// own. A part has no parts.
+// Part returns a budget of limit bytes for some of the messages that b limits. If limit is 0, it returns b itself. A
+// part has no parts.
 func (b *Budget) Part(limit int64) *Budget {
 	if limit == 0 {
 		return b
@@ -110,8 +110,8 @@ func (b *Budget) Part(limit int64) *Budget {
 	return part
 }
 
-// Adopt counts a message that callgate made itself, out of one that it has read. It does not wait: the original was
-// counted twice for it.
+// Adopt counts a message that callgate made from one that it has read. It does not wait, because the original counted
+// twice for this.
 func (b *Budget) Adopt(message []byte) {
 	if b == nil || cap(message) <= Free {
 		return
@@ -123,7 +123,7 @@ func (b *Budget) Adopt(message []byte) {
 	b.watch(message, c)
 }
 
-// count counts memory here and above, less if cost is negative. The caller holds mu.
+// count adds cost, which may be negative, here and above. The caller holds mu.
 func (b *Budget) count(cost int64) {
 	b.used += cost
 	if b.above == nil {
@@ -135,14 +135,14 @@ func (b *Budget) count(cost int64) {
 	}
 }
 
-// Alloc returns memory of that capacity for a message that may become most bytes long. It waits for room until done is
-// closed. It takes the place of the memory that old is the charge of, nil for none: that is not passed on, so it counts
-// once from now on. The caller MUST call Grown when the message is whole.
+// Alloc returns memory of capacity size for a message that may reach most bytes. It waits for room, but not after done
+// is closed nor longer than patience. The memory replaces that of old, which may be nil: the old memory is not passed
+// on, so it counts only once from now on. The caller MUST call Grown when the message is complete.
 func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte, *Charge, error) {
 	if b == nil || size <= Free {
 		return textscan.Room(size), nil, nil
 	}
-	// While a buffer doubles for the last time, there is half a message beside it.
+	// While a buffer doubles for the last time, half of the message exists twice.
 	w := &waiter{old: old, new: &Charge{of: b, cost: 2 * int64(size), most: int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
 	if w.cost = w.new.cost; old != nil {
 		w.cost -= old.cost / 2
@@ -158,7 +158,7 @@ func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte
 	return buf, w.new, nil
 }
 
-// ask puts a message among those that wait, unless it would never fit.
+// ask queues a message, unless it would never fit.
 func (b *Budget) ask(w *waiter) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +172,7 @@ func (b *Budget) ask(w *waiter) error {
 	return nil
 }
 
-// Grown says that the message with that charge is whole. c may be nil.
+// Grown marks the message with that charge as complete. b and c may be nil.
 func Grown(b *Budget, c *Charge) {
 	if b == nil || c == nil {
 		return
@@ -191,7 +191,7 @@ func (c *Charge) grown() {
 	}
 }
 
-// fits is the size of memory that can be had in the place of old, which is the caller's.
+// fits returns the largest size that can replace old, which belongs to the caller and may be nil.
 func (b *Budget) fits(old *Charge) int {
 	fits := math.MaxInt
 	for at := b; at != nil; at = at.above {
@@ -204,7 +204,7 @@ func (b *Budget) fits(old *Charge) int {
 	return fits
 }
 
-// watch gives the charge back when nobody uses the memory any more.
+// watch releases the charge when nobody uses the memory any more.
 func (b *Budget) watch(buf []byte, c *Charge) {
 	runtime.AddCleanup(unsafe.SliceData(buf), b.release, c)
 }
@@ -217,11 +217,11 @@ func (b *Budget) release(c *Charge) {
 	b.grant()
 }
 
-// most is what large messages can take together. It leaves something to the others.
+// most returns what large messages can take together. It leaves some room for small ones.
 func (b *Budget) most() int64 { return b.limit - b.limit/8 }
 
-// share is what one part may hold: three quarters, and while others hold something or wait, as much as each of them.
-// So there is room for who comes next. The caller holds mu.
+// share returns how much one part may hold. That is three quarters or, while other parts hold something or wait, an
+// equal share. So the next one finds room. The caller holds mu.
 func (b *Budget) share() int64 {
 	n := len(b.parts)
 	for i, w := range b.queue {
@@ -234,9 +234,8 @@ func (b *Budget) share() int64 {
 	return min(b.most()*3/4, b.most()/int64(max(1, n)))
 }
 
-// grant lets every message go on that has room, in the order in which they came. Those that ask for little may pass the
-// others, and those of parts that hold more than their share are passed. A message that a part has alone may take more.
-// The caller holds mu.
+// grant lets every message with room proceed, in order of arrival. Small messages may pass others, and messages of
+// parts beyond their share are passed. The only message of a part may take more than its share. The caller holds mu.
 func (b *Budget) grant() {
 	if len(b.queue) == 0 {
 		return
@@ -246,7 +245,7 @@ func (b *Budget) grant() {
 		top = b.above
 	}
 	share := top.share()
-	var full []*Budget // where a message waits for room, and those behind it, too
+	var full []*Budget // budgets where a message waits for room: later ones wait too
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
 		for at := w.new.of; at != nil; at = at.above {
 			if held := at.parts[w.new.of]; held > 0 && !at.isOldest(w) && held+w.cost > share {
@@ -273,16 +272,16 @@ func (b *Budget) grant() {
 	})
 }
 
-// isOldest reports whether a message is the one that room is reserved for.
+// isOldest reports whether w is the message that room is reserved for.
 func (b *Budget) isOldest(w *waiter) bool {
 	return w.old != nil && len(b.growing) > 0 && b.growing[0] == w.old
 }
 
-// hasRoom reports whether there is room for a message here; full says that another waits for room before it.
+// hasRoom reports whether there is room for a message here. full means that an earlier one waits for room.
 func (b *Budget) hasRoom(w *waiter, full bool) bool {
 	most, aside := b.most(), int64(0)
 	little, oldest := w.cost <= b.limit/64, b.isOldest(w)
-	if little || oldest { // which has left this to those that ask for little
+	if little || oldest { // it has left this for small messages
 		most = b.limit
 	}
 	if len(b.growing) > 0 && !oldest {
@@ -291,7 +290,7 @@ func (b *Budget) hasRoom(w *waiter, full bool) bool {
 	return (little || oldest || !full) && b.used+w.cost+aside <= most
 }
 
-// wait waits for the word of grant.
+// wait waits for grant, patience or done.
 func (b *Budget) wait(done <-chan struct{}, w *waiter) error {
 	select {
 	case err := <-w.done:
@@ -318,7 +317,7 @@ func (b *Budget) wait(done <-chan struct{}, w *waiter) error {
 	}
 }
 
-// tidy finds memory that nobody uses.
+// tidy runs the garbage collector to find unused memory, unless that is running already.
 func (b *Budget) tidy() {
 	if b.collect.TryLock() {
 		defer b.collect.Unlock()

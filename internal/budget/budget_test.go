@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// settle waits until the budget counts no more than that.
+// settle waits until the budget counts at most that many bytes.
 func settle(t *testing.T, b *Budget, most int64) {
 	t.Helper()
 	for range 1000 {
@@ -60,7 +60,8 @@ func TestMemoryCountsUntilNobodyUsesIt(t *testing.T) {
 	settle(t, b, 0)
 }
 
-// What waits goes on when there is room, and what would never fit says so at once.
+// TestWaiting checks that waiting messages proceed when there is room, and that a message that can never fit fails at
+// once.
 func TestWaiting(t *testing.T) {
 	b := New(MinLimit)
 	held, _, err := Alloc(b, nil, 1<<20, 0, nil)
@@ -95,7 +96,7 @@ func TestWaiting(t *testing.T) {
 	settle(t, b, 0)
 }
 
-// One part that holds what it may and wants more takes no room from another, which goes on at once.
+// TestPartsShare checks that a part at its limit takes no room from another, which proceeds at once.
 func TestPartsShare(t *testing.T) {
 	b := New(64 << 20)
 	greedy, modest := b.Part(64<<20), b.Part(64<<20)
@@ -140,7 +141,7 @@ func TestPartsShare(t *testing.T) {
 	}
 }
 
-// Messages that grow beside each other do not wait for each other in a circle: all of them become whole.
+// TestNoCircle checks that messages that grow at the same time do not wait in a circle: all are completed.
 func TestNoCircle(t *testing.T) {
 	b := New(MinLimit)
 	in := []*Budget{b, b.Part(MinLimit), b.Part(MinLimit)}
@@ -187,8 +188,8 @@ func TestBufferKeepsTheBytes(t *testing.T) {
 	}
 }
 
-// What a message was read into holds the next one, which changes nothing of the first. One that grows beyond it, or
-// whose end is not read, changes nothing either.
+// TestScratchIsNobodysMessage checks that reused memory changes no earlier message, even if a message outgrows it or is
+// not read to its end.
 func TestScratchIsNobodysMessage(t *testing.T) {
 	var whole [][]byte
 	var want []string
@@ -202,7 +203,7 @@ func TestScratchIsNobodysMessage(t *testing.T) {
 			}
 		}
 		if i%5 == 0 {
-			continue // given up
+			continue // abandoned
 		}
 		whole, want = append(whole, x.Bytes()), append(want, text)
 	}
@@ -213,7 +214,7 @@ func TestScratchIsNobodysMessage(t *testing.T) {
 	}
 }
 
-// Used is how many bytes count now.
+// Used returns how many bytes count now.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// Buffer holds one message while it is read. The zero value has no bound.
+// Buffer holds one message while it is read. The zero value has no limit.
 type Buffer struct {
 	Budget *Budget
-	Done   <-chan struct{} // ends waits for room; may be nil
-	Expect int             // bytes that are announced; who announces much is believed by how much of it has come
-	Max    int             // bytes that a message can have at most; 0 is no such limit
+	Done   <-chan struct{} // ends the wait for room; may be nil
+	Expect int             // announced length in bytes; a large one is trusted only as data arrives
+	Max    int             // maximum length in bytes; 0: no limit
 
 	data    []byte
-	charge  *Charge    // of data
-	scratch *[]byte    // that data is in, until it is whole or too long for it; nil for memory of its own
-	pool    *sync.Pool // that scratch is from
+	charge  *Charge    // for data
+	scratch *[]byte    // pooled memory of data until it is complete or too long; nil: its own memory
+	pool    *sync.Pool // the pool of scratch
 }
 
-// Bytes is what was written. The buffer MUST NOT be used afterwards.
+// Bytes returns what was written. The buffer MUST NOT be used afterwards.
 func (x *Buffer) Bytes() []byte {
 	Grown(x.Budget, x.charge)
 	if x.scratch != nil {
@@ -30,10 +30,10 @@ func (x *Buffer) Bytes() []byte {
 	return x.data
 }
 
-// Len is how much was written.
+// Len returns how many bytes were written.
 func (x *Buffer) Len() int { return len(x.data) }
 
-// Write appends p. An error means that there is no room for it; it is an *Error.
+// Write appends p. If there is no room for it, it returns an *Error.
 func (x *Buffer) Write(p []byte) (int, error) {
 	if err := x.room(len(p)); err != nil {
 		return 0, err
@@ -42,13 +42,13 @@ func (x *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// room makes room for n bytes more.
+// room makes room for n more bytes.
 func (x *Buffer) room(n int) error {
 	need := len(x.data) + n
 	if need <= cap(x.data) {
 		return nil
 	}
-	if need <= Free && (x.Expect < need || x.Expect > Free) { // nobody knows how long it becomes, or it becomes long
+	if need <= Free && (x.Expect < need || x.Expect > Free) { // the final length is unknown, or large
 		x.borrow(need)
 		return nil
 	}
@@ -70,8 +70,8 @@ func (x *Buffer) room(n int) error {
 	return nil
 }
 
-// borrow takes memory for a message until it is whole, or too long for that memory: what is thrown away while a message
-// grows is used again.
+// borrow takes pooled memory for a message until it is complete or too long. So memory that growing messages discard is
+// reused.
 func (x *Buffer) borrow(need int) {
 	pool := &little
 	if need > littleScratch {
@@ -94,15 +94,15 @@ func (x *Buffer) release() {
 	}
 }
 
-// littleScratch is what a message gets first, so that a slow sender holds no more.
+// littleScratch is the memory that a message gets first, in bytes, so that a slow sender holds no more.
 const littleScratch = 4 << 10
 
 var little, large = sync.Pool{New: func() any { b := make([]byte, littleScratch); return &b }}, sync.Pool{New: func() any { b := make([]byte, Free); return &b }}
 
-// least is how much is read at once.
+// least is the least room for one read, in bytes.
 const least = 512
 
-// ReadFrom reads to the end of r, or until there are Max bytes.
+// ReadFrom reads to the end of r, or until the buffer holds at least Max bytes.
 func (x *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	for before := len(x.data); ; {
 		if x.Max > 0 && len(x.data) >= x.Max {

@@ -2,12 +2,12 @@ package flow
 
 import "strings"
 
-// Results that list things say what their ids stand for: {"id": "C024BE91L", "name": "general"}. A user who says
-// "general" means that id, so the id counts as named too. This applies only to results in JSON, object by object.
+// Results that list things show what their IDs stand for: {"id": "C024BE91L", "name": "general"}. A user who says
+// "general" means that ID, so the ID counts as named too. This applies only to JSON results, object by object.
 
 const maxAliases = 4096
 
-// idNames and naming are members of objects that identify, and that name, what the object is about.
+// idNames and naming are members that identify an object, and that name it.
 var (
 	idNames = nameSet("id", "uid", "uuid", "gid", "key", "number", "iid", "ts", "url", "uri", "html_url", "web_url", "ref", "sha", "slug", "pageid", "channel_id", "email", "address")
 	naming  = nameSet("name", "title", "full_name", "fullname", "display_name", "displayname", "real_name", "subject", "summary", "identifier", "key", "number", "slug", "username", "login", "label", "path", "filename", "handle", "email")
@@ -21,7 +21,7 @@ func nameSet(names ...string) map[string]bool {
 	return set
 }
 
-// relate reads the objects of a text in JSON.
+// relate reads the objects in a JSON text. The caller holds mu.
 func (m *Memory) relate(text string, untrusted bool) {
 	text = strings.TrimSpace(text)
 	if len(text) < 2 || text[0] != '{' && text[0] != '[' || len(text) > 1<<18 {
@@ -67,12 +67,12 @@ func (m *Memory) relate(text string, untrusted bool) {
 	}
 }
 
-// object is what one object of a result says of itself.
+// object is the IDs and names in one object of a result.
 type object struct{ ids, names []string }
 
 func (m *Memory) alias(o *object, untrusted bool) {
 	for _, id := range o.ids {
-		if untrusted && strings.ContainsAny(id, "@:") { // an address says itself where it leads, whatever name stands beside it
+		if untrusted && strings.ContainsAny(id, "@:") { // an address says where it leads, whatever the name
 			continue
 		}
 		for _, name := range o.names {
@@ -91,7 +91,7 @@ func (m *Memory) alias(o *object, untrusted bool) {
 	}
 }
 
-// hashes are those of the words of a text, and of the whole last.
+// hashes returns the hashes of the words of a text. The hash of the whole comes last.
 func (m *Memory) hashes(text string) (list []uint64) {
 	s := scanner{seed: m.seed}
 	s.scan(text, 0)
@@ -103,7 +103,7 @@ func (m *Memory) hashes(text string) (list []uint64) {
 	return list
 }
 
-// closing returns where the string ends that begins before i, or -1.
+// closing returns the end of the string whose text begins at i, or -1.
 func closing(text string, i int) int {
 	for ; i < len(text); i++ {
 		switch text[i] {
@@ -116,7 +116,7 @@ func closing(text string, i int) int {
 	return -1
 }
 
-// scalarAt returns the text or number that follows a colon at i, and where it ends.
+// scalarAt returns the string or number after a colon at i, and where it ends.
 func scalarAt(text string, i int) (value string, end int, ok bool) {
 	i = skip(text, i)
 	if i >= len(text) || text[i] != ':' {

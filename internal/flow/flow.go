@@ -1,7 +1,7 @@
-// Package flow remembers hashes of the content of results and of what the user's side said.
+// Package flow stores hashes of the content of results and of what the user's side said.
 //
-// It finds the same words, addresses and ids again in the arguments of later calls. It keeps only hashes, in memory.
-// The gate decides what to ask about.
+// It recognizes the same words, addresses and IDs in the arguments of later calls. It keeps only hashes, in memory. The
+// gate decides what to ask about.
 package flow
 
 import (
@@ -15,46 +15,46 @@ import (
 	"callgate/internal/settled"
 )
 
-// Label says what a result holds.
+// Label describes the content of a result.
 type Label uint8
 
 const (
-	Private   Label = 1 << iota // the user's own
-	Untrusted                   // what others wrote
+	Private   Label = 1 << iota // the user's own data
+	Untrusted                   // written by others
 	Secret                      // credentials
-	Orders                      // reads as if it told the model what to do
+	Orders                      // reads like instructions to the model
 )
 
-// Speaker is who of the user's side said something.
+// Speaker is someone on the user's side who said something.
 type Speaker uint8
 
 const (
 	Prompt Speaker = 1 << iota // the user, to the model
 	Answer                     // an approver, by a yes
-	Record                     // the user's own records: results that nobody else writes to, contacts for instance
+	Record                     // the user's own records: results that nobody else writes to, such as contacts
 	Files                      // the files of the workspace
 )
 
-// Source is a result.
+// Source is a result and where it came from.
 type Source struct {
-	Call   string // its id
+	Call   string // its ID
 	Tool   string // qualified name
 	Server string
 	At     time.Time
 	Label  Label
-	Guess  bool // its tool has no labels: it may be anything
+	Guess  bool // its tool has no labels, so it may contain anything
 }
 
-// Bounds of one Memory: 4.5 MiB of hashes at most.
+// Limits of a Memory, which takes at most 4.5 MiB for hashes.
 const (
 	resultEntries = 1 << 18 // of 8 bytes in each half
 	saidEntries   = 1 << 15
 	maxSources    = 1 << 12
-	maxResult     = 4 << 20 // bytes of one result that are looked at
+	maxResult     = 4 << 20 // bytes of one result that are read
 	maxArgument   = 1 << 20 // bytes of one call's arguments
 )
 
-// Memory is what one session has seen. Its zero value is ready, and knows nothing.
+// Memory is what one session has seen. The zero value is ready to use and knows nothing.
 type Memory struct {
 	mu      settled.Mutex
 	seed    uint64
@@ -63,25 +63,25 @@ type Memory struct {
 	any     Label
 	sources []Source
 	next    int               // where the next source goes once there are maxSources
-	labels  map[string]Source // by tool: the last result, with the labels that any had
+	labels  map[string]Source // by tool: the last result, with the labels of all its results
 	reader  scanner
-	aliases map[uint64][]uint64 // id → hashes of the words that name what it stands for
+	aliases map[uint64][]uint64 // ID → hashes of the words that name it
 }
 
-// Begin announces that a result is about to be learned. Queries meanwhile wait until End is called. The caller MUST
-// call End, once.
+// Begin announces that a result is about to be learned. Queries wait until End is called. The caller MUST call End
+// once.
 func (m *Memory) Begin() { m.mu.Begin() }
 
-// End ends what Begin began.
+// End ends the wait that Begin started.
 func (m *Memory) End() { m.mu.End() }
 
-// lock takes mu when nothing is about to be learned.
+// lock waits until no result is about to be learned, and takes mu.
 func (m *Memory) lock() {
 	m.mu.LockSettled()
 	m.start()
 }
 
-// start chooses the seed; the caller holds mu.
+// start chooses the seed. The caller holds mu.
 func (m *Memory) start() {
 	if m.seed != 0 {
 		return
@@ -113,7 +113,7 @@ func (m *Memory) Saw(s Source, texts iter.Seq[string]) {
 	for text := range texts {
 		text = text[:min(len(text), left)]
 		m.note(text, &m.results, uint8(s.Label), uint16(at))
-		if s.Label&Private != 0 { // of what anybody can write, names mean nothing
+		if s.Label&Private != 0 { // in what anybody can write, names mean nothing
 			m.relate(text, s.Label&Untrusted != 0)
 		}
 		if left -= len(text); left <= 0 {
@@ -128,8 +128,7 @@ func (m *Memory) Saw(s Source, texts iter.Seq[string]) {
 	m.any |= s.Label
 }
 
-// Relate reads which ids and names belong together in the JSON of a private result, for texts of which Saw gets the
-// pieces.
+// Relate reads which IDs and names belong together in a JSON text of a private result, whose pieces Saw gets.
 func (m *Memory) Relate(text string, untrusted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +136,7 @@ func (m *Memory) Relate(text string, untrusted bool) {
 	m.relate(text, untrusted)
 }
 
-// Said remembers what the user's side said.
+// Said remembers what a speaker said.
 func (m *Memory) Said(by Speaker, texts ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +146,7 @@ func (m *Memory) Said(by Speaker, texts ...string) {
 	}
 }
 
-// note puts the prints of a text into a table; the caller holds mu.
+// note stores the prints of a text in a table. The caller holds mu.
 func (m *Memory) note(text string, t *table, flags uint8, source uint16) {
 	r := &m.reader
 	r.reset()
@@ -156,7 +155,8 @@ func (m *Memory) note(text string, t *table, flags uint8, source uint16) {
 	r.flush()
 }
 
-// Seen returns a result with the label that a tool gave which is not left out; nil leaves none out.
+// Seen returns the newest source with the label, of a tool for which leftOut does not report true. A nil leftOut
+// excludes none.
 func (m *Memory) Seen(l Label, leftOut func(tool string) bool) (s Source, ok bool) {
 	if m == nil {
 		return Source{}, false
@@ -174,15 +174,15 @@ func (m *Memory) Seen(l Label, leftOut func(tool string) bool) (s Source, ok boo
 	return s, ok
 }
 
-// Known is what is known of one value.
+// Known is what is known about one value.
 type Known struct {
-	Said Speaker // who of the user's side said it, all that did
-	In   Label   // what the results that held it were
+	Said Speaker // everybody on the user's side who said it
+	In   Label   // the labels of the results that contained it
 	From Source  // one of them
 }
 
-// Know says where a value occurred: an address, a name, an id, an amount. One of several words occurred where all of
-// them did.
+// Know returns where a value occurred: an address, a name, an ID, an amount. A value of several words occurred where
+// all of its words did.
 func (m *Memory) Know(value string) Known {
 	m.lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Memory) know(value string) (k Known) {
 	whole := !strings.ContainsAny(strings.TrimSpace(value), " \t\r\n")
 	k.Said, k.In = 0xff, 0xff
 	any := false
-	// A value without white space is one token, the last print that starts where it does; of another all words count.
+	// A value without white space is one token: only its longest print counts. In other values all words count.
 	prints := m.reader.prints
 	if whole {
 		var longest *print
@@ -229,7 +229,7 @@ func (m *Memory) know(value string) (k Known) {
 	return k
 }
 
-// saidBy says who of the user's side said the word, or named what it is the id of.
+// saidBy returns who on the user's side said the word, or named the thing whose ID it is.
 func (m *Memory) saidBy(hash uint64) Speaker {
 	flags, _ := m.said.get(hash)
 	by := Speaker(flags)
@@ -244,13 +244,13 @@ func (m *Memory) saidBy(hash uint64) Speaker {
 	return by
 }
 
-// Match is text of a result that a value holds.
+// Match is text of a result found in a value.
 type Match struct {
-	Text string // as the value has it
+	Text string // as in the value
 	From Source
 }
 
-// Match returns the longest piece of a value that stood in results of the label, as it is or encoded, and that neither
+// Match returns the longest piece of value that occurred in results with the label, plain or encoded, and that neither
 // the user nor an answer said. Short codes count too: six characters with a digit.
 func (m *Memory) Match(value string, label Label) (c Match, ok bool) {
 	m.lock()
@@ -294,7 +294,7 @@ func (m *Memory) Match(value string, label Label) (c Match, ok bool) {
 	return c, ok
 }
 
-// code reports whether a word can be a code by itself: it has a digit, and is no date, time or version.
+// code reports whether a word can be a code by itself: it has a digit, and is not a date, time or version.
 func code(word string) bool {
 	digit, letter, parted := false, false, false
 	for i := range len(word) {

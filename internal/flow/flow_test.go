@@ -16,7 +16,8 @@ func saw(m *Memory, label Label, texts ...string) {
 	m.Saw(Source{Call: "c", Tool: "mail_read", Server: "mail", At: time.Now(), Label: label}, slices.Values(texts))
 }
 
-// A value is known however the result wrote or encoded it, and not when the result held something else.
+// TestKnow checks that a value is known however the result wrote or encoded it, and unknown if the result had something
+// else.
 func TestKnow(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 	folded := func(text string, width int, end string) string {
@@ -82,7 +83,8 @@ func TestKnow(t *testing.T) {
 	}
 }
 
-// Text of a private result is found in another text, with what it is part of; words that everybody uses are not.
+// TestCarry checks that text of a private result is found in another text, with its context, but that common words are
+// not.
 func TestCarry(t *testing.T) {
 	const mail = "Hi Emma,\nthe contract with Northwind ends in June, and the code is 463820.\nRegards"
 	for _, c := range []struct {
@@ -114,7 +116,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// Who says a name means the id that a listing gives it; an address beside a name that others wrote means nothing.
+// TestNamesOfIds checks that saying a name means the ID that a listing gives it. A name that others wrote next to an
+// address means nothing.
 func TestNamesOfIds(t *testing.T) {
 	var m Memory
 	m.Said(Prompt, "Post it in #releases and tell Sarah Baker")
@@ -132,7 +135,7 @@ func TestNamesOfIds(t *testing.T) {
 	}
 }
 
-// Memory is bounded: the oldest results are forgotten, what the session has read stays known.
+// TestBounded checks that the oldest results are forgotten, but not that the session has read any.
 func TestBounded(t *testing.T) {
 	var m Memory
 	saw(&m, Private, "the very first secret handshake")
@@ -157,7 +160,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// What is asked while a result is being learned waits for it.
+// TestWaits checks that queries wait while a result is being learned.
 func TestWaits(t *testing.T) {
 	var m Memory
 	m.Begin()
@@ -202,7 +205,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// A word that stands alone is known like one within a token.
+// TestLoneWords checks that a word by itself is known like one within a token.
 func TestLoneWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"a", "Word", "7", "1200", "x9", " ", " ", " ", ",", ", ", ".", "-", "/", "=", "%41", "é", "日", "\u200b", "\n", "(", "\x00", "internationalization", "aGVsbG8gd29ybGQh", strings.Repeat("long0Word", 9)}
@@ -221,7 +224,7 @@ func TestLoneWords(t *testing.T) {
 	}
 }
 
-// What is long is known in another place and in another case, and nothing else is.
+// TestLongWords checks that a long word is known in another place and case, and that no other word is.
 func TestLongWords(t *testing.T) {
 	var m Memory
 	word := strings.Repeat("Abc4", 40) + "x"
@@ -268,7 +271,7 @@ func BenchmarkCarry4KiB(b *testing.B) {
 	}
 }
 
-// However much a session reads, and says, what is kept of it stays below 8 MiB.
+// TestMemoryIsBounded checks that a memory stays below 8 MiB, however much a session reads and says.
 func TestMemoryIsBounded(t *testing.T) {
 	var m Memory
 	var text strings.Builder

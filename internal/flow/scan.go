@@ -11,25 +11,25 @@ import (
 	"callgate/internal/textscan"
 )
 
-// What a text is made of, as hashes that depend neither on case, punctuation and white space, nor on how the text was
-// encoded on its way:
+// Hashes of a text do not depend on case, punctuation, white space or the encoding of the text on its way. There are
+// hashes of:
 //
-//	words    runs of letters and digits; of scripts without spaces every character
-//	tokens   what stands between white space, quotes and brackets: addresses, URLs, ids, paths; and their parts between
+//	words    runs of letters and digits; in scripts without spaces, every character
+//	tokens   what stands between white space, quotes and brackets: addresses, URLs, IDs, paths; and their parts between
 //	         / = & ? # and :
 //	numbers  without thousands separators and trailing zeros: 1,200.00 is 1200
-//	spans    as many words in a row as it takes to have 12 characters, one for every word
+//	spans    the least number of words in a row with 12 characters, one for every word
 //
-// Words, tokens and numbers share one space of hashes, so that "evil.example" is found in a URL and in a sentence.
+// Words, tokens and numbers share one space of hashes, so "evil.example" is found both in a URL and in a sentence.
 
 const (
-	layers     = 2  // of encodings that are looked through
-	spanLength = 12 // characters of a span
-	encodedMin = 16 // characters of something encoded
-	codeLength = 6  // characters of a code that tells by itself
+	layers     = 2  // layers of encoding that are decoded
+	spanLength = 12 // least characters of a span
+	encodedMin = 16 // least characters of an encoded part
+	codeLength = 6  // least characters of a code that is significant by itself
 )
 
-// print is one hash of a text: of text[start:end], or of something within it when that was encoded.
+// print is one hash of a text: of text[start:end], or of something that was encoded there.
 type print struct {
 	hash       uint64
 	start, end int32
@@ -68,17 +68,17 @@ var class, lower = func() (class, low [256]byte) {
 // prime is the prime of FNV-1a with 64 bits.
 const prime = 1099511628211
 
-// scanner collects the prints of texts. Its zero value is ready; it may be used again after reset.
+// scanner collects the prints of texts. The zero value is ready to use. Call reset before using it again.
 type scanner struct {
 	seed   uint64
 	prints []print
-	into   sink           // takes the prints as they come, when nobody wants more of them than that
-	codes  bool           // shorter words than a code has are left out
-	slow   bool           // every word is read like one within a token, as a test wants it
-	recent [16]recentWord // a ring: the words of the span that ends with the last one
-	first  int            // in it, of the span
-	last   int            // behind the newest
-	length int            // of recent, in characters
+	into   sink           // takes full batches of prints, if its table is set
+	codes  bool           // leave out words shorter than a code
+	slow   bool           // for tests: read every word like one within a token
+	recent [16]recentWord // ring buffer: the words of the span that ends with the last one
+	first  int            // index of the span's first word
+	last   int            // index after the newest word
+	length int            // of the words in the span, in characters
 }
 
 type recentWord struct {
@@ -91,8 +91,8 @@ func (s *scanner) reset() {
 	s.prints, s.into, s.first, s.last, s.length = s.prints[:0], sink{}, 0, 0, 0
 }
 
-// scan adds the prints of a text. What is encoded in it is looked through up to depth layers, and is said to stand
-// where the encoding does.
+// scan adds the prints of a text. It decodes what is encoded in it, up to depth layers; those prints get the position
+// of the encoding.
 func (s *scanner) scan(text string, depth int) {
 	if strings.IndexByte(text, '\\') >= 0 {
 		text = unescaped(text)
@@ -104,12 +104,12 @@ func (s *scanner) scan(text string, depth int) {
 	}
 }
 
-// wrapped joins lines that hold nothing but an encoding, and scans the result. Each line is as long as the first. The
-// last may be shorter, may be an unrelated word, or may begin other lines.
+// wrapped joins lines that consist only of an encoding, and scans the result. All lines have the length of the first.
+// The last may be shorter, may be an unrelated word, or may begin other lines.
 func (s *scanner) wrapped(text string, depth int) {
 	for at := 0; at < len(text); {
 		width, next := encodedLine(text, at)
-		full, end := at+width, at+width // behind the lines of that length, and behind all
+		full, end := at+width, at+width // the end of the lines of that length, and of all
 		for width > 0 && next < len(text) {
 			w, n := encodedLine(text, next)
 			if w == 0 || w > width {
@@ -130,11 +130,11 @@ func (s *scanner) wrapped(text string, depth int) {
 
 var lineEnds = strings.NewReplacer("\r", "", "\n", "")
 
-// maxEncodedLine is as long as lines of encoded text are.
+// maxEncodedLine is the greatest length of a line of encoded text.
 const maxEncodedLine = 128
 
-// encodedLine returns how long the line at a place is if it holds nothing but an encoding, else 0, and where the next
-// begins.
+// encodedLine returns the length of the line at an offset, or 0 if the line is not just an encoding, and where the next
+// one begins.
 func encodedLine(text string, at int) (width, next int) {
 	end := strings.IndexByte(text[at:], '\n')
 	if next = at + end + 1; end < 0 {
@@ -152,13 +152,13 @@ func encodedLine(text string, at int) (width, next int) {
 	return len(line), next
 }
 
-// run is a hash that grows with a text. good is what it was after the last letter or digit, which ended at end.
+// run is a hash that grows with a text. good is its value after the last letter or digit, which ended at end.
 type run struct {
 	hash, good uint64
 	start, end int
 }
 
-// within adds the prints of a text, or of what was encoded in one.
+// within adds the prints of a text, or of a decoded one.
 func (s *scanner) within(text string, depth int) {
 	t := spans{scanner: s, text: text, depth: depth}
 	for i := 0; i < len(text); {
@@ -184,8 +184,8 @@ func (s *scanner) within(text string, depth int) {
 	t.end(len(text))
 }
 
-// spans are the word, the part and the token that a scan is in. Words are of letters and digits; parts are words with
-// what joins them; tokens are parts with what separates them, and may be encoded.
+// spans holds the current word, part and token. Words consist of letters and digits. Parts are words with what joins
+// them. Tokens are parts with what separates them, and may be encoded.
 type spans struct {
 	*scanner
 	text  string
@@ -194,10 +194,10 @@ type spans struct {
 	word, part, token       run
 	inWord, inPart, inToken bool
 
-	plain, percent bool // of the token: it may be encoded
+	plain, percent bool // whether the token may be encoded
 }
 
-// begin opens what is not open.
+// begin opens the token, part and word that are not open.
 func (t *spans) begin(at int) {
 	fresh := run{hash: t.seed, start: at}
 	if !t.inToken {
@@ -211,12 +211,12 @@ func (t *spans) begin(at int) {
 	}
 }
 
-// reached notes that a letter or digit ends at i.
+// reached records that a letter or digit ends at i.
 func (t *spans) reached(i int) {
 	t.word.end, t.part.good, t.part.end, t.token.good, t.token.end = i, t.part.hash, i, t.token.hash, i
 }
 
-// lone reads a word at i that is a token by itself, as most are, and returns where it ends; i if it is none.
+// lone reads a word at i that is a token by itself, as most are. It returns where the word ends, or i if there is none.
 func (t *spans) lone(i int) int {
 	if t.inToken || t.slow {
 		return i
@@ -233,11 +233,11 @@ func (t *spans) lone(i int) int {
 	return end
 }
 
-// letters reads the letters and digits of ASCII at i.
+// letters reads the ASCII letters and digits at i and returns where they end.
 func (t *spans) letters(i int) int {
 	t.begin(i)
 	text, limit := t.text, min(len(t.text), i+bytewise)
-	if h := t.word.hash; h == t.token.hash && h == t.part.hash { // all began here: one hash is that of all
+	if h := t.word.hash; h == t.token.hash && h == t.part.hash { // all begin here, so they share one hash
 		for ; i < limit && class[text[i]] == wordByte; i++ {
 			h = (h ^ uint64(lower[text[i]])) * prime
 		}
@@ -257,7 +257,7 @@ func (t *spans) letters(i int) int {
 	return i
 }
 
-// bytewise is how many letters and digits in a row are hashed one by one. What follows is hashed eight at a time.
+// bytewise is how many letters and digits in a row are hashed one by one. The rest is hashed eight at a time.
 const bytewise = 64
 
 // long reads the rest of a long run of letters and digits.
@@ -275,7 +275,7 @@ func (t *spans) long(i int) int {
 	return end
 }
 
-// join reads a character that joins words to a part.
+// join reads a character that joins words into a part.
 func (t *spans) join(b byte) {
 	t.endWord()
 	if !t.inToken {
@@ -300,12 +300,12 @@ func (t *spans) separate(b byte) {
 	t.token.hash = (t.token.hash ^ uint64(b)) * prime
 }
 
-// rune reads a character at i that is not of ASCII.
+// rune reads a character at i that is not ASCII.
 func (t *spans) rune(i int) int {
 	r, size := utf8.DecodeRuneInString(t.text[i:])
 	switch {
 	case unicode.IsLetter(r) || unicode.IsDigit(r):
-		alone := r >= 0x2e80 // a script that writes no spaces
+		alone := r >= 0x2e80 // a script without spaces
 		if alone {
 			t.endWord()
 		}
@@ -319,13 +319,13 @@ func (t *spans) rune(i int) int {
 		if alone {
 			t.endWord()
 		}
-	case !invisible(r): // what nobody sees parts nothing
+	case !invisible(r): // invisible characters separate nothing
 		t.end(i)
 	}
 	return i + size
 }
 
-// gap reads a character at i that belongs to nothing, but for a comma within a number.
+// gap reads a character at i that belongs to nothing, except for a comma within a number.
 func (t *spans) gap(i int) int {
 	text := t.text
 	t.endWord()
@@ -352,7 +352,7 @@ func (t *spans) endPart() {
 	t.inPart = false
 }
 
-// end closes all that is open; at is behind the token.
+// end closes everything that is open. at is the offset after the token.
 func (t *spans) end(at int) {
 	t.endWord()
 	t.endPart()
@@ -374,7 +374,7 @@ func (t *spans) end(at int) {
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// invisible reports whether a character shows nothing: zero-width ones, tags and the like.
+// invisible reports whether a character is invisible, such as zero-width characters and tags.
 func invisible(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Mn) }
 
 // enough is how many prints are flushed at once.
@@ -390,14 +390,14 @@ func (s *scanner) add(hash uint64, start, end int) {
 	s.prints = append(s.prints, print{hash: hash, start: int32(start), end: int32(end)})
 }
 
-// sink is where prints are put, and with what. Without a table it takes none.
+// sink is where prints are stored, and with which flags and source. Without a table it takes none.
 type sink struct {
 	table  *table
 	flags  uint8
 	source uint16
 }
 
-// flush puts the prints that are there into the sink.
+// flush stores the collected prints in the sink.
 func (s *scanner) flush() {
 	for i := range s.prints {
 		s.into.table.put(s.prints[i].hash, s.into.flags, s.into.source)
@@ -410,7 +410,7 @@ func (s *scanner) span(w run, length int) {
 	s.recent[s.last&15] = recentWord{w.hash, int32(w.start), int32(length)}
 	s.last++
 	s.length += length
-	for s.length-int(s.recent[s.first&15].length) >= spanLength { // so that at most 12 words stay
+	for s.length-int(s.recent[s.first&15].length) >= spanLength { // so at most 12 words stay
 		s.length -= int(s.recent[s.first&15].length)
 		s.first++
 	}
@@ -424,8 +424,8 @@ func (s *scanner) span(w run, length int) {
 	s.prints = append(s.prints, print{hash: h, start: s.recent[s.first&15].start, end: int32(w.end), span: true})
 }
 
-// plainNumber writes digits without groups, with a dot at point, and without zeros at the end of a fraction. ok is
-// false when something else is among them.
+// plainNumber returns digits without separators, with a dot at point and no trailing zeros in the fraction. ok is false
+// if digits contains anything else.
 func plainNumber(digits string, point int) (clean []byte, ok bool) {
 	for i := range len(digits) {
 		switch c := digits[i]; {
@@ -445,7 +445,7 @@ func plainNumber(digits string, point int) (clean []byte, ok bool) {
 	return clean, true
 }
 
-// number adds what the digits of a token mean, where they are written in another way: "1,200.00" is 1200.
+// number adds the value of a number that is written with separators: "1,200.00" is 1200.
 func (s *scanner) number(digits string, start, end int) {
 	if len(digits) > 24 {
 		return
@@ -472,7 +472,7 @@ func (s *scanner) number(digits string, start, end int) {
 	s.add(h, start, end)
 }
 
-// grouped reports whether all groups of digits after the first have three.
+// grouped reports whether all groups after the first have three digits.
 func grouped(digits string) bool {
 	for i, group := range strings.Split(digits, ".") {
 		if i > 0 && len(group) != 3 {
@@ -482,7 +482,7 @@ func grouped(digits string) bool {
 	return true
 }
 
-// decode decodes a token from base64, hex or percent-encoding, and reports whether the result is text.
+// decode decodes a token in base64, hex or percent-encoding, and reports whether the result is text.
 func (s *scanner) decode(token string, start, end, depth int) bool {
 	said, ok := decoded(token)
 	if !ok {
@@ -497,7 +497,7 @@ func (s *scanner) decode(token string, start, end, depth int) bool {
 	return true
 }
 
-// decoded returns what an encoded token says, if that is text.
+// decoded returns what a token encodes, and whether that is text.
 func decoded(token string) (string, bool) {
 	if strings.IndexByte(token, '%') >= 0 {
 		said := textscan.Unescaped(token)
@@ -507,7 +507,7 @@ func decoded(token string) (string, bool) {
 		return "", false
 	}
 	if textscan.IsHex(token) {
-		if head, err := hex.DecodeString(token[:encodedMin]); err != nil || !mostlyText(head) { // most of what is long is no text
+		if head, err := hex.DecodeString(token[:encodedMin]); err != nil || !mostlyText(head) { // most are no text
 			return "", false
 		}
 		raw, err := hex.DecodeString(token[:len(token)&^1])
@@ -528,10 +528,10 @@ func decoded(token string) (string, bool) {
 	return textOf(raw), err == nil && isText(textOf(raw))
 }
 
-// textOf is what was decoded, which nobody changes.
+// textOf returns decoded as a string without copying it. Nobody may change decoded.
 func textOf(decoded []byte) string { return unsafe.String(unsafe.SliceData(decoded), len(decoded)) }
 
-// mostlyText reports whether the first bytes of something can be text: the last character may be cut.
+// mostlyText reports whether bytes can be the beginning of a text. The last character may be cut.
 func mostlyText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
@@ -545,7 +545,8 @@ func isText(s string) bool {
 	return mostlyText(unsafe.Slice(unsafe.StringData(s), len(s))) && utf8.ValidString(s)
 }
 
-// unescaped reads the escapes of JSON and of programming languages: what another layer wrote as \n or \u0040.
+// unescaped decodes escapes of JSON and programming languages, such as
+// or \u0040 from another layer.
 func unescaped(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

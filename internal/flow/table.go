@@ -1,20 +1,20 @@
 package flow
 
-// table is a set of hashes with what is known of each. It is bounded: when half of it is full the older half is
-// forgotten.
+// table is a bounded set of hashes with flags and a source for each. Once half of it is full, it forgets the older
+// half.
 type table struct {
 	limit        int // entries of one half
 	young, older half
 	forgot       bool // something was forgotten
 }
 
-// half is an open-addressed hash table of entries; 0 is a free place.
+// half is an open-addressed hash table of entries; 0 is a free slot.
 type half struct {
 	entries []entry
 	used    int
 }
 
-// entry holds 40 bits of a hash, 8 bits of flags and 16 bits that say which source.
+// entry holds 40 bits of a hash, 8 bits of flags and the 16-bit number of a source.
 type entry uint64
 
 const (
@@ -30,10 +30,10 @@ func makeEntry(tag uint64, flags uint8, source uint16) entry {
 	return entry(tag | uint64(flags)<<40 | uint64(source)<<48)
 }
 
-// tagOf is never 0.
+// tagOf returns the tag of a hash, which is never 0.
 func tagOf(hash uint64) uint64 { return max(hash>>24, 1) }
 
-// place returns where the tag is, or would be.
+// place returns the slot of the tag, or the free slot where it belongs.
 func (h *half) place(tag uint64) *entry {
 	mask := uint64(len(h.entries) - 1)
 	for i := (tag ^ tag>>20) & mask; ; i = (i + 1) & mask {
@@ -51,7 +51,7 @@ func (h *half) get(hash uint64) (entry, bool) {
 	return e, e != 0
 }
 
-// get returns what is known of a hash.
+// get returns the flags and the source of a hash, or zeros.
 func (t *table) get(hash uint64) (flags uint8, source uint16) {
 	a, inYoung := t.young.get(hash)
 	b, inOlder := t.older.get(hash)
@@ -64,7 +64,7 @@ func (t *table) get(hash uint64) (flags uint8, source uint16) {
 	return 0, 0
 }
 
-// put notes a hash. Where more becomes known of one, the newer source counts.
+// put stores a hash. If flags are new for it, they are added and source replaces the old one.
 func (t *table) put(hash uint64, flags uint8, source uint16) {
 	h := &t.young
 	if len(h.entries) == 0 {
@@ -82,7 +82,7 @@ func (t *table) put(hash uint64, flags uint8, source uint16) {
 	}
 }
 
-// grow makes room: a larger half, or a new one in place of the older.
+// grow makes room: it enlarges the young half, or replaces the older half by it.
 func (t *table) grow() {
 	if len(t.young.entries) >= t.limit {
 		t.forgot = t.forgot || t.older.used > 0

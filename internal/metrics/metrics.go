@@ -1,7 +1,7 @@
 // Package metrics counts what happens at the gate, for Prometheus.
 //
-// No label holds anything that a model or server says. Labels are decisions, risk classes, and the names of servers and
-// hooks in the configuration, so their number is bounded.
+// No label contains text from a model or server. Labels are decisions, risk classes, and the names of servers and hooks
+// in the configuration, so their number is bounded.
 package metrics
 
 import (
@@ -20,36 +20,36 @@ import (
 	"callgate/internal/hooks"
 )
 
-// Options assemble Metrics. Gate is required; a nil function tells nothing.
+// Options configures Metrics. Gate is required. A nil function reports nothing.
 type Options struct {
 	Gate      *gate.Gate
 	Worker    string
-	Part      bool // another one in this process counts what is the process'
-	Process   int  // the id of this process
+	Part      bool // another Metrics in this process counts what belongs to the whole process
+	Process   int  // the ID of this process
 	Version   string
 	Audit     *audit.Log
 	Hooks     *hooks.Runner
 	Upstreams func() []Upstream
-	Cluster   func() Cluster // nil without one
+	Cluster   func() Cluster // nil without a cluster
 	Config    func() Config
 	Exports   func() []Export
 }
 
-// Cluster is how a cluster looks from one replica.
+// Cluster is the state of a cluster as one replica sees it.
 type Cluster struct {
 	Up, Silent int // replicas
-	Pending    int // approvals, of all
+	Pending    int // approvals in the whole cluster
 	Fresh      bool
 	Behind     time.Duration // of the cluster's audit trail
 }
 
-// Export is how far the audit trail was sent to one receiver by this process.
+// Export is how much of the audit trail this process has sent to one receiver.
 type Export struct {
 	Name         string
 	Sent, Behind int64 // records, and bytes
 }
 
-// Config says what became of changed configurations.
+// Config counts the results of configuration changes.
 type Config struct{ Taken, Refused, Waiting int64 }
 
 // Upstream is the state of one configured server.
@@ -59,27 +59,27 @@ type Upstream struct {
 	Tools int
 }
 
-// Metrics counts from New on. Close ends it.
+// Metrics counts events since New. The caller MUST call Close.
 type Metrics struct {
 	o        Options
 	registry *prometheus.Registry
 	close    chan struct{}
 	closing  sync.Once
 	running  sync.WaitGroup
-	asked    map[string]time.Time // approvals that wait, by id; only follow touches it
+	asked    map[string]time.Time // pending approvals by ID; only follow uses it
 
 	decisions *prometheus.CounterVec
 	waits     *prometheus.HistogramVec
 	calls     *prometheus.HistogramVec
 }
 
-// waitBuckets reach from a machine's answer to a person's, in seconds.
+// waitBuckets range from a machine's answer to a person's, in seconds.
 var waitBuckets = []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 900, 3600}
 
-// callBuckets reach from a look at a file to a long build, in seconds.
+// callBuckets range from a look at a file to a long build, in seconds.
 var callBuckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
-// New begins to count. No session may be open yet, or its past is missing.
+// New starts to count. Call it before any session is open, or earlier events are missing.
 func New(o Options) *Metrics {
 	m := &Metrics{
 		o: o, close: make(chan struct{}), asked: map[string]time.Time{},
@@ -111,7 +111,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.With(nil).ServeHTTP(w, r)
 }
 
-// With answers scrapes with what others in this process count too. more may be nil.
+// With returns a handler that answers scrapes with these metrics and those of more, which may be nil.
 func (m *Metrics) With(more prometheus.GathererFunc) http.Handler {
 	all := prometheus.Gatherers{m.registry}
 	if more != nil {
@@ -123,13 +123,13 @@ func (m *Metrics) With(more prometheus.GathererFunc) http.Handler {
 // Gather implements prometheus.Gatherer.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// Close ends the counting and waits for it.
+// Close stops the counting and waits for its end.
 func (m *Metrics) Close() {
 	m.closing.Do(func() { close(m.close) })
 	m.running.Wait()
 }
 
-// follow counts events. Events that are lost because counting is too slow stay uncounted.
+// follow counts events. Events lost because counting is too slow stay uncounted.
 func (m *Metrics) follow(s gate.Subscription) {
 	for {
 		select {
@@ -146,7 +146,7 @@ func (m *Metrics) follow(s gate.Subscription) {
 		case <-m.close:
 			return
 		case <-time.After(time.Second):
-			clear(m.asked) // what still waits comes again, and what ended meanwhile does not
+			clear(m.asked) // pending ones come again, and ended ones do not
 			s = m.o.Gate.Subscribe()
 		}
 	}

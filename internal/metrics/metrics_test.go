@@ -26,7 +26,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// world is a gate that counts, with a webhook that nobody listens to.
+// world returns a counted gate with a webhook that nobody listens to.
 func world(t *testing.T) (*gate.Gate, *Metrics) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func world(t *testing.T) (*gate.Gate, *Metrics) {
 	return g, m
 }
 
-// scrape returns what a scraper reads, in its own parser's words.
+// scrape returns what a scraper reads, parsed by the scraper's own parser.
 func scrape(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -105,7 +105,7 @@ func keys(m map[string]string) (list []string) {
 	return list
 }
 
-// happen lets one of everything happen that is counted.
+// happen causes one of each counted event.
 func happen(t *testing.T, g *gate.Gate, m *Metrics) {
 	t.Helper()
 	s, err := g.OpenSession("", nil)
@@ -150,7 +150,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What the gate really publishes is counted too.
+// TestMetricsFollowTheGate checks that events which the gate publishes are counted.
 func TestMetricsFollowTheGate(t *testing.T) {
 	g, m := world(t)
 	happen(t, g, m)
@@ -166,7 +166,7 @@ func TestMetricsFollowTheGate(t *testing.T) {
 
 var metricName = regexp.MustCompile(`callgate_[a-z_]+`)
 
-// Every metric that the dashboard asks for exists, and every one that exists is on it.
+// TestDashboard checks that the dashboard uses exactly the metrics that exist.
 func TestDashboard(t *testing.T) {
 	g, m := world(t)
 	happen(t, g, m)
@@ -218,7 +218,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// Of an approval whose end was lost, because counting was too slow, nothing is left.
+// TestAnApprovalWhoseEndIsLostIsForgotten checks that nothing is left of an approval whose end was lost because
+// counting was too slow.
 func TestAnApprovalWhoseEndIsLostIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan gate.Event)

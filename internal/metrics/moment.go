@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// moment collects what is as it is when somebody asks.
+// moment collects the current state when it is scraped.
 type moment struct{ m *Metrics }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -34,14 +34,14 @@ var (
 	queuedFor  = describe("callgate_webhook_queue_oldest_seconds", "How long the oldest of them waits.", "hook")
 )
 
-// Describe names what Collect may send.
+// Describe sends the descriptions of all metrics that Collect may send.
 func (c moment) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor, live, current, waiting, untold, reloads, restart, exported, unsent} {
 		out <- d
 	}
 }
 
-// Collect sends what is now.
+// Collect sends the current values.
 func (c moment) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)

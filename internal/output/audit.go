@@ -14,20 +14,20 @@ import (
 	"callgate/internal/visible"
 )
 
-// AuditTrail prints records on one line each.
+// AuditTrail prints records, one line each.
 type AuditTrail struct {
 	w      io.Writer
 	asJSON bool
-	format string // one of package siem, or ""
+	format string // a format of package siem, or ""
 	palette
 }
 
-// NewAuditTrail prints to w, in colour on a terminal, or lines of JSON.
+// NewAuditTrail returns an AuditTrail that prints to w: in colour on a terminal, or as JSON.
 func NewAuditTrail(w io.Writer, asJSON bool) *AuditTrail {
 	return &AuditTrail{w: w, asJSON: asJSON, palette: paletteOf(w)}
 }
 
-// As has records printed as security systems read them.
+// As makes Print use a format of security systems. "" keeps the usual one.
 func (p *AuditTrail) As(format string) error {
 	if format != "" && format != siem.FormatOCSF && format != siem.FormatCEF {
 		return fmt.Errorf("--format %q: use %s or %s", format, siem.FormatOCSF, siem.FormatCEF)
@@ -71,10 +71,10 @@ func (p *AuditTrail) Print(r *audit.Record) error {
 	return err
 }
 
-// maxAuditField is how many runes of one field a line shows; `callgate audit show` has the rest.
+// maxAuditField is how many characters of a field are printed; `callgate audit show` prints all.
 const maxAuditField = 160
 
-// auditWord says in a word what happened, and in which colour.
+// auditWord returns a word for what happened, and its colour.
 func auditWord(r *audit.Record) (word, colour string) {
 	took := time.Duration(r.Duration * float64(time.Millisecond)).Round(time.Millisecond / 10)
 	switch {
@@ -96,7 +96,7 @@ func auditWord(r *audit.Record) (word, colour string) {
 	return r.Decision, red
 }
 
-// AuditReport prints what the check of all logs found.
+// AuditReport prints the results of checking all logs.
 func AuditReport(w io.Writer, dir string, report *audit.Report) error {
 	var b strings.Builder
 	if len(report.Logs) == 0 {
@@ -124,7 +124,7 @@ func AuditReport(w io.Writer, dir string, report *audit.Report) error {
 	return err
 }
 
-// completeness says up to where a log is complete.
+// completeness describes how far a log is complete.
 func completeness(log *audit.LogReport) string {
 	switch {
 	case log.Break != nil:
@@ -137,7 +137,7 @@ func completeness(log *audit.LogReport) string {
 	return "complete so far"
 }
 
-// AuditRecord prints all of a record, a member to a line.
+// AuditRecord prints a whole record, one member per line.
 func AuditRecord(w io.Writer, r *audit.Record) error {
 	line := jsontext.Value(r.AppendJSON(nil))
 	if err := line.Indent(jsontext.AllowDuplicateNames(true), jsontext.WithIndent("  ")); err != nil {

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// CheckpointDiff prints how files differ from what a checkpoint kept.
+// CheckpointDiff prints how files differ from those in a checkpoint.
 func CheckpointDiff(w io.Writer, files []checkpoint.FileDiff) error {
 	p := paletteOf(w)
 	var b strings.Builder
@@ -33,7 +33,7 @@ func CheckpointDiff(w io.Writer, files []checkpoint.FileDiff) error {
 	return err
 }
 
-// diffWords says in words what differs.
+// diffWords describes the difference in words.
 func diffWords(f *checkpoint.FileDiff) string {
 	words := []string{f.What}
 	if f.Before.Kind == checkpoint.LeftOut {
@@ -62,7 +62,7 @@ func diffWords(f *checkpoint.FileDiff) string {
 	return strings.Join(words, "; ")
 }
 
-// Checkpoints prints one line for each checkpoint, the newest last.
+// Checkpoints prints one line for each checkpoint, newest last.
 func Checkpoints(w io.Writer, list []checkpoint.Checkpoint) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "No checkpoints found.")
@@ -76,7 +76,7 @@ func Checkpoints(w io.Writer, list []checkpoint.Checkpoint) error {
 	return out.Flush()
 }
 
-// checkpointFiles names a few of the files.
+// checkpointFiles returns the names of a few of the files.
 func checkpointFiles(c *checkpoint.Checkpoint) string {
 	v := companion.ViewCheckpoint(c, 4)
 	var names []string
@@ -122,7 +122,7 @@ func checkpointState(c *checkpoint.Checkpoint) string {
 	return strings.Join(words, ", ")
 }
 
-// Restored prints what a restore did. The commands that it names begin with program.
+// Restored prints the result of a restore. program is the first word of the commands that it suggests.
 func Restored(w io.Writer, done *checkpoint.Restored, program string) error {
 	var b strings.Builder
 	for _, path := range done.Files {

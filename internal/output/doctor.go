@@ -10,7 +10,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// Findings prints one line for each finding, and its cure below.
+// Findings prints one line for each finding, with its cure below it.
 func Findings(w io.Writer, findings []doctor.Finding) error {
 	p := paletteOf(w)
 	codes := map[doctor.State]string{doctor.Broken: red, doctor.Warning: yellow, doctor.OK: green}

@@ -14,7 +14,7 @@ import (
 	"callgate/rag"
 )
 
-// Hits prints hits by their paths from the current directory, those outside by their whole paths.
+// Hits prints hits by their paths relative to the current directory. Paths outside it are absolute.
 func Hits(w io.Writer, query string, hits []retrieval.Hit, scores bool) error {
 	p := hitPrinter{palette: paletteOf(w), words: queryWords(query)}
 	var b strings.Builder
@@ -30,7 +30,7 @@ func Hits(w io.Writer, query string, hits []retrieval.Hit, scores bool) error {
 	return err
 }
 
-// fromHere returns a path as somebody in the current directory would write it.
+// fromHere returns path relative to the current directory, or unchanged if it is outside.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -42,20 +42,20 @@ func fromHere(path string) string {
 	return path
 }
 
-// Unindexed prints which paths no query can find.
+// Unindexed prints the paths that no query can find.
 func Unindexed(w io.Writer, paths []string) {
 	for _, path := range paths {
 		fmt.Fprintf(w, "not in the index, so never found: %s\n", visible.Text(path))
 	}
 }
 
-// hitPrinter prints passages with the query's words set off.
+// hitPrinter prints passages and highlights the query's words.
 type hitPrinter struct {
 	palette
 	words *regexp.Regexp // nil: there are none
 }
 
-// queryWords matches the query's words as parts of others.
+// queryWords returns an expression for the query's words, also within longer words. It returns nil if there are none.
 func queryWords(query string) *regexp.Regexp {
 	var words []string
 	for _, w := range regexp.MustCompile(`[\pL\pN_]{3,}`).FindAllString(query, 32) {
@@ -104,7 +104,7 @@ func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
 // shownLines is how many lines of a passage are printed.
 const shownLines = 6
 
-// densest returns the line from which the shown lines have most of the query's words.
+// densest returns the first of the shownLines lines that contain most of the query's words.
 func (p *hitPrinter) densest(lines []string) int {
 	if p.words == nil {
 		return 0

@@ -23,7 +23,7 @@ func TestHighlight(t *testing.T) {
 	}
 }
 
-// A file that is no longer what was indexed has no lines to show.
+// TestStaleHits checks that a file that has changed since it was indexed shows no lines.
 func TestStaleHits(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {

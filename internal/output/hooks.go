@@ -11,7 +11,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// Hooks prints a table of hooks, and what is wrong with them.
+// Hooks prints a table of hooks and their problems.
 func Hooks(w io.Writer, list []hooks.Status) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, `No hooks are configured: write them under "hooks" in callgate.yaml.`)

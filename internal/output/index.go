@@ -14,7 +14,7 @@ import (
 	"callgate/rag"
 )
 
-// Progress shows how far an index is: a bar on a terminal, and what came of it.
+// Progress shows the progress of indexing, as a bar on a terminal, and the results.
 type Progress struct {
 	mu            sync.Mutex // several workspaces may be watched
 	out, err      io.Writer
@@ -25,7 +25,8 @@ type Progress struct {
 	failed        error
 }
 
-// NewProgress prints results to out and progress to errOut, or events to out as lines of JSON.
+// NewProgress returns a Progress that prints results to out and progress to errOut. With asJSON it prints events to
+// out, one JSON object per line.
 func NewProgress(out, errOut io.Writer, asJSON, verbose bool) *Progress {
 	return &Progress{
 		out: out, err: errOut, json: asJSON, verbose: verbose, skipped: map[string]int{},
@@ -33,7 +34,7 @@ func NewProgress(out, errOut io.Writer, asJSON, verbose bool) *Progress {
 	}
 }
 
-// Event shows one event of an index; safe for several indexes at once.
+// Event shows one event. It is safe for concurrent use.
 func (p *Progress) Event(e rag.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +68,7 @@ func (p *Progress) Event(e rag.Event) {
 	}
 }
 
-// write prints the event as the side protocol names it.
+// write prints the event with the names of the side protocol.
 func (p *Progress) write(e rag.Event) {
 	line := map[string]any{"type": "index_" + string(e.Kind), "path": e.Path}
 	switch e.Kind {
@@ -87,7 +88,8 @@ func (p *Progress) write(e rag.Event) {
 	p.failed = cmp.Or(p.failed, err)
 }
 
-// sayUnsupported names what is left out although people may expect it to be read: formats, and what is too much.
+// sayUnsupported reports what is left out although people may expect it to be read: some formats, and what exceeds a
+// limit.
 func (p *Progress) sayUnsupported() {
 	for reason, n := range p.skipped {
 		switch {
@@ -102,7 +104,7 @@ func (p *Progress) sayUnsupported() {
 	}
 }
 
-// Close clears the bar and returns what could not be printed.
+// Close clears the bar and returns the first error of printing events as JSON.
 func (p *Progress) Close() error {
 	if p.terminal {
 		fmt.Fprint(p.err, "\r\x1b[K")
@@ -110,7 +112,7 @@ func (p *Progress) Close() error {
 	return p.failed
 }
 
-// bar is a progress bar.
+// bar returns a progress bar.
 func bar(done, total int) string {
 	const width = 24
 	n := width * done / max(1, total)

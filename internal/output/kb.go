@@ -10,7 +10,7 @@ import (
 	"callgate/rag"
 )
 
-// visibleLines is text of a document for a terminal.
+// visibleLines returns text that is safe for a terminal, keeping its lines.
 func visibleLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

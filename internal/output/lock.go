@@ -8,7 +8,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// Drifts writes how servers differ from callgate.lock.
+// Drifts prints how servers differ from callgate.lock.
 func Drifts(w io.Writer, found []inventory.Drift) error {
 	for _, d := range found {
 		state := "as locked"

@@ -1,5 +1,5 @@
-// Package output prints what commands found, for people and as JSON: records, tables, diffs, plans. Text from calls,
-// servers and files is made safe to show; JSON keeps its meaning.
+// Package output prints the results of commands, for people and as JSON: records, tables, diffs, plans. Text from
+// calls, servers and files is made safe to show; JSON keeps its meaning.
 package output
 
 import (
@@ -16,7 +16,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// JSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
+// JSON prints v on several lines, in a stable order, with escapes for invisible characters.
 func JSON(w io.Writer, v any) error {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
@@ -33,7 +33,7 @@ func orDash(s string) string {
 	return s
 }
 
-// Diff prints how a text changed as a unified diff, indented.
+// Diff prints the changes of a text as an indented unified diff.
 func Diff(w io.Writer, before, after []byte) {
 	p := paletteOf(w)
 	for line := range strings.Lines(string(diff.Diff("before", before, "after", after))) {
@@ -55,7 +55,7 @@ const (
 	grey   = "90"
 )
 
-// paletteOf colours what is printed on a terminal, unless NO_COLOR is set.
+// paletteOf returns a palette that colours what is printed on a terminal, unless NO_COLOR is set.
 func paletteOf(w io.Writer) palette {
 	return palette(terminal(w) && os.Getenv("NO_COLOR") == "")
 }
@@ -65,7 +65,7 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Text prints text that may be a server's: to a terminal safe to show, else as it is.
+// Text prints text that may come from a server. On a terminal it is made safe to show; otherwise it is unchanged.
 func Text(w io.Writer, text string) error {
 	if terminal(w) {
 		text = visibleLines(text)
@@ -74,7 +74,7 @@ func Text(w io.Writer, text string) error {
 	return err
 }
 
-// widthOf is how many characters fit on a line of the terminal that w is; 0 if it is none.
+// widthOf returns the width in characters of the terminal w, or 0 if w is not a terminal.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -94,8 +94,8 @@ func (p palette) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// diffLine is a line of a unified diff for people; false for one that begins like a header. Tabs stay: files are indented
-// with them.
+// diffLine returns a line of a unified diff, safe to show and coloured. It returns false if the line begins with a
+// header. Tabs stay, because files are indented with them.
 func (p palette) diffLine(line string, headers ...string) (string, bool) {
 	parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 	for i := range parts {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Files that are indented with tabs stay readable, and nothing else that is invisible gets through.
+// TestDiffKeepsTabs checks that tabs stay and that other invisible characters are escaped.
 func TestDiffKeepsTabs(t *testing.T) {
 	var b strings.Builder
 	Diff(&b, []byte("func f() {\n\told()\n}\n"), []byte("func f() {\n\tnew()\t// \u202e\n}\n"))

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// Plan prints what connect would change on each host.
+// Plan prints what connect would change for each host.
 func Plan(w io.Writer, plan *install.Plan) {
 	for _, h := range plan.Hosts {
 		if !h.Found && len(h.Changes) == 0 {
@@ -48,7 +48,7 @@ func Plan(w io.Writer, plan *install.Plan) {
 	}
 }
 
-// goesOn reports whether a change is another one of a file and begins where the one before has ended.
+// goesOn reports whether c changes the same file again, from the state that the previous change left.
 func goesOn(path string, after []byte, c *install.Change) bool {
 	return c.Path == path && c.Error == "" && len(c.Servers) == 0 && after != nil && bytes.Equal(c.Before, after)
 }

@@ -39,7 +39,7 @@ type Rule struct {
 	Action  string `json:"action"`
 }
 
-// Grant is one grant. Index is what `callgate rules revoke` takes.
+// Grant is one grant. Index is the argument of `callgate rules revoke`.
 type Grant struct {
 	Index     int       `json:"index"`
 	Source    string    `json:"source"`
@@ -55,7 +55,7 @@ type Grant struct {
 	Expired   bool      `json:"expired,omitzero"`
 }
 
-// RulesOf are the rules in the order that they apply.
+// RulesOf returns the rules in the order in which they apply.
 func RulesOf(p *permissions.Policy) []Rule {
 	rows := make([]Rule, 0, len(p.Agent)+len(p.File))
 	for _, r := range slices.Concat(p.Agent, p.File) {
@@ -64,7 +64,7 @@ func RulesOf(p *permissions.Policy) []Rule {
 	return rows
 }
 
-// GrantsOf are the grants with their indices.
+// GrantsOf returns the grants with their indices.
 func GrantsOf(grants []permissions.Grant, now time.Time) []Grant {
 	rows := make([]Grant, len(grants))
 	for i, g := range grants {
@@ -76,12 +76,12 @@ func GrantsOf(grants []permissions.Grant, now time.Time) []Grant {
 	return rows
 }
 
-// Rules prints a table of rules and one of grants. What is long comes last, and a terminal gets no more of it than fits.
+// Rules prints a table of rules and one of grants. The long column comes last and is cut to fit a terminal.
 func Rules(w io.Writer, rules []Rule, grants []Grant) error {
 	return tables(w, rules, grants, widthOf(w))
 }
 
-// tables is Rules for a terminal of that width; 0 for whole texts.
+// tables is Rules for a terminal of that width. A width of 0 means not to cut.
 func tables(w io.Writer, rules []Rule, grants []Grant, width int) error {
 	var text strings.Builder
 	out := tabwriter.NewWriter(&text, 0, 4, 2, ' ', 0)
@@ -113,7 +113,7 @@ func tables(w io.Writer, rules []Rule, grants []Grant, width int) error {
 	return out.Flush()
 }
 
-// cut shortens a text to width characters; a width of 0 is none.
+// cut shortens text to width characters. A width of 0 means not to cut.
 func cut(text string, width int) string {
 	if runes := []rune(text); width > 0 && len(runes) > width {
 		return string(runes[:width-1]) + "…"

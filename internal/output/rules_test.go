@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// One long pattern neither pads the other rows nor outgrows a terminal.
+// TestRulesFitTheTerminal checks that a long pattern neither pads other rows nor exceeds the terminal.
 func TestRulesFitTheTerminal(t *testing.T) {
 	long := strings.Repeat("x", 1359)
 	rules := []Rule{{Source: "/data/permissions.jsonc:2", Layer: "file", Tool: "*", Pattern: "*", Action: "ask"}, {Source: "/data/permissions.jsonc:3", Layer: "file", Tool: "shell_exec", Pattern: long, Action: "deny"}}

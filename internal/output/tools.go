@@ -14,7 +14,7 @@ import (
 	"callgate/internal/visible"
 )
 
-// Tools prints a table of tools and of servers that are down, and the guard of each server.
+// Tools prints a table of tools and unreachable servers, and the guard of each server.
 func Tools(w io.Writer, found *inventory.Found) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "TOOL\tKIND\tEFFECT\tVERDICT\tRULE")
@@ -43,7 +43,7 @@ func Tools(w io.Writer, found *inventory.Found) error {
 	return err
 }
 
-// placeOf returns where a rule of the file stands, and what decides otherwise as it is.
+// placeOf returns the place of a file rule, or any other decider unchanged.
 func placeOf(rule string) string {
 	if at := strings.LastIndexByte(rule, '('); at >= 0 {
 		if place, ok := strings.CutSuffix(rule[at+1:], ", file)"); ok {
@@ -53,7 +53,7 @@ func placeOf(rule string) string {
 	return rule
 }
 
-// effectOf is what a tool does and what it gives: "outside", "none (private, untrusted)".
+// effectOf returns a tool's effect and what it returns: "outside", "none (private, untrusted)".
 func effectOf(l *tools.Labels) string {
 	switch {
 	case l == nil:
@@ -64,7 +64,7 @@ func effectOf(l *tools.Labels) string {
 	return orDash(l.Effect) + " (" + strings.Join(l.Returns, ", ") + ")"
 }
 
-// Draft writes the labels of tools that have none as YAML.
+// Draft prints labels for the tools that have none, as YAML.
 func Draft(w io.Writer, server string, list []*tools.Tool) error {
 	list = slices.DeleteFunc(slices.Clone(list), labelled)
 	if len(list) == 0 {
@@ -96,7 +96,7 @@ func Draft(w io.Writer, server string, list []*tools.Tool) error {
 	return err
 }
 
-// quoteYAML quotes a text that YAML would not read as it is.
+// quoteYAML quotes a string unless YAML reads it as the same string anyway.
 func quoteYAML(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == "" && strings.ContainsFunc(s, func(r rune) bool { return r > '9' }) {
 		switch strings.ToLower(s) {
@@ -108,10 +108,10 @@ func quoteYAML(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// labelled reports whether it is known what the tool does.
+// labelled reports whether a tool's effect is known.
 func labelled(t *tools.Tool) bool { return t.Labels.Effect != "" || t.Bound && t.Kind != "" }
 
-// coverage says how many tools are labelled, and which servers have others.
+// coverage describes how many tools are labelled, and which servers have unlabelled ones.
 func coverage(rows []inventory.Tool) string {
 	missing, n := []string{}, 0
 	for _, r := range rows {

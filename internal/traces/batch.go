@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// batcher collects spans that have ended and exports many at once. It never makes a call wait: what finds the queue
-// full is dropped, and counted.
+// batcher collects ended spans and exports many at once. It never makes a call wait: if the queue is full, it drops the
+// span and counts it.
 type batcher struct {
 	limits
 	export  func(ctx context.Context, spans [][]byte) error
@@ -21,20 +21,20 @@ type batcher struct {
 	cancel  context.CancelFunc
 }
 
-// limits are when a batch is exported.
+// limits determine when a batch is exported.
 type limits struct {
 	delay, timeout time.Duration
 	queued, most   int // spans
 }
 
-// start begins to collect. The caller MUST close it.
+// start starts to collect. The caller MUST call close.
 func (b *batcher) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.queue, b.closing, b.closed, b.cancel = make(chan []byte, b.queued), make(chan struct{}), make(chan struct{}), cancel
 	go b.run(ctx)
 }
 
-// add adds an encoded span.
+// add adds an encoded span. It does not block.
 func (b *batcher) add(span []byte) {
 	select {
 	case b.queue <- span:
@@ -73,7 +73,7 @@ func (b *batcher) run(ctx context.Context) {
 	}
 }
 
-// send exports a batch, and tells what did not get there.
+// send exports a batch and logs what could not be exported.
 func (b *batcher) send(ctx context.Context, batch [][]byte) {
 	if n := b.dropped.Swap(0); n > 0 {
 		b.log.Warn("traces: the collector is too slow, so spans were dropped", "spans", n)
@@ -88,7 +88,7 @@ func (b *batcher) send(ctx context.Context, batch [][]byte) {
 	}
 }
 
-// close exports what is left, for as long as wait.
+// close exports what is left, within wait.
 func (b *batcher) close(wait time.Duration) error {
 	close(b.closing)
 	defer b.cancel()

@@ -20,7 +20,7 @@ import (
 	"callgate/internal/periodic"
 )
 
-// collector takes spans over OTLP/HTTP.
+// collector exports spans over OTLP/HTTP.
 type collector struct {
 	client   *http.Client
 	url      string
@@ -34,22 +34,22 @@ const (
 	maxResponse      = 64 << 10
 
 	attempts   = 5
-	firstPause = time.Second // between two attempts, doubled each time, where the collector says nothing else
+	firstPause = time.Second // between two attempts, doubled each time, unless the collector asks for more
 )
 
-// setting is an environment variable of the exporter: the one for traces counts before the one for everything.
+// setting returns an environment variable of the exporter. The variable for traces precedes the one for all signals.
 func setting(name string) string {
 	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name))
 }
 
-// newCollector reads the environment.
+// newCollector returns the collector that the environment describes.
 func newCollector() (*collector, error) {
 	c := &collector{header: http.Header{}, client: &http.Client{
 		Timeout:       defaultTimeout,
-		CheckRedirect: outbound.NoRedirects, // headers are for this collector
+		CheckRedirect: outbound.NoRedirects, // the headers are only for this collector
 	}}
 	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	if address == "" { // that of everything is a base
+	if address == "" { // the endpoint for all signals is a base URL
 		address = strings.TrimRight(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultCollector), "/") + "/v1/traces"
 	}
 	to, err := url.Parse(address)
@@ -80,7 +80,7 @@ func newCollector() (*collector, error) {
 	return c, c.readCertificates()
 }
 
-// readHeaders reads NAME=VALUE pairs with commas between them, percent-encoded. Errors hold no value: it may be a
+// readHeaders reads percent-encoded NAME=VALUE pairs, separated by commas. Its errors contain no value, which may be a
 // credential.
 func (c *collector) readHeaders(text string) error {
 	for pair := range strings.SplitSeq(text, ",") {
@@ -97,7 +97,7 @@ func (c *collector) readHeaders(text string) error {
 	return nil
 }
 
-// readCertificates reads whom to trust and how to be trusted.
+// readCertificates reads the trusted CA certificates and the client certificate.
 func (c *collector) readCertificates() error {
 	trusted, own, key := setting("CERTIFICATE"), setting("CLIENT_CERTIFICATE"), setting("CLIENT_KEY")
 	if trusted == "" && own == "" {
@@ -123,7 +123,7 @@ func (c *collector) readCertificates() error {
 	return nil
 }
 
-// upload sends an ExportTraceServiceRequest. What a collector cannot take now is sent again, until ctx ends.
+// upload sends an ExportTraceServiceRequest. It retries when the collector is busy, until ctx ends.
 func (c *collector) upload(ctx context.Context, body []byte) error {
 	if c.compress {
 		var b bytes.Buffer
@@ -149,7 +149,7 @@ func (c *collector) upload(ctx context.Context, body []byte) error {
 	}
 }
 
-// send sends once. again says that the collector may take it later, after wait.
+// send sends once. again means that the collector may accept the request later, after wait.
 func (c *collector) send(ctx context.Context, body []byte) (again bool, wait time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *collector) send(ctx context.Context, body []byte) (again bool, wait tim
 		request.Header.Set("Content-Encoding", "gzip")
 	}
 	response, err := c.client.Do(request)
-	if err != nil { // some collectors have their secret in the address
+	if err != nil { // some collectors have a secret in their URL
 		return false, 0, outbound.WithoutAddress(err)
 	}
 	defer response.Body.Close()

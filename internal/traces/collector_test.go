@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestCollector sends spans as the environment says: compressed, with headers, once more when the collector is busy.
+// TestCollector sends spans as the environment says: compressed, with headers, and again if the collector is busy.
 func TestCollector(t *testing.T) {
 	var requests atomic.Int32
 	got := make(chan string, 1)
@@ -53,8 +53,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestCollectorElsewhere says so when what stands at the address is no collector: it goes nowhere else, and tells no
-// secret.
+// TestCollectorElsewhere checks that a server that is no collector is reported, without redirects and without revealing
+// a secret.
 func TestCollectorElsewhere(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusForbidden, http.StatusInternalServerError} {
 		var requests atomic.Int32
@@ -79,7 +79,7 @@ func TestCollectorElsewhere(t *testing.T) {
 	}
 }
 
-// TestCollectorSettings reads what the specification of the exporter has, and refuses what means something else.
+// TestCollectorSettings checks that the exporter's specified settings are read and that other values are refused.
 func TestCollectorSettings(t *testing.T) {
 	for _, c := range []struct {
 		name, env, value string

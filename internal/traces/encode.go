@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a message of Protocol Buffers. What callgate sends of OTLP is a few fields, whose numbers are those of
+// message is a Protocol Buffers message. callgate sends only a few fields of OTLP; their numbers are those of
 // opentelemetry/proto/trace/v1/trace.proto.
 type message []byte
 
@@ -34,20 +34,20 @@ func (m *message) bytes(field protowire.Number, value []byte) {
 	*m = protowire.AppendBytes(*m, value)
 }
 
-// text is for strings. They MUST be UTF-8.
+// text appends a string, which MUST be UTF-8.
 func (m *message) text(field protowire.Number, value string) {
 	m.tag(field, protowire.BytesType)
 	*m = protowire.AppendString(*m, value)
 }
 
-// within begins a message of a size inside of this one.
+// within begins an embedded message of size bytes.
 func (m *message) within(field protowire.Number, size int) {
 	m.tag(field, protowire.BytesType)
 	*m = protowire.AppendVarint(*m, uint64(size))
 }
 
 func (m *message) attributes(field protowire.Number, attributes []attribute) {
-	const tag = 1 // the size of each here
+	const tag = 1 // the size of each tag here
 	for _, a := range attributes {
 		value := tag + protowire.SizeBytes(len(a.value))
 		m.within(field, tag+protowire.SizeBytes(len(a.key))+tag+protowire.SizeBytes(value))
@@ -59,7 +59,7 @@ func (m *message) attributes(field protowire.Number, attributes []attribute) {
 
 const statusError = 2
 
-// What the flags of a span say beside those of its trace.
+// Flags of a span, in addition to those of its trace.
 const (
 	knowsWhetherRemote = 0x100
 	isRemote           = 0x200
@@ -67,7 +67,7 @@ const (
 
 // encode returns the span that ended at end.
 func (s *span) encode(end time.Time) []byte {
-	m := make(message, 0, 512) // more than most take
+	m := make(message, 0, 512) // more than most spans take
 	m.bytes(1, s.trace[:])
 	m.bytes(2, s.id[:])
 	if s.state != "" {
@@ -97,7 +97,7 @@ func (s *span) encode(end time.Time) []byte {
 	return m
 }
 
-// source is what all spans of this process have in common: the resource that they are about, and who saw them.
+// source is what all spans of this process share: their resource and their instrumentation scope.
 type source struct{ resource, scope message }
 
 func newSource(about []attribute, version string) source {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// sampler says whether the trace of a call is recorded.
+// sampler decides whether the trace of a call is recorded.
 type sampler struct {
-	root      uint64 // a trace whose id is below it is recorded
-	inherited bool   // what another program began counts as that program says
+	root      uint64 // traces with lower IDs are recorded
+	inherited bool   // follow the decision of the program that began the trace
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	noTraces  = 0
 )
 
-// readSampler reads OTEL_TRACES_SAMPLER. One that is returned with an error is to be used too.
+// readSampler reads OTEL_TRACES_SAMPLER. After an error the returned sampler is usable too.
 func readSampler() (sampler, error) {
 	name, parent := strings.CutPrefix(strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_TRACES_SAMPLER"))), "parentbased_")
 	switch name {
@@ -48,7 +48,7 @@ func readSampler() (sampler, error) {
 	return sampler{allTraces, true}, fmt.Errorf("OTEL_TRACES_SAMPLER is %q, which is unknown: all traces are sent", os.Getenv("OTEL_TRACES_SAMPLER"))
 }
 
-// records judges by the place above, where carried, and the trace.
+// records reports whether a trace is recorded. above is the place that the call carried, if carried.
 func (s sampler) records(above place, carried bool, trace [16]byte) bool {
 	if s.inherited && carried {
 		return above.flags&sampled != 0
@@ -56,7 +56,8 @@ func (s sampler) records(above place, carried bool, trace [16]byte) bool {
 	return binary.BigEndian.Uint64(trace[8:])>>1 < s.root
 }
 
-// setOr is the number in the first of the variables that is set.
+// setOr returns the number in the first variable that is set. It returns standard if none is, or if the value is not a
+// number.
 func setOr(standard int, names ...string) int {
 	for _, name := range names {
 		if text := os.Getenv(name); text != "" {
@@ -69,7 +70,7 @@ func setOr(standard int, names ...string) int {
 	return standard
 }
 
-// mostNumber is the largest number of milliseconds, a day, and of spans that is taken.
+// mostNumber is the largest accepted number, of milliseconds (a day) or of spans.
 const mostNumber = 24 * 60 * 60 * 1000
 
 // readLimits reads the variables of the batch span processor.
@@ -88,7 +89,7 @@ func readLimits() limits {
 	return l
 }
 
-// readBounds reads the bounds of a span; those of all telemetry count after them.
+// readBounds reads the limits of a span. Those for all telemetry are the fallback.
 func readBounds() bounds {
 	return bounds{
 		attributes: setOr(128, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
@@ -96,7 +97,7 @@ func readBounds() bounds {
 	}
 }
 
-// resource is what the spans are about. What the environment says counts.
+// resource returns the attributes of the resource of the spans. The environment can override them.
 func resource(version string) ([]attribute, error) {
 	about := []attribute{
 		{"service.name", "callgate"}, {"service.version", version},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestLimits takes numbers that make sense, and the standard in place of the others.
+// TestLimits checks that sensible numbers are accepted and that the default replaces others.
 func TestLimits(t *testing.T) {
 	standard := limits{5 * time.Second, 30 * time.Second, 2048, 512}
 	for _, c := range []struct {

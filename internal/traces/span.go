@@ -11,17 +11,17 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// place is where a span stands: what W3C Trace Context carries from one side to the other.
+// place is a position in a trace: what W3C Trace Context carries between programs.
 type place struct {
 	trace [16]byte
 	id    [8]byte // of the span
 	flags byte
-	state string // of vendors, as it came
+	state string // of vendors, unchanged
 }
 
 const (
 	sampled    = 1
-	knownFlags = sampled | 2 // and that the trace's id is random
+	knownFlags = sampled | 2 // and the flag for random trace IDs
 )
 
 var (
@@ -29,10 +29,10 @@ var (
 	stateMember = lazyregexp.New(`^[ \t]*([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[ -+\--<>-~]{0,255}[!-+\--<>-~][ \t]*$`)
 )
 
-// maxStates bounds the members of a tracestate, as its standard does.
+// maxStates is the standard's limit for members of a tracestate.
 const maxStates = 32
 
-// carriedPlace reads what a request carries. ok is false where that is not a trace.
+// carriedPlace reads the place that a request carries. ok is false if that is not a valid trace.
 func carriedPlace(carried map[string]string) (p place, ok bool) {
 	m := traceparent.FindStringSubmatch(carried["traceparent"])
 	if m == nil || m[1] == "ff" || m[1] == "00" && (m[5] != "" || m[4] > "03") {
@@ -51,7 +51,7 @@ func carriedPlace(carried map[string]string) (p place, ok bool) {
 	return p, true
 }
 
-// validState returns a tracestate, or "" for one that breaks the standard.
+// validState returns a tracestate, or "" if it breaks the standard.
 func validState(text string) string {
 	var members []string
 	keys := map[string]bool{}
@@ -69,7 +69,7 @@ func validState(text string) string {
 	return strings.Join(members, ",")
 }
 
-// carrier is what the _meta of a request below p carries.
+// carrier returns what the _meta of a request below p carries.
 func (p place) carrier() map[string]string {
 	text := hex.AppendEncode(append(make([]byte, 0, 55), "00-"...), p.trace[:])
 	text = hex.AppendEncode(append(text, '-'), p.id[:])
@@ -81,7 +81,7 @@ func (p place) carrier() map[string]string {
 	return carried
 }
 
-// below returns a new place below p, or that of a new trace.
+// below returns a new place below p, or in a new trace if p is zero.
 func (p place) below() place {
 	for p.trace == [16]byte{} {
 		binary.NativeEndian.PutUint64(p.trace[:8], rand.Uint64())
@@ -93,18 +93,18 @@ func (p place) below() place {
 	return p
 }
 
-// The kinds of spans, as OTLP numbers them.
+// Kinds of spans, with the numbers of OTLP.
 const (
 	internalSpan = 1
 	serverSpan   = 2
 	clientSpan   = 3
 )
 
-// span is one that is recorded from begin on. A nil span records nothing.
+// span is a span being recorded. A nil span records nothing.
 type span struct {
 	place
-	parent [8]byte // zero for the first of a trace
-	remote bool    // the parent is another program's
+	parent [8]byte // zero for the first span of a trace
+	remote bool    // the parent belongs to another program
 	name   string
 	kind   uint64
 	begin  time.Time
@@ -119,7 +119,7 @@ type span struct {
 
 type attribute struct{ key, value string }
 
-// set sets attributes in place of those of the same key, as far as the bounds allow.
+// set sets attributes, replacing those with the same key, within the bounds.
 func (s *span) set(attributes ...attribute) {
 	if s == nil {
 		return
@@ -136,7 +136,7 @@ func (s *span) set(attributes ...attribute) {
 	}
 }
 
-// put returns the attributes with one more, or with another value of its key.
+// put returns the attributes with a added, or with its value replaced.
 func put(attributes []attribute, a attribute) []attribute {
 	a = attribute{valid(a.key), valid(a.value)}
 	for i := range attributes {
@@ -148,10 +148,10 @@ func put(attributes []attribute, a attribute) []attribute {
 	return append(attributes, a)
 }
 
-// bounds are those of each span. One below zero bounds nothing.
+// bounds are the limits of each span. A negative value means no limit.
 type bounds struct{ attributes, characters int }
 
-// cut is as much of a value as it may have.
+// cut returns value, cut to the limit of characters.
 func (b bounds) cut(value string) string {
 	if b.characters < 0 || len(value) <= b.characters {
 		return value
@@ -165,7 +165,7 @@ func (b bounds) cut(value string) string {
 	return value
 }
 
-// valid is a text as UTF-8, which OTLP needs.
+// valid returns text as valid UTF-8, which OTLP needs.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // fail sets the status to an error.
@@ -178,7 +178,7 @@ func (s *span) fail() {
 	s.failed = true
 }
 
-// end returns the span in OTLP's words, once; then nil.
+// end returns the encoded span the first time, and nil after that.
 func (s *span) end() []byte {
 	if s == nil {
 		return nil
@@ -189,6 +189,6 @@ func (s *span) end() []byte {
 		return nil
 	}
 	s.ended = true
-	end := s.begin.Add(time.Since(s.begin)) // the clock may have been set meanwhile
+	end := s.begin.Add(time.Since(s.begin)) // the clock may have been changed meanwhile
 	return s.encode(end)
 }

@@ -1,8 +1,8 @@
 // Package traces sends OpenTelemetry spans of calls.
 //
-// A call has a span, with one inside for its decision (the wait for a person included) and one for the server's part.
-// Spans hold names, decisions and times, nothing of what calls hold. The exporter is OTLP over HTTP, set up by the
-// standard OTEL_* variables.
+// A call has a span that contains one for its decision (including the wait for a person) and one for the server's part.
+// Spans contain names, decisions and times, but nothing of a call's content. The exporter is OTLP over HTTP, configured
+// by the standard OTEL_* variables.
 package traces
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Tracer makes spans. A nil Tracer makes none, and costs nothing.
+// Tracer makes spans. A nil Tracer makes none and costs nothing.
 type Tracer struct {
 	sampler sampler
 	bounds  bounds
@@ -20,14 +20,14 @@ type Tracer struct {
 	worker  string
 }
 
-// Options assemble a Tracer.
+// Options configures a Tracer.
 type Options struct {
 	Version string
 	Worker  string
-	Logger  *slog.Logger // is told what cannot be exported
+	Logger  *slog.Logger // gets what cannot be exported
 }
 
-// New returns a Tracer that exports where OTEL_EXPORTER_OTLP_ENDPOINT says. The caller MUST Close it.
+// New returns a Tracer that exports to OTEL_EXPORTER_OTLP_ENDPOINT. The caller MUST call Close.
 func New(o Options) (*Tracer, error) {
 	to, err := newCollector()
 	if err != nil {
@@ -48,10 +48,10 @@ func New(o Options) (*Tracer, error) {
 	return t, nil
 }
 
-// flush bounds how long the last spans may take to be exported when callgate ends.
+// flush bounds how long exporting the last spans may take when callgate ends.
 const flush = 3 * time.Second
 
-// Close exports what is left.
+// Close exports the remaining spans, for at most three seconds.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
@@ -62,25 +62,25 @@ func (t *Tracer) Close() error {
 	return nil
 }
 
-// Names are the members of _meta that carry a trace from one side to the other, as W3C Trace Context has them.
+// Names lists the members of _meta that carry a trace, by their names in W3C Trace Context.
 var Names = []string{"traceparent", "tracestate"}
 
-// Call is the trace of one request that passes the gate. A nil Call does nothing.
+// Call is the trace of one request through the gate. A nil Call does nothing.
 type Call struct {
 	tracer *Tracer
 	method string
 	place        // of its span
-	span   *span // nil where the trace is not recorded
+	span   *span // nil if the trace is not recorded
 }
 
-// About is what a span says of its call.
+// About describes a call in its span.
 type About struct {
-	Method          string // of MCP
-	Tool, Prompt    string // the one that is called for, by the name that the host sees; "" for other methods
+	Method          string // the MCP method
+	Tool, Prompt    string // the tool or prompt called, by the name that the host sees; "" for other methods
 	Server, Session string
 }
 
-// Begin begins the span of a call, below what its _meta carries of a trace.
+// Begin begins the span of a call, below the trace that its _meta carries, if any.
 func (t *Tracer) Begin(carried map[string]string, a About) *Call {
 	if t == nil {
 		return nil
@@ -104,8 +104,7 @@ func (t *Tracer) Begin(carried map[string]string, a About) *Call {
 	return c
 }
 
-// begin begins the span of a place in the trace of a call, below another one. It is nil where the trace is not
-// recorded.
+// begin begins a span at a place in the call's trace, below parent. It returns nil if the trace is not recorded.
 func (c *Call) begin(at place, parent [8]byte, name string, kind uint64) *span {
 	if c.flags&sampled == 0 {
 		return nil
@@ -113,14 +112,14 @@ func (c *Call) begin(at place, parent [8]byte, name string, kind uint64) *span {
 	return &span{place: at, parent: parent, name: valid(name), kind: kind, begin: time.Now(), bounds: c.tracer.bounds}
 }
 
-// end ends a span.
+// end ends a span and queues it for export.
 func (c *Call) end(s *span) {
 	if encoded := s.end(); encoded != nil {
 		c.tracer.batch.add(encoded)
 	}
 }
 
-// spanName is the method with the name of what it is about, where it has one of few.
+// spanName returns the method, followed by the name of its tool or prompt if it has one.
 func spanName(method, name string) string {
 	if name == "" {
 		return method
@@ -128,7 +127,7 @@ func spanName(method, name string) string {
 	return method + " " + name
 }
 
-// Deciding begins the span of the decision; decided ends it.
+// Deciding begins the span of the decision. The caller MUST call decided to end it.
 func (c *Call) Deciding() (decided func(decision, risk string)) {
 	if c == nil {
 		return func(string, string) {}
@@ -142,8 +141,8 @@ func (c *Call) Deciding() (decided func(decision, risk string)) {
 	}
 }
 
-// Forwarding begins the span of the part of whoever answers the call and returns what the _meta that goes there
-// carries of the trace; forwarded ends it. name is that of the tool or prompt there, "" for other methods.
+// Forwarding begins the span of the answering server's part. It returns what the _meta sent there must carry. The
+// caller MUST call forwarded to end the span. name is the tool or prompt as the server knows it, "" for other methods.
 func (c *Call) Forwarding(name string) (carried map[string]string, forwarded func()) {
 	if c == nil {
 		return nil, func() {}
@@ -153,7 +152,7 @@ func (c *Call) Forwarding(name string) (carried map[string]string, forwarded fun
 	return at.carrier(), func() { c.end(inner) }
 }
 
-// Failed says how the call failed: a word that has nothing of the call in it. "" is no failure.
+// Failed marks the call as failed. kind is a word without anything of the call's content; "" means no failure.
 func (c *Call) Failed(kind string) {
 	if c != nil && kind != "" {
 		c.span.set(attribute{"error.type", kind})
@@ -161,7 +160,7 @@ func (c *Call) Failed(kind string) {
 	}
 }
 
-// End ends the call's span.
+// End ends the span of the call. Further calls do nothing.
 func (c *Call) End() {
 	if c != nil {
 		c.end(c.span)

@@ -15,7 +15,7 @@ import (
 	"callgate/internal/testserver/spans"
 )
 
-// tracer returns a Tracer with a collector, as the environment says.
+// tracer returns a Tracer and a collector, configured by env.
 func tracer(t *testing.T, env map[string]string) (*Tracer, *spans.Collector) {
 	t.Helper()
 	got := &spans.Collector{}
@@ -32,7 +32,7 @@ func tracer(t *testing.T, env map[string]string) (*Tracer, *spans.Collector) {
 	return traces, got
 }
 
-// one call passes, from the host's trace on.
+// one makes one call within the host's trace.
 func one(t *testing.T, traces *Tracer, carried map[string]string) (onward map[string]string) {
 	t.Helper()
 	c := traces.Begin(carried, About{Method: "tools/call", Tool: "s_do", Server: "s", Session: "1"})
@@ -78,7 +78,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCarried reads what hosts carry, the wrong included.
+// TestCarried reads what hosts carry, including invalid traces.
 func TestCarried(t *testing.T) {
 	const good = "00-" + trace + "-" + parent + "-01"
 	long := strings.Repeat("a=1,", 40)
@@ -111,7 +111,8 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestSampling records what the environment and the host say, and hands a trace that is not recorded on as such.
+// TestSampling checks that the environment and the host decide what is recorded, and that an unrecorded trace is passed
+// on as such.
 func TestSampling(t *testing.T) {
 	const off = "00-" + trace + "-" + parent + "-00"
 	const on = "00-" + trace + "-" + parent + "-01"
@@ -127,7 +128,7 @@ func TestSampling(t *testing.T) {
 		{"parentbased_always_off", "", "", false},
 		{"parentbased_always_off", "", on, true},
 		{"traceidratio", "0", on, false},
-		{"traceidratio", "0.6", on, true}, // the trace's second half is 0.516… of what it can be
+		{"traceidratio", "0.6", on, true}, // the second half of the trace ID is 0.516… of its maximum
 		{"traceidratio", "0.5", on, false},
 		{"traceidratio", "1", off, true},
 		{"traceidratio", "NaN", off, true},
@@ -150,7 +151,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestBounds keeps to what the environment allows of a span.
+// TestBounds checks the limits of a span from the environment.
 func TestBounds(t *testing.T) {
 	traces, got := tracer(t, map[string]string{"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "5"})
 	c := traces.Begin(nil, About{Method: "töols/call", Tool: "t", Session: "123456"})
@@ -163,7 +164,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBatches exports by number and by time, drops what is too much, and exports the last ones at the end.
+// TestBatches checks that batches are exported by size and by time, that excess is dropped, and that the last spans are
+// exported at the end.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // time that passes orders nothing
