@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Watch remembers which files of some checkpoints are as their calls left them, while something that belongs to
-// those calls runs: a verification, which may change files itself, as formatters do.
+// Watch remembers which files of some checkpoints are as their calls left them, while something on behalf of those
+// calls runs: a verification, which may change files itself, as formatters do.
 type Watch struct {
 	store       *Store
 	began       time.Time
@@ -16,7 +16,8 @@ type Watch struct {
 	untouched   map[string]bool
 }
 
-// Watch begins to watch the files of the checkpoints. What is not known any more is left out.
+// Watch starts to watch the files of the checkpoints. It ignores checkpoints that are unknown or whose calls have not
+// ended.
 func (s *Store) Watch(ctx context.Context, ids []string) (*Watch, error) {
 	w := &Watch{store: s, began: time.Now(), untouched: map[string]bool{}}
 	for _, id := range ids {
@@ -44,14 +45,14 @@ func (s *Store) Watch(ctx context.Context, ids []string) (*Watch, error) {
 // look returns what is at one path now.
 func (s *Store) look(ctx context.Context, c *Checkpoint, path string) (Entry, error) {
 	now, err := s.newCapture(c.Workspace, nil, false).path(ctx, path, Alone, Entry{})
-	if err != nil || now.Path != path { // its folder is gone, or no folder any more
+	if err != nil || now.Path != path { // its folder is gone, or is no longer a folder
 		return Entry{Kind: Absent}, err
 	}
 	return now.Entry, nil
 }
 
-// Adopt counts changes of the files in the meantime as changes by the calls, so that a restore undoes them too, and
-// returns the paths. It leaves out files that another call was about to change.
+// Adopt counts changes since Watch as changes by the calls, so that a restore undoes them too. It returns the changed
+// paths. It leaves out files that another call was about to change.
 func (w *Watch) Adopt(ctx context.Context) (paths []string, err error) {
 	later, err := w.store.List(Filter{Idle: true})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkFile is what a call that writes a file of 10 KB pays: keeping it, on the disk itself, and noting what the
-// call left.
+// BenchmarkFile measures the cost for a call that writes a file of 10 KB: keeping the file, on the disk itself, and
+// recording what the call left.
 func BenchmarkFile(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, "file")

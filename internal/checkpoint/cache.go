@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// statCache remembers the hashes of files, with the attributes that show that they have not changed. So a workspace is
-// read once, and later only where it changed.
+// statCache caches the hashes of files, with the attributes that show whether they have changed. So a workspace is read
+// once, and later only where it has changed.
 type statCache struct {
 	mu    sync.Mutex
 	files map[string]statEntry
@@ -21,11 +21,11 @@ type statEntry struct {
 	read     time.Time
 }
 
-// maxCached bounds the cache, in files; it begins anew when it is full.
+// maxCached bounds the number of files in the cache. A full cache is emptied.
 const maxCached = 200_000
 
-// settled is how long a file must have been left alone before its times count. Within the clock's resolution it may
-// have changed again.
+// settled is how long before it was read a file must have been unchanged. Otherwise it may have changed again within
+// the clock's resolution.
 const settled = 2 * time.Second
 
 func (c *statCache) get(path string, info fs.FileInfo) (Hash, bool) {
@@ -36,7 +36,7 @@ func (c *statCache) get(path string, info fs.FileInfo) (Hash, bool) {
 	return e.hash, ok
 }
 
-// settledChange is the same for the time of the last change of the file's inode, where there is one.
+// settledChange applies settled to the time of the last inode change, if known.
 func (e *statEntry) settledChange() bool {
 	return e.id[1] == 0 || e.read.UnixNano()-int64(e.id[1]) > int64(settled)
 }

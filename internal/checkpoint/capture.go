@@ -18,7 +18,7 @@ import (
 	"callgate/internal/nolink"
 )
 
-// Why something that is there was left out, where it is not an error's text.
+// Reasons why something was left out, other than the text of an error.
 const (
 	whyTooLarge  = "larger than one file may be"
 	whyNoFile    = "it is not a regular file"
@@ -29,16 +29,16 @@ const (
 	whyMoves     = "it changed while callgate read it"
 )
 
-// capture looks at what is at paths. With a segment it keeps what it sees there; without one it keeps the
-// lists of folders to itself, to be compared.
+// capture looks at what is at paths. With a segment it keeps there what it sees. Without one it only remembers the
+// lists of folders, for comparison.
 type capture struct {
 	s         *Store
 	workspace string
-	segment   *segment        // nil to look only
-	lists     map[Hash][]byte // of folders, when segment is nil
-	contents  bool            // keep the bytes of files too
+	segment   *segment        // nil: only look
+	lists     map[Hash][]byte // of folders, if segment is nil
+	contents  bool            // also keep the bytes of files
 	probe     bool            // only find out what could not be kept
-	was       lister          // what was kept before, when it is compared with that; else nil
+	was       lister          // the lists kept before, for comparison; else nil
 	grown     int64
 	tree      budget
 }
@@ -48,7 +48,7 @@ type budget struct {
 	bytes int64
 	files int
 	until time.Time
-	spent string // why nothing more is looked at, "" while something is
+	spent string // why nothing more is looked at, or ""
 	out   map[string]int
 }
 
@@ -57,15 +57,15 @@ func (s *Store) newCapture(workspace string, g *segment, contents bool) *capture
 		tree: budget{bytes: s.o.MaxTree, files: s.o.MaxTreeFiles, until: time.Now().Add(s.o.MaxTreeTime), out: map[string]int{}}}
 }
 
-// path looks at one path. The path of the result is another when a folder on the way is missing, or is no folder:
-// then it is the outermost one of these, since all of it comes into being with the file, or goes. Before is what was
-// kept of it; the zero Entry is nothing.
+// path looks at one path. If a folder on the way is missing or is no folder, the result is about the outermost such
+// path, because all of that appears or disappears together with the file. before is what was kept of path, the zero
+// Entry if nothing.
 func (c *capture) path(ctx context.Context, path string, scope Scope, before Entry) (Kept, error) {
 	if c.s.o.Protected(path) {
 		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: whyProtected}}, nil
 	}
 	dir, name, stop, err := openFolderOf(path, c.workspace)
-	if stop != "" { // nothing is said of it that was not seen
+	if stop != "" { // claim nothing about a path that was not seen
 		return c.path(ctx, stop, Whole, before)
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *capture) path(ctx context.Context, path string, scope Scope, before Ent
 	return kept, err
 }
 
-// found is what is called name in dir, or why it cannot be looked at.
+// found is what is called name in dir, or the error of looking at it.
 type found struct {
 	dir  *os.Root
 	name string
@@ -98,8 +98,7 @@ type found struct {
 	err  error
 }
 
-// entry looks at what was found at path. Within a workspace rel is its path from there. An error is one of the
-// store.
+// entry looks at what was found at path. rel is its path in the workspace of w. An error comes from the store.
 func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Scope, w *workspaceRules, before Entry) (Entry, error) {
 	dir, name, info, err := f.dir, f.name, f.info, f.err
 	e := Entry{Name: name}
@@ -135,7 +134,7 @@ func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Sc
 	return e, nil
 }
 
-// leavesOut says why what lies at path is not looked at, and counts it; "" when it is.
+// leavesOut returns why what is at path is not looked at, and counts it. It returns "" if it is looked at.
 func (c *capture) leavesOut(ctx context.Context, n os.DirEntry, path string) string {
 	why := c.tree.take(ctx, n)
 	switch {
@@ -150,8 +149,8 @@ func (c *capture) leavesOut(ctx context.Context, n os.DirEntry, path string) str
 	return why
 }
 
-// folder looks at everything in dir and returns the hash of the list, or why there is none. The list also has what was
-// not looked at, as left out. A file that was there before MUST never look as if it came later.
+// folder looks at everything in dir and returns the hash of the list, or why there is none. What was not looked at is
+// in the list as left out. A file that was there before MUST NOT look as if it came later.
 func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, scope Scope, w *workspaceRules, before Entry) (hash Hash, why string, err error) {
 	names, why := namesIn(dir)
 	if why != "" {
@@ -174,7 +173,7 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 		if w != nil && name == ".git" {
 			continue
 		}
-		// What was kept is compared, and what was ignored stays so, whatever the ignore rules say by now.
+		// What was kept is compared, and what was ignored stays ignored, whatever the ignore rules say now.
 		prev, had := was[name]
 		if had && prev.Why == whyIgnored || !had && w != nil && w.leavesOut(innerRel, n.IsDir()) {
 			if utf8.ValidString(name) {
@@ -183,7 +182,7 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 			continue
 		}
 		if why := c.leavesOut(ctx, n, inner); why != "" {
-			if why != whyName { // no list could name it
+			if why != whyName { // no list can contain it
 				list = append(list, Entry{Name: name, Kind: LeftOut, Why: why})
 			}
 			continue
@@ -204,7 +203,7 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 	return hash, "", err
 }
 
-// namesIn lists a folder in the order of names, or says why it cannot be listed whole.
+// namesIn returns the entries of a folder sorted by name, or why it cannot be listed completely.
 func namesIn(dir *os.Root) (names []fs.DirEntry, why string) {
 	f, err := dir.Open(".")
 	if err == nil {
@@ -247,7 +246,7 @@ func (c *capture) keepList(list []Entry) (Hash, error) {
 	return hash, err
 }
 
-// take counts one more entry of folders, and says why if it is one too many.
+// take counts one more entry of a folder. It returns why if that is one too many, or "".
 func (b *budget) take(ctx context.Context, n fs.DirEntry) string {
 	if b.spent != "" {
 		return b.spent
@@ -314,7 +313,7 @@ func isFolder(dir *os.Root, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readAll reads a file of about size bytes.
+// readAll reads a file of size bytes. It returns an error if the file has grown.
 func readAll(f *os.File, size int64) ([]byte, error) {
 	data := make([]byte, size+1)
 	n, err := io.ReadFull(f, data)
@@ -327,7 +326,7 @@ func readAll(f *os.File, size int64) ([]byte, error) {
 	return nil, errors.New(whyMoves)
 }
 
-// notes says for people what was left out of folders and workspaces.
+// notes describes, for people, what was left out of folders and workspaces.
 func (c *capture) notes() (notes []string) {
 	for why, n := range c.tree.out {
 		what := "files or folders were"
@@ -340,7 +339,7 @@ func (c *capture) notes() (notes []string) {
 	return notes
 }
 
-// entries is the lister of what was looked at without keeping it.
+// entries is the lister for what was looked at without being kept.
 func (c *capture) entries(hash Hash) (list []Entry, err error) {
 	text, ok := c.lists[hash]
 	if !ok {
@@ -349,7 +348,7 @@ func (c *capture) entries(hash Hash) (list []Entry, err error) {
 	return list, json.Unmarshal(text, &list)
 }
 
-// reason is an error without the path that it is about.
+// reason returns the text of an error without its path.
 func reason(err error) string {
 	if errors.Is(err, nolink.ErrLink) {
 		return nolink.ErrLink.Error()

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Check looks at the segments that nobody writes, and says what is wrong with each: emptied, cut, or replaced. It reads
-// all contents if it is told to; else they are checked when they are used.
+// Check checks the segments that nobody writes, and returns what is wrong with each: it is empty, cut or replaced. With
+// contents it reads all contents; otherwise those are only checked when they are used.
 func (s *Store) Check(contents bool) (problems []string, err error) {
 	all, err := s.volume.list()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A segment that was cut, emptied or overwritten is told of; one that a process writes is its own affair.
+// TestCheck checks that a cut, emptied or overwritten segment is reported, but not one that a process is writing.
 func TestCheck(t *testing.T) {
 	dir, workspace := t.TempDir(), t.TempDir()
 	file := filepath.Join(workspace, "a.txt")

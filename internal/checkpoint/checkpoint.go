@@ -1,11 +1,11 @@
 // Package checkpoint snapshots files before a tool call changes them, and restores them.
 //
-// A checkpoint is on the disk before the call is forwarded. For each path it says what was there: the bytes and the
-// mode of a file, the target of a link, everything in a folder, or nothing. After the call it notes the hashes of what
-// the call left, so that a restore can tell whether somebody else changed a file since.
+// A checkpoint is on the disk before the call is forwarded. For each path it stores what was there: the bytes and mode
+// of a file, the target of a link, everything in a folder, or nothing. After the call it stores hashes of what the call
+// left, so that a restore can tell whether somebody else changed a file since.
 //
-// It runs nothing of the workspace and follows no link: it opens files below folders one part of the path after another.
-// Git is asked only where the user's own ignore file is.
+// It runs nothing of the workspace and follows no link: it opens files folder by folder along the path. It asks git
+// only for the place of the user's own ignore file.
 package checkpoint
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Kind says what is at a path.
+// Kind is what is at a path.
 type Kind string
 
 const (
@@ -25,10 +25,10 @@ const (
 	File      Kind = "file"
 	Directory Kind = "directory"
 	Symlink   Kind = "symlink"
-	LeftOut   Kind = "leftOut" // it is there and was not kept; Entry.Why says why
+	LeftOut   Kind = "leftOut" // it exists and was not kept; Entry.Why has the reason
 )
 
-// Entry is what is at one path. Two entries are equal when the same is there.
+// Entry is what is at one path. Entries are equal if the same is there.
 type Entry struct {
 	Name   string `json:"name,omitempty"` // within its folder; "" for the entry of a whole path
 	Kind   Kind   `json:"kind"`
@@ -37,10 +37,10 @@ type Entry struct {
 	Hash   Hash   `json:"hash,omitzero"`  // of a file's bytes, or of a folder's list of entries
 	Target string `json:"target,omitempty"`
 	Why    string `json:"why,omitempty"`
-	Stamp  int64  `json:"stamp,omitempty"` // modification time of what was left out, in nanoseconds: shows that it changed
+	Stamp  int64  `json:"stamp,omitempty"` // modification time of what was left out, in nanoseconds: reveals a change
 }
 
-// Hash is the SHA-256 of something kept; the zero Hash is nothing's.
+// Hash is the SHA-256 of something kept. The zero Hash means nothing.
 type Hash [sha256.Size]byte
 
 func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
@@ -53,18 +53,18 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Scope says how much of the content at a path belongs to a checkpoint.
+// Scope is how much of the content at a path belongs to a checkpoint.
 type Scope string
 
 const (
-	Alone Scope = ""    // the path itself; of a folder, that it is there
-	Whole Scope = "all" // with everything beneath
+	Alone Scope = ""    // the path itself; for a folder, only that it exists
+	Whole Scope = "all" // with everything beneath it
 	Git   Scope = "git" // with what git tracks or would offer to add
 )
 
-// Kept is one path of a checkpoint and what was there.
+// Kept is one path of a checkpoint, with what was there.
 type Kept struct {
-	Path  string `json:"path"` // absolute, its folder without links
+	Path  string `json:"path"` // absolute; its folder has no links
 	Scope Scope  `json:"scope,omitempty"`
 	Entry
 	Secret bool `json:"secret,omitempty"` // the rules denied reading it: restored, never shown
@@ -83,18 +83,18 @@ type Checkpoint struct {
 	Before    []Kept    `json:"before"`
 	Notes     []string  `json:"notes,omitempty"` // what was left out, for people
 
-	// The following fields are known once the call has ended, and come from later records.
+	// The following fields are set once the call has ended. They come from later records.
 
 	Ended    bool      `json:"-"` // what the call left is known
 	Changed  []Change  `json:"-"` // by the call
-	Verified bool      `json:"-"` // a verification after it succeeded
-	Restored time.Time `json:"-"` // when all of it was put back last
+	Verified bool      `json:"-"` // a later verification succeeded
+	Restored time.Time `json:"-"` // when all of it was last restored
 	Cleared  bool      `json:"-"`
 
-	segment string // where it is kept
+	segment string // name of its segment
 }
 
-// Change is one path that is not what it was.
+// Change is one path that differs from what it was.
 type Change struct {
 	Path   string `json:"path"`
 	Before Entry  `json:"before"`
@@ -102,7 +102,7 @@ type Change struct {
 	Secret bool   `json:"secret,omitempty"`
 }
 
-// What says in a word what happened: created, changed, deleted or leftOut.
+// What returns a word for what happened: created, changed, deleted or leftOut.
 func (c *Change) What() string {
 	switch {
 	case c.Before.Kind == LeftOut || c.After.Kind == LeftOut:
@@ -115,7 +115,7 @@ func (c *Change) What() string {
 	return "changed"
 }
 
-// same reports whether the same is there, by whatever name.
+// same reports whether the same is there, ignoring names.
 func (e Entry) same(o Entry) bool {
 	e.Name, o.Name = "", ""
 	return e == o
@@ -145,20 +145,20 @@ func fileMode(mode uint32) fs.FileMode {
 
 var unixBits = map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrUnknown = errors.New("no such checkpoint")
 	ErrChanged = errors.New("files are not as the call left them")
 	ErrFailed  = errors.New("the files could not be kept as they are")
 )
 
-// Conflict is why one path is not restored.
+// Conflict is the reason why one path cannot be kept or restored.
 type Conflict struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
 }
 
-// ConflictError lists what keeps a checkpoint from being restored. It is an ErrChanged.
+// ConflictError lists what prevents a restore. It is an ErrChanged.
 type ConflictError struct{ Conflicts []Conflict }
 
 func (e *ConflictError) Error() string {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// desk is a workspace with a store beside it.
+// desk is a workspace with a store next to it.
 type desk struct {
 	t     *testing.T
 	dir   string
@@ -76,7 +76,7 @@ func (d *desk) must(err error) {
 	}
 }
 
-// state is everything in the workspace but .git, by path: mode, and bytes or target.
+// state returns everything in the workspace except .git, by path: mode, and bytes or target.
 func (d *desk) state() map[string]string {
 	d.t.Helper()
 	all := map[string]string{}
@@ -139,7 +139,7 @@ func (d *desk) restore(id string, o RestoreOptions) *Restored {
 
 func show(string) bool { return false }
 
-// calls are what a tool may do to files, and the paths that are known of it.
+// calls lists what a tool may do to files, with the paths that are known.
 var calls = []struct {
 	name  string
 	call  func(d *desk)
@@ -202,7 +202,7 @@ func TestRestoreIsExact(t *testing.T) {
 					}
 					return
 				}
-				// The restore can be taken back as exactly.
+				// The restore can be undone as exactly.
 				d.restore(done.Checkpoint, RestoreOptions{})
 				if diff := cmp.Diff(after, d.state()); diff != "" {
 					t.Fatalf("taken back (-after +now):\n%s", diff)
@@ -212,7 +212,8 @@ func TestRestoreIsExact(t *testing.T) {
 	}
 }
 
-// A call whose end nobody saw is restored when one insists, since it cannot be told who changed what.
+// TestRestoreAfterAKill checks that a call whose end nobody saw is restored only with force, because nobody knows who
+// changed what.
 func TestRestoreAfterAKill(t *testing.T) {
 	for _, c := range calls {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestWhatChangedSinceIsNotRestored(t *testing.T) {
 	}
 }
 
-// What changes while a restore is under way stays, and is named.
+// TestWhatChangesMeanwhileIsNotRestored checks that files which change during a restore stay, and are named.
 func TestWhatChangesMeanwhileIsNotRestored(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.fill()
@@ -273,7 +274,7 @@ func TestWhatChangesMeanwhileIsNotRestored(t *testing.T) {
 		d.must(os.Remove(d.path("run.sh")))
 		d.write("dir/b.txt", "by the call", 0o644)
 	}, d.absolute([]Path{{Path: "a.txt"}, {Path: "new.txt"}, {Path: "run.sh"}, {Path: "dir/b.txt"}})...)
-	done, err := d.store.Restore(t.Context(), taken.ID, RestoreOptions{Denies: func(path string) string { // it is asked after the files were looked at
+	done, err := d.store.Restore(t.Context(), taken.ID, RestoreOptions{Denies: func(path string) string { // called after the look at the files
 		if name := filepath.Base(path); name != "b.txt" {
 			d.write(name, "by an editor", 0o644)
 		}
@@ -289,7 +290,7 @@ func TestWhatChangesMeanwhileIsNotRestored(t *testing.T) {
 	}
 }
 
-// What a call left is shown as long as anybody has it, whatever happened since.
+// TestWhatACallDid checks that what a call left is shown as long as it exists anywhere, whatever happened since.
 func TestWhatACallDid(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.fill()
@@ -320,7 +321,7 @@ func TestWhatACallDid(t *testing.T) {
 	}
 }
 
-// A folder on the way that became a link leads nowhere, neither for what is kept nor for what is restored.
+// TestLinksLeadNowhere checks that a folder that became a link is not followed, neither to keep nor to restore.
 func TestLinksLeadNowhere(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.fill()
@@ -346,7 +347,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 			t.Error("the diff shows a file that a link leads to")
 		}
 	}
-	// The file itself replaced by a link to another is put back as a file, and the other stays.
+	// A link in place of the file itself is replaced by the file, and its target stays.
 	d.must(os.Remove(d.path("dir")))
 	d.must(os.Rename(d.path("was-dir"), d.path("dir")))
 	d.must(os.Remove(d.path("dir/b.txt")))
@@ -420,7 +421,7 @@ func TestDeniedPathsAreNotRestored(t *testing.T) {
 	}
 }
 
-// A model may name any path.
+// TestAPathThatWasNotKeptIsAnError checks paths that were not kept: a model may name any path.
 func TestAPathThatWasNotKeptIsAnError(t *testing.T) {
 	for _, storage := range []string{"", "memory"} {
 		d := newDesk(t, Options{Dir: storage})

@@ -18,7 +18,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// A segment that was torn at any byte shows every checkpoint that was whole, and its contents.
+// TestTornAnywhere tears a segment at every byte. Every checkpoint that is whole must be listed, with its contents.
 func TestTornAnywhere(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.write("a.txt", "first", 0o644)
@@ -64,7 +64,7 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestStoppedProcess: one that was stopped while it removed segments does not stop the calls of the others.
+// TestStoppedProcess checks that a process stopped while it removes segments does not stop the calls of others.
 func TestStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, Options{})
@@ -83,8 +83,8 @@ func TestStoppedProcess(t *testing.T) {
 	})
 }
 
-// TestKilledWriters kills processes that keep and restore in the same store at random moments: what they
-// said was kept can be restored, and nothing that they left is in the way.
+// TestKilledWriters kills processes that keep and restore in the same store at random moments. What they reported as
+// kept can be restored, and nothing that they left is in the way.
 func TestKilledWriters(t *testing.T) {
 	if dir := os.Getenv("CHECKPOINT_WRITER"); dir != "" {
 		writeForever(t, dir)
@@ -117,13 +117,13 @@ func TestKilledWriters(t *testing.T) {
 			}
 		}
 	}
-	// What a file was before the last call that began is there, whether or not the call came to its end.
+	// The state before the last call that began is there, whether or not the call ended.
 	for w := range 2 {
 		name := fmt.Sprintf("file%d", w)
 		list, err := d.store.List(Filter{Path: d.path(name), Idle: true, Limit: 1})
 		d.must(err)
 		if len(list) == 0 {
-			continue // it was killed before it began
+			continue // killed before it began
 		}
 		done, err := d.store.Restore(context.Background(), list[0].ID, RestoreOptions{Force: true})
 		d.must(err)
@@ -177,8 +177,8 @@ func storeSize(t *testing.T, dir string) (size int64) {
 	return size
 }
 
-// TestBounded keeps much more than may be kept. CHECKPOINT_CALLS sets how many calls; the documented figure
-// comes from 10000.
+// TestBounded keeps much more than the limit. CHECKPOINT_CALLS sets the number of calls; the documented figure comes
+// from 10000.
 func TestBounded(t *testing.T) {
 	calls := 600
 	if n := os.Getenv("CHECKPOINT_CALLS"); n != "" {

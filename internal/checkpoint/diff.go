@@ -2,10 +2,10 @@ package checkpoint
 
 import "path/filepath"
 
-// lister returns what is in a folder, by the hash of the list.
+// lister returns the entries of a folder, given the hash of the list.
 type lister func(Hash) ([]Entry, error)
 
-// compare calls emit for each path that is not the same before and after, folders before what is in them.
+// compare calls emit for each path that differs between before and after, folders before what is in them.
 func compare(path string, before, after Entry, was, is lister, emit func(Change)) error {
 	if before.same(after) || unseen(before) || unseen(after) {
 		return nil
@@ -17,7 +17,7 @@ func compare(path string, before, after Entry, was, is lister, emit func(Change)
 		return nil
 	}
 	if before.Kind == Directory && after.Kind == Directory && (before.Hash == Hash{}) != (after.Hash == Hash{}) {
-		return nil // of one side nobody looked at what is in it
+		return nil // the content of one side is unknown
 	}
 	old, err := within(before, was)
 	if err != nil {
@@ -46,12 +46,12 @@ func compare(path string, before, after Entry, was, is lister, emit func(Change)
 	return nil
 }
 
-// unseen reports that a path was not looked at, so its state is not known.
+// unseen reports whether a path was not looked at, so that its state is unknown.
 func unseen(e Entry) bool {
 	return e.Kind == LeftOut && (e.Why == whyLimit || e.Why == whyIgnored || e.Why == whyProtected)
 }
 
-// bare is the entry without what is in it.
+// bare returns the entry without its content, if it is a folder.
 func (e Entry) bare() Entry {
 	e.Name = ""
 	if e.Kind == Directory {

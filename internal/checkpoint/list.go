@@ -13,19 +13,19 @@ import (
 // Filter selects checkpoints. Empty fields do not restrict.
 type Filter struct {
 	SessionID string
-	Path      string // absolute: what is kept of it or beneath it
-	Idle      bool   // also calls that changed nothing, and what was cleared
+	Path      string // absolute: only checkpoints that keep it or something beneath it
+	Idle      bool   // include calls that changed nothing, and cleared checkpoints
 	Limit     int    // at most this many; 0 means all
 }
 
-// view is what was read of one segment: it only grows.
+// view holds what was read of one segment. It only grows.
 type view struct {
 	read        int64
 	checkpoints []*Checkpoint
 	events      []event
 }
 
-// List returns checkpoints of all processes that share the store, the newest first.
+// List returns checkpoints of all processes that share the store, newest first.
 func (s *Store) List(f Filter) ([]Checkpoint, error) {
 	all, err := s.read()
 	out := make([]Checkpoint, 0, len(all))
@@ -41,7 +41,7 @@ func (s *Store) List(f Filter) ([]Checkpoint, error) {
 	return out, err
 }
 
-// concerns reports whether the checkpoint keeps something of the path, or beneath it.
+// concerns reports whether the checkpoint is about the path or something beneath it.
 func (c *Checkpoint) concerns(path string) bool {
 	if c.Ended {
 		return slices.ContainsFunc(c.Changed, func(x Change) bool { return beneath(x.Path, path) })
@@ -49,7 +49,7 @@ func (c *Checkpoint) concerns(path string) bool {
 	return slices.ContainsFunc(c.Before, func(k Kept) bool { return beneath(k.Path, path) || k.Scope != Alone && beneath(path, k.Path) })
 }
 
-// Get returns one checkpoint by its id, or by a unique prefix of it.
+// Get returns one checkpoint by its ID or a unique prefix of it. Otherwise the error is ErrUnknown.
 func (s *Store) Get(id string) (Checkpoint, error) {
 	all, err := s.read()
 	var found []Checkpoint
@@ -73,8 +73,7 @@ func (s *Store) Get(id string) (Checkpoint, error) {
 	return Checkpoint{}, errors.Join(fmt.Errorf("%w: %q (callgate checkpoints list)", ErrUnknown, id), err)
 }
 
-// read returns everything that is kept, the newest first. A segment that cannot be read does not hide the
-// others.
+// read returns all checkpoints, newest first. A segment that cannot be read does not hide the others.
 func (s *Store) read() ([]Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +127,7 @@ func (c *Checkpoint) apply(e *event) {
 	}
 }
 
-// readSegment goes on where it ended.
+// readSegment reads what was added to a segment since v was read.
 func (s *Store) readSegment(l listed, v *view) error {
 	r, err := s.volume.open(l.name)
 	if err != nil {
@@ -148,7 +147,7 @@ func (s *Store) readSegment(l listed, v *view) error {
 			if err == nil {
 				err = v.add(h.kind, payload, l.name)
 			}
-			if err != nil { // a power cut can leave one; what follows is none the worse
+			if err != nil { // a power cut can damage one, without harm to those after it
 				s.o.Logger.Warn("a record of the checkpoints cannot be read", "segment", l.name, "error", err)
 			}
 		}
@@ -199,14 +198,14 @@ func (s *Store) contents(name string) (*contents, error) {
 
 func (c *contents) close() error { return c.r.Close() }
 
-// get returns the bytes that have the hash.
+// get returns the bytes with the hash.
 func (c *contents) get(hash Hash) ([]byte, error) {
 	if c.where == nil {
 		c.where = map[Hash]span{}
 		for at := int64(0); ; {
 			h, err := readHeader(c.r, at, c.size)
 			if err != nil {
-				break // the end, or as far as can be read: what is missing is said when it is asked for
+				break // the end, or what cannot be read: get reports missing contents
 			}
 			if h.kind == recordContent {
 				c.where[h.hash] = span{at, h.size}
@@ -221,7 +220,7 @@ func (c *contents) get(hash Hash) ([]byte, error) {
 	return readPayload(c.r, at.at, header{recordContent, at.size, hash})
 }
 
-// entries returns what is in a folder that was kept.
+// entries returns the entries of a kept folder.
 func (c *contents) entries(hash Hash) (list []Entry, err error) {
 	text, err := c.get(hash)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A path through a link that leads to a file, or through a file, says nothing of what is there: it is never taken
-// for absent, and so never removed by a restore.
+// TestAFileOnTheWayIsNotAbsent checks that a path through a file, or through a link to a file, is never taken as
+// absent, and so never removed by a restore.
 func TestAFileOnTheWayIsNotAbsent(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.fill()

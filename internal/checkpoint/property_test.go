@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a command does to a workspace, all of it can be put back, and that can be taken back: whether its end was
-// seen, or only its beginning.
+// TestAnythingCanBePutBack checks that whatever a command does to a workspace can be restored, and that this can be
+// undone, whether or not the command's end was seen.
 func TestAnythingCanBePutBack(t *testing.T) {
 	d := newDesk(t, Options{Dir: "memory"})
 	d.must(os.Mkdir(d.path(".git"), 0o755))
@@ -84,8 +84,8 @@ func TestAnythingCanBePutBack(t *testing.T) {
 	})
 }
 
-// act changes files at random, and nothing outside of the workspace: links lead out of it, but nothing that is done
-// here follows them. What the system refuses does not happen.
+// act changes files at random, but none outside of the workspace: there are links out of it, but nothing here follows
+// them. It ignores what the system refuses.
 func act(rt *rapid.T, root *os.Root, label string) {
 	name := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3), func(parts []string) string { return filepath.Join(parts...) })
 	for i := range rapid.IntRange(0, 10).Draw(rt, label) {
@@ -110,7 +110,7 @@ func act(rt *rapid.T, root *os.Root, label string) {
 	}
 }
 
-// FuzzSegment reads what may be no segment: a reader never panics, and believes no length.
+// FuzzSegment checks that a reader of arbitrary bytes never panics and trusts no length.
 func FuzzSegment(f *testing.F) {
 	whole := &memorySegment{}
 	g := &segment{file: whole, known: map[Hash]span{}}

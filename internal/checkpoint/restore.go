@@ -15,31 +15,31 @@ import (
 	"callgate/internal/nolink"
 )
 
-// RestoreOptions say what is put back, and how sure one has to be.
+// RestoreOptions selects what to restore, and how cautiously.
 type RestoreOptions struct {
-	Paths []string // absolute; only these and what is beneath; none means all
-	Force bool     // also files that are not as the call left them, and without those that were not kept
-	// RemoveStray also removes what Restored.Stray would name.
+	Paths []string // absolute; only these and what is beneath them; none means all
+	Force bool     // also restore files that are not as the call left them, and ignore those that were not kept
+	// RemoveStray also removes the files that would be in Restored.Stray.
 	RemoveStray bool
-	// Denies says why a path must not be written, "" when it may. May be nil: then every path may.
+	// Denies returns why a path must not be written, or "" if it may be. May be nil: then every path may.
 	Denies func(path string) string
 	// For the checkpoint of the current state.
-	By        string // tool or client, as Checkpoint.Tool
+	By        string // tool or client, see Checkpoint.Tool
 	SessionID string
 	Secret    func(path string) bool
 }
 
-// Restored is what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
 	ID         string     `json:"id"`                   // of the checkpoint that was restored
-	Checkpoint string     `json:"checkpoint,omitempty"` // of what was there before: restoring it takes this restore back; "" when nothing had to be done
-	Files      []string   `json:"files"`                // paths that are what they were again
-	Removed    []string   `json:"removed,omitempty"`    // those of Files that were not there before the call
-	Failed     []Conflict `json:"failed,omitempty"`     // paths that are not
-	Stray      []string   `json:"stray,omitempty"`      // temporary files that a killed program seems to have left, still there
+	Checkpoint string     `json:"checkpoint,omitempty"` // of the state before: restoring it undoes this restore; "" if nothing was done
+	Files      []string   `json:"files"`                // paths that are as before the call again
+	Removed    []string   `json:"removed,omitempty"`    // those of Files that did not exist before the call
+	Failed     []Conflict `json:"failed,omitempty"`     // paths that could not be restored
+	Stray      []string   `json:"stray,omitempty"`      // temporary files that a killed program seems to have left
 }
 
-// step is one path that is not as it was kept: After is what is there now.
+// step is one path that differs from what was kept. After is what is there now.
 type step struct {
 	Change
 	changedSince bool
@@ -89,7 +89,7 @@ func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, er
 	return p, nil
 }
 
-// noCopy is ErrUnknown about files of a checkpoint that is there.
+// noCopy is an ErrUnknown for files that an existing checkpoint does not have.
 type noCopy string
 
 func (e noCopy) Error() string        { return string(e) }
@@ -128,8 +128,7 @@ func (p *plan) known(ctx context.Context) error {
 	return nil
 }
 
-// unknown is plan for a call of which only the beginning is known, since callgate was killed or the call
-// still runs.
+// unknown is plan for a call without a known outcome, because callgate was killed or the call still runs.
 func (p *plan) unknown(ctx context.Context) error {
 	c := p.store.newCapture(p.checkpoint.Workspace, nil, false)
 	changes, err := p.store.changes(ctx, c, &p.checkpoint, p.kept.entries, nil)
@@ -143,9 +142,9 @@ func (p *plan) unknown(ctx context.Context) error {
 	return err
 }
 
-// Restore puts back what was kept. It touches nothing if one path may not be restored (see ErrChanged). Force overrules
-// that, except for what was not kept and for paths that Denies names. It first keeps the current state, under an id of
-// its own. A restore that is interrupted can be repeated.
+// Restore restores what was kept. It touches nothing if a path may not be restored, see ErrChanged. Force overrides
+// that, except for what was not kept and for paths that Denies forbids. Restore first keeps the current state in a
+// checkpoint. An interrupted restore can be repeated.
 func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Restored, error) {
 	p, err := s.plan(ctx, id, o.Paths)
 	if err != nil {
@@ -188,14 +187,14 @@ func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Rest
 	return out, endErr
 }
 
-// all reports whether the paths are everything that the call changed; none means all.
+// all reports whether the paths cover everything that the call changed. None means all.
 func (p *plan) all(only []string) bool {
 	return len(only) == 0 || p.checkpoint.Ended && !slices.ContainsFunc(p.checkpoint.Changed, func(x Change) bool {
 		return !slices.ContainsFunc(only, func(o string) bool { return beneath(x.Path, filepath.Clean(o)) })
 	})
 }
 
-// check removes steps that cannot be done, and returns an error if a step is forbidden.
+// check removes steps that cannot be done. It returns an error if a step is forbidden.
 func (p *plan) check(s *Store, o *RestoreOptions) (left []Conflict, err error) {
 	var conflicts []Conflict
 	var steps []step
@@ -222,7 +221,7 @@ func (p *plan) check(s *Store, o *RestoreOptions) (left []Conflict, err error) {
 	return left, nil
 }
 
-// request asks for a checkpoint of what the steps change.
+// request returns the request for a checkpoint of what the steps change.
 func (p *plan) request(o *RestoreOptions) Request {
 	r := Request{Tool: o.By, SessionID: o.SessionID, Worker: p.checkpoint.Worker, Workspace: p.checkpoint.Workspace, Restores: p.checkpoint.ID, Secret: o.Secret}
 	for _, st := range p.steps {
@@ -231,9 +230,9 @@ func (p *plan) request(o *RestoreOptions) Request {
 	return r
 }
 
-// apply does the steps: first what has to go, the innermost first, then what has to be there, the outermost
-// first, and the modes of folders last, since one may forbid to write in it. It leaves alone what has changed since it was
-// looked at.
+// apply does the steps. First it removes what must go, innermost first; then it creates what must be there, outermost
+// first. It sets the modes of folders last, because a mode may forbid writing in the folder. It leaves alone what has
+// changed since the plan was made.
 func (p *plan) apply(ctx context.Context, out *Restored) (failed []Conflict) {
 	failures := map[string]error{}
 	remove := slices.SortedFunc(slices.Values(p.steps), func(a, b step) int { return cmp.Compare(b.Path, a.Path) })
@@ -250,7 +249,7 @@ func (p *plan) apply(ctx context.Context, out *Restored) (failed []Conflict) {
 			continue
 		}
 		now := st.After
-		if st.Before.Kind != now.Kind { // what was there is removed
+		if st.Before.Kind != now.Kind { // the first loop has removed it
 			now = Entry{Kind: Absent}
 		}
 		if failures[st.Path] = p.unchanged(ctx, &st, now); failures[st.Path] == nil {
@@ -275,7 +274,7 @@ func (p *plan) apply(ctx context.Context, out *Restored) (failed []Conflict) {
 	return failed
 }
 
-// in runs f on the folder that holds path, which no link leads to.
+// in runs f on the folder of path, which it opens without following links.
 func (p *plan) in(path string, f func(dir *os.Root, name string) error) error {
 	dir, name, _, err := openFolderOf(path, p.checkpoint.Workspace)
 	if err != nil {
@@ -285,7 +284,7 @@ func (p *plan) in(path string, f func(dir *os.Root, name string) error) error {
 	return f(dir, name)
 }
 
-// unchanged returns an error if neither what was there, a folder by its mode alone, nor what shall be there is there now.
+// unchanged returns an error unless was or the state to restore is there now. For a folder only the mode counts.
 func (p *plan) unchanged(ctx context.Context, st *step, was Entry) error {
 	now, err := p.store.look(ctx, &p.checkpoint, st.Path)
 	if err == nil && !now.same(was) && !now.same(st.Before) {
@@ -294,7 +293,7 @@ func (p *plan) unchanged(ctx context.Context, st *step, was Entry) error {
 	return err
 }
 
-// removeFrom removes a file, or a folder that is empty: new files of others stay.
+// removeFrom removes a file or an empty folder. A folder with new files of others stays.
 func removeFrom(dir *os.Root, name string) error { return ignoreMissing(dir.Remove(name)) }
 
 // create makes the path what it was.
@@ -323,7 +322,7 @@ func (p *plan) create(st step) error {
 		return fmt.Errorf("callgate cannot restore a %s", st.Before.Kind)
 	}
 	err := p.in(st.Path, make)
-	if errors.Is(err, fs.ErrNotExist) { // the folder was removed since
+	if errors.Is(err, fs.ErrNotExist) { // the folder has been removed since
 		if err = p.makeFolders(filepath.Dir(st.Path)); err == nil {
 			err = p.in(st.Path, make)
 		}
@@ -331,7 +330,7 @@ func (p *plan) create(st step) error {
 	return err
 }
 
-// makeFolders makes the folders that a file was in and that nobody kept.
+// makeFolders makes the folders of a file that nobody kept.
 func (p *plan) makeFolders(path string) error {
 	err := p.in(path, func(dir *os.Root, name string) error {
 		if err := dir.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -347,8 +346,8 @@ func (p *plan) makeFolders(path string) error {
 	return err
 }
 
-// replace replaces name in one step, so that readers see either the old or the new. The next try removes what a kill
-// leaves behind.
+// replace replaces name in one step, so that readers see either the old or the new file. What a kill leaves behind is
+// removed by the next attempt.
 func replace(dir *os.Root, name, id string, make func(temporary string) error) error {
 	temporary := ".callgate-restore-" + id
 	if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {

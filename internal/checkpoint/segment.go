@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// A segment is a file of records that is only ever added to. It holds all that its checkpoints need, each content once,
-// so that it can be removed as a whole without a look at any other. Only the last record can be torn, by a kill or a
-// power cut. All before it is whole, and readers stop there.
+// A segment is an append-only file of records. It has everything that its checkpoints need, each content once, so it
+// can be removed as a whole without looking at others. Only the last record can be torn, by a kill or a power cut. All
+// records before it are whole, and readers stop there.
 //
 //	kind 1 byte · length of the payload 8 · SHA-256 of the payload 32 · CRC-32C of these 41 bytes 4 · payload
 const (
@@ -24,7 +24,7 @@ const (
 
 	headerSize = 1 + 8 + sha256.Size + 4
 
-	// maxRecord bounds what a reader believes of a length.
+	// maxRecord is the greatest length that a reader believes.
 	maxRecord = 1 << 32
 )
 
@@ -44,7 +44,7 @@ func (h header) encode() (b [headerSize]byte) {
 	return b
 }
 
-// readHeader returns io.EOF at the end and for a record that is not whole.
+// readHeader reads the header of the record at offset at. It returns io.EOF at the end, and for an incomplete record.
 func readHeader(r io.ReaderAt, at, end int64) (h header, err error) {
 	var b [headerSize]byte
 	if at+headerSize > end {
@@ -63,7 +63,7 @@ func readHeader(r io.ReaderAt, at, end int64) (h header, err error) {
 	return h, nil
 }
 
-// cmpErr is for a read that got too little.
+// cmpErr returns the error of a read that got too little.
 func cmpErr(err error) error {
 	if err == nil {
 		return io.ErrUnexpectedEOF
@@ -71,7 +71,7 @@ func cmpErr(err error) error {
 	return err
 }
 
-// readPayload reads and checks the payload of the record whose header is at.
+// readPayload reads and checks the payload of the record at offset at.
 func readPayload(r io.ReaderAt, at int64, h header) ([]byte, error) {
 	payload := make([]byte, h.size)
 	if n, err := r.ReadAt(payload, at+headerSize); n < len(payload) {
@@ -83,7 +83,7 @@ func readPayload(r io.ReaderAt, at int64, h header) ([]byte, error) {
 	return payload, nil
 }
 
-// checkPayload checks the payload of the record whose header is at, and keeps nothing of it.
+// checkPayload checks the payload of the record at offset at, without keeping it in memory.
 func checkPayload(r io.ReaderAt, at int64, h header) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(r, at+headerSize, h.size)); err != nil {
@@ -97,16 +97,16 @@ func checkPayload(r io.ReaderAt, at int64, h header) error {
 
 func damagedAt(at int64) error { return fmt.Errorf("the record at byte %d is damaged", at) }
 
-// span is where a record is.
+// span locates a record.
 type span struct {
 	at   int64
 	size int64 // of the payload
 }
 
-// maxUnwritten is how much a segment gathers before it writes, in bytes.
+// maxUnwritten is how many bytes a segment collects before it writes.
 const maxUnwritten = 1 << 20
 
-// segment is one that this process writes.
+// segment is a segment that this process writes.
 type segment struct {
 	name string
 
@@ -114,8 +114,8 @@ type segment struct {
 	file    medium
 	size    int64 // bytes written
 	pending bytes.Buffer
-	known   map[Hash]span // contents that are in it
-	users   int           // checkpoints that are being taken into it; guarded by Store.mu
+	known   map[Hash]span // contents in the segment
+	users   int           // checkpoints being taken into it; guarded by Store.mu
 	broken  error         // why nothing more can be written
 }
 
@@ -127,7 +127,7 @@ func (s *segment) has(hash Hash) bool {
 	return ok
 }
 
-// entries is the lister of what the segment holds.
+// entries is the lister of the segment.
 func (s *segment) entries(hash Hash) ([]Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *segment) entries(hash Hash) ([]Entry, error) {
 	return list, json.Unmarshal(text, &list)
 }
 
-// content adds bytes that may be there already and returns how much the segment grew.
+// content adds bytes unless they are there already. It returns how much the segment grew.
 func (s *segment) content(hash Hash, payload []byte) (grown int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +161,8 @@ func (s *segment) content(hash Hash, payload []byte) (grown int64, err error) {
 	return headerSize + int64(len(payload)), nil
 }
 
-// record adds a checkpoint or an event with all that was added before it, and returns when it is written;
-// with durable, when it is on the disk itself.
+// record adds a checkpoint or an event, and writes it with everything added before. With durable, it returns once that
+// is on the disk.
 func (s *segment) record(kind byte, payload []byte, durable bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,13 +173,13 @@ func (s *segment) record(kind byte, payload []byte, durable bool) error {
 		return err
 	}
 	if err := s.file.Sync(); err != nil {
-		s.broken = err // nobody knows what of it is on the disk
+		s.broken = err // nobody knows how much of it is on the disk
 		return err
 	}
 	return nil
 }
 
-// add puts one record behind the others; the caller holds mu.
+// add appends one record. The caller holds mu.
 func (s *segment) add(h header, payload []byte) error {
 	if s.broken != nil {
 		return s.broken
@@ -193,8 +193,8 @@ func (s *segment) add(h header, payload []byte) error {
 	return s.flush()
 }
 
-// flush writes what is pending; the caller holds mu. A record that a full disk tore is cut off. Nothing more is written
-// to the segment, because it lacks contents that it should have.
+// flush writes what is pending. The caller holds mu. If the disk is full, it cuts off the torn record. Nothing more is
+// written to the segment then, because it lacks contents that it should have.
 func (s *segment) flush() error {
 	if s.pending.Len() == 0 {
 		return nil

@@ -14,23 +14,23 @@ import (
 	"callgate/internal/nolink"
 )
 
-// FileDiff is how one path differs now from what was kept.
+// FileDiff is the difference of one path between what was kept and now.
 type FileDiff struct {
 	Path         string `json:"path"`
-	What         string `json:"state"`                  // created, changed, deleted or leftOut: what happened since
+	What         string `json:"state"`                  // created, changed, deleted or leftOut: what has happened since
 	Before       Entry  `json:"before"`                 // what was kept
 	Now          Entry  `json:"now"`                    // what is there
-	Diff         string `json:"diff,omitempty"`         // unified, from what was kept to what is there; "" when it is not text
-	Binary       bool   `json:"binary,omitempty"`       // at least one side is not text, or there is too much to compare
-	Hidden       bool   `json:"hidden,omitempty"`       // the rules deny reading it: that it changed is all that is shown
-	ChangedSince bool   `json:"changedSince,omitempty"` // it is not as the call left it: a restore has to be forced
-	Gone         bool   `json:"gone,omitempty"`         // Left: what the call left was changed since, and nobody kept it
+	Diff         string `json:"diff,omitempty"`         // unified, from what was kept to now; "" if not text
+	Binary       bool   `json:"binary,omitempty"`       // a side is not text, or there is too much to compare
+	Hidden       bool   `json:"hidden,omitempty"`       // the rules deny reading it: only the change itself is shown
+	ChangedSince bool   `json:"changedSince,omitempty"` // it is not as the call left it: restoring needs force
+	Gone         bool   `json:"gone,omitempty"`         // Left: the state after the call exists nowhere any more
 }
 
-// ShowOptions select what Diff shows.
+// ShowOptions selects what Diff and Left show.
 type ShowOptions struct {
-	Paths []string // absolute; only these and what is beneath; none means all
-	// Hidden reports whether the rules deny reading the file now. MUST NOT be nil: pass one that says no.
+	Paths []string // absolute; only these and what is beneath them; none means all
+	// Hidden reports whether the rules deny reading the file now. It MUST NOT be nil; it may always return false.
 	Hidden func(path string) bool
 }
 
@@ -50,8 +50,8 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 	return p.show(p.steps, o, func(st step) ([]byte, error) { return p.current(st.Path) }), nil
 }
 
-// Left returns what the call of a checkpoint itself changed. That is known as long as the files are still as the call
-// left them, or a later checkpoint kept them.
+// Left returns what the call of a checkpoint itself changed. The content is known if the file is still as the call left
+// it, or if a later checkpoint kept it.
 func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
 	p := &plan{store: s}
 	if p.checkpoint, err = s.Get(id); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
 		}
 	}()
 	for _, l := range segments {
-		if c, err := s.contents(l.name); err == nil { // one that is swept now keeps nothing
+		if c, err := s.contents(l.name); err == nil { // a segment that is being swept keeps nothing
 			all = append(all, c)
 		}
 	}
@@ -94,7 +94,7 @@ func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
 
 var errGone = errors.New("the state after the call is gone")
 
-// show compares each step, whose second side after reads.
+// show compares the sides of each step. after reads the second side.
 func (p *plan) show(steps []step, o ShowOptions, after func(step) ([]byte, error)) (out []FileDiff) {
 	room := maxDiffs
 	for _, st := range steps {
@@ -119,7 +119,7 @@ func (p *plan) show(steps []step, o ShowOptions, after func(step) ([]byte, error
 
 var errBinary = errors.New("it is not text, or too large to compare")
 
-// text compares the two sides of a file, of which one may be absent.
+// text compares the two sides of a file, one of which may be absent.
 func (p *plan) text(st step, after func(step) ([]byte, error)) (string, error) {
 	var sides [2][]byte
 	for i, e := range []Entry{st.Before, st.After} {
@@ -147,7 +147,7 @@ func (p *plan) text(st step, after func(step) ([]byte, error)) (string, error) {
 		return "", errBinary
 	}
 	if slices.Equal(sides[0], sides[1]) {
-		return "", nil // only the mode differs, or what was there is nothing and empty
+		return "", nil // only the mode differs, or one side is absent and the other empty
 	}
 	return string(diff.Diff("kept", sides[0], "now", sides[1])), nil
 }

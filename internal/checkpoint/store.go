@@ -14,22 +14,22 @@ import (
 
 // Options of a Store. Zero values mean the defaults.
 type Options struct {
-	Dir          string        // where checkpoints are kept, shared by several processes; "" keeps them in memory
-	MaxBytes     int64         // of everything that is kept; 512 MiB, at least 1 MiB
-	MaxFile      int64         // of one file; larger ones are left out; 16 MiB
-	MaxAge       time.Duration // after which checkpoints are removed; 7 days
-	MaxTree      int64         // new bytes that one checkpoint takes of folders and workspaces; an eighth of MaxBytes
-	MaxTreeFiles int           // files that one checkpoint looks at in folders and workspaces; 50000
-	MaxTreeTime  time.Duration // that one checkpoint spends on them; 2 s
+	Dir          string        // folder of the checkpoints, shared by several processes; "" keeps them in memory
+	MaxBytes     int64         // in all; 512 MiB, at least 1 MiB
+	MaxFile      int64         // of one file; larger files are left out; 16 MiB
+	MaxAge       time.Duration // after that, checkpoints are removed; 7 days
+	MaxTree      int64         // new bytes of folders and workspaces in one checkpoint; an eighth of MaxBytes
+	MaxTreeFiles int           // files that one checkpoint visits in folders and workspaces; 50000
+	MaxTreeTime  time.Duration // time that one checkpoint spends on them; 2 s
 
-	Home string // a git repository that holds the home folder is not kept as a workspace
+	Home string // a git repository with the home folder in it is not kept as a workspace
 
-	// Protected reports whether a path belongs to callgate: it is neither kept nor restored. May be nil.
+	// Protected reports whether a path belongs to callgate and is neither kept nor restored. May be nil.
 	Protected func(path string) bool
 	Logger    *slog.Logger
 }
 
-// defaults are what zero values mean.
+// defaults are the values for zero fields.
 var defaults = Options{
 	MaxBytes: 512 << 20, MaxFile: 16 << 20, MaxAge: 7 * 24 * time.Hour, MaxTreeFiles: 50_000, MaxTreeTime: 2 * time.Second,
 }
@@ -49,11 +49,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// segments is into how many a full store is divided: what is removed for a new one is about this part of it.
+// segments is how many segments a full store has. Making room removes about one of them.
 const segments = 8
 
-// Store keeps checkpoints. Its methods may be called by many goroutines at once, and several processes may
-// have the same folder open. A store that nothing was kept in has written nothing but its folder.
+// Store keeps checkpoints. It is safe for concurrent use, and several processes may open the same folder. A store in
+// which nothing was kept has written nothing but its folder.
 type Store struct {
 	o      Options
 	volume volume
@@ -71,7 +71,7 @@ type Store struct {
 	failedAt time.Time
 }
 
-// Open opens the store of a data directory.
+// Open opens the store in the folder o.Dir.
 func Open(o Options) (*Store, error) {
 	s := &Store{o: o.withDefaults(), views: map[string]*view{}}
 	if o.Dir == "" {
@@ -86,7 +86,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the writing. What was kept stays.
+// Close ends writing. What was kept stays.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Store) Close() error {
 	return s.retire(true)
 }
 
-// pin returns the segment that a checkpoint is to be taken into, which stays until unpin.
+// pin returns the segment for a new checkpoint. The segment stays until unpin.
 func (s *Store) pin() (*segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *Store) unpin(g *segment, grown int64) {
 	s.since += grown
 }
 
-// retire ends the writing of old segments that nobody uses; the caller holds mu.
+// retire stops writing old segments that nobody uses, or all of them. The caller holds mu.
 func (s *Store) retire(all bool) (err error) {
 	var busy []*segment
 	for _, g := range s.old {
@@ -147,8 +147,8 @@ func (s *Store) retire(all bool) (err error) {
 	return err
 }
 
-// sweep removes what is too old, and the oldest if there is too much; the caller holds mu. The segment that
-// this process writes counts, and that of others too, but they are not removed.
+// sweep removes checkpoints that are too old, and the oldest if there is too much. The caller holds mu. The segments
+// that this and other processes write count, but are not removed.
 func (s *Store) sweep() error {
 	s.since = 0
 	all, err := s.volume.list()
@@ -176,7 +176,7 @@ func (s *Store) sweep() error {
 	})
 }
 
-// event is what became known of a checkpoint after it was taken.
+// event is what became known about a checkpoint after it was taken.
 type event struct {
 	ID       string    `json:"id"`
 	Changed  []Change  `json:"changed,omitempty"`
@@ -194,7 +194,7 @@ func (s *Store) note(g *segment, e event) error {
 	return g.record(recordEvent, text, false)
 }
 
-// noteLater is note for what happens when no checkpoint is being taken.
+// noteLater is note for events while no checkpoint is being taken.
 func (s *Store) noteLater(e event) error {
 	g, err := s.pin()
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"callgate/internal/nolink"
 )
 
-// Programs that replace a file write a temporary one beside it and rename that. If they are killed in between, the
+// Programs that replace a file write a temporary file next to it and rename that. If they are killed in between, the
 // temporary file stays. No checkpoint has it, because no call named it.
 var (
-	// temporaryAlone is the name of a temporary file whatever file it is for: Go, Python, Rust, GLib, sed and patch.
+	// temporaryAlone matches names of temporary files for any file: of Go, Python, Rust, GLib, sed and patch.
 	temporaryAlone = lazyregexp.New(`^(?:\.?(?:tmp|temp)[-._]?([0-9A-Za-z_-]{4,})|\.goutputstream-([0-9A-Z]{6})|(?:sed|po)([0-9A-Za-z]{6})|.+\.(?:tmp|temp))$`)
-	// temporaryOf is what is left of such a name without the name of the file: a word for it, random letters, or both.
+	// temporaryOf matches what remains of such a name without the file's name: a word for it, random letters, or both.
 	temporaryOf = lazyregexp.New(`^(?:~|[-._](?:tmp|temp|new|part|partial|swp|lock)(?:[-._][0-9A-Za-z]+)*|[-._]?([0-9A-Za-z_]{4,})(?:[-._](?:tmp|temp|[0-9]+))?)$`)
-	// extension is an ending that people give to files of their own.
+	// extension matches endings that people give to their own files.
 	extension = lazyregexp.New(`^[.][A-Za-z]{1,12}[0-9]{0,3}$`)
 	wordAlone = lazyregexp.New(`^(?:[0-9A-Z]?[a-z_-]*|[A-Z_-]*)$`)
 )
 
 // temporaryFor reports whether name looks like the temporary file of a program that was replacing base. Random letters
-// are told from words by their digits and capitals.
+// differ from words by their digits and capitals.
 func temporaryFor(name, base string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "."), strings.TrimPrefix(base, "."))
 	if m := temporaryOf.FindStringSubmatch(rest); ok && m != nil {
@@ -36,11 +36,12 @@ func temporaryFor(name, base string) bool {
 	return m != nil && !(m[1]+m[3] != "" && wordAlone.MatchString(m[1]+m[3]))
 }
 
-// clockSlack is how much older than the clock says a file's time may be: some file systems count in steps of it.
+// clockSlack is how far a file's time may lie before the clock's: the clocks of some file systems advance in such
+// steps.
 const clockSlack = 2 * time.Second
 
-// strays returns the files that look as if a program left them when it was killed in the middle of the call: beside a
-// file that the call was to change, named like a temporary file, and written since the checkpoint was taken.
+// strays returns files that a program seems to have left when it was killed during the call. They are next to a file
+// that the call was to change, are named like temporary files, and were written since the checkpoint was taken.
 func (p *plan) strays(ctx context.Context, only []string) (found []step, err error) {
 	taken := map[string]bool{}
 	var paths []string
@@ -85,11 +86,11 @@ func (p *plan) strays(ctx context.Context, only []string) (found []step, err err
 	return found, nil
 }
 
-// writtenSince lists the regular files in the folder of path that were written since the checkpoint was taken.
+// writtenSince returns the regular files in the folder of path that were written since the checkpoint was taken.
 func (p *plan) writtenSince(path string) (names []string, err error) {
 	dir, _, _, err := openFolderOf(path, p.checkpoint.Workspace)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, nolink.ErrNoFolder) || errors.Is(err, nolink.ErrLink) {
-		return nil, nil // nothing is beside a file that has no folder
+		return nil, nil // there is no folder, so nothing is in it
 	}
 	if err != nil {
 		return nil, err

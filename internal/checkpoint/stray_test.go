@@ -56,8 +56,8 @@ func TestTemporaryFor(t *testing.T) {
 	}
 }
 
-// A server that is killed between its write and its rename leaves the temporary file. A restore names it, removes it
-// when it is told to, and can bring it back.
+// TestRestoreNamesStrayFiles checks that a restore names the temporary file of a server killed between write and
+// rename, removes it if told to, and can bring it back.
 func TestRestoreNamesStrayFiles(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		d := newDesk(t, Options{})

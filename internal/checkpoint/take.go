@@ -15,23 +15,23 @@ import (
 	"callgate/internal/nolink"
 )
 
-// Request says what is to be kept before a call.
+// Request is what to keep before a call.
 type Request struct {
 	CallID, Tool, SessionID, Worker string
-	Workspace                       string // absolute; "" when nobody knows it
+	Workspace                       string // absolute; "" if unknown
 	Paths                           []Path
-	Restores                        string // the checkpoint that is about to be restored: its paths are taken as they are, and no link in them is resolved
-	// Secret reports whether the rules deny reading the file: it is kept to be restored, and never shown.
+	Restores                        string // the checkpoint to restore, if any: links in the paths are not resolved
+	// Secret reports whether the rules deny reading the file. Such a file can be restored but is never shown.
 	Secret func(path string) bool
 }
 
 // Path is one path that a call may change.
 type Path struct {
-	Path  string // absolute; its folder is resolved when it is kept
+	Path  string // absolute; Take resolves its folder
 	Scope Scope
 }
 
-// Taken is a checkpoint whose call has not ended. End MUST be called.
+// Taken is a checkpoint whose call has not ended. The caller MUST call End or Abandon.
 type Taken struct {
 	store   *Store
 	segment *segment
@@ -42,8 +42,8 @@ type Taken struct {
 }
 
 // Take keeps what is at the paths now. When it returns without an error, the checkpoint is on the disk and the call may
-// change the files. Paths that cannot be kept are in LeftOut. The caller decides whether the call may run without them.
-// It returns nil if there is nothing to keep. An error is an ErrFailed, and nothing was kept.
+// change the files. Paths that cannot be kept are in LeftOut; the caller decides whether the call may run without them.
+// Take returns nil if there is nothing to keep. An error is an ErrFailed, and then nothing was kept.
 func (s *Store) Take(ctx context.Context, r Request) (*Taken, error) {
 	t, err := s.take(ctx, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 		if slices.ContainsFunc(t.record.Before, func(o Kept) bool { return o.Path == k.Path && o.Scope == k.Scope }) {
 			continue
 		}
-		if k.Why == nolink.ErrLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link, which is kept as such
+		if k.Why == nolink.ErrLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link
 			k.Entry = Entry{Kind: Absent}
 		}
 		k.Secret = k.Scope == Alone && r.Secret(k.Path)
@@ -113,8 +113,8 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 	return t, nil
 }
 
-// Unkept says which of the paths could not be kept now, without keeping any: for the person who has to be asked
-// before. A conflict without a path is one of the store.
+// Unkept returns which of the paths could not be kept now, without keeping any. It is for the person who is asked
+// before the call. A conflict without a path concerns the store.
 func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (list []Conflict) {
 	s.mu.Lock()
 	if s.failed != nil && time.Since(s.failedAt) < failureStays {
@@ -138,8 +138,8 @@ func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (lis
 // failureStays is how long a store counts as not writable after a failed write.
 const failureStays = 30 * time.Second
 
-// settle sorts the paths and takes doubles out. With resolve it makes their folders real; a path that is a link
-// itself is kept as a link, and what it leads to is a path of its own.
+// settle sorts the paths and removes duplicates. With resolve it resolves links in their folders. A path that is itself
+// a link is kept as a link; what it leads to is a path of its own.
 func settle(paths []Path, resolve bool) (out []Path) {
 	for _, p := range paths {
 		if !filepath.IsAbs(p.Path) {
@@ -161,8 +161,8 @@ func settle(paths []Path, resolve bool) (out []Path) {
 	return out
 }
 
-// realFolder resolves the links of a folder that may not be there yet. A link that leads to no folder is not
-// resolved: nothing can be in what it leads to.
+// realFolder resolves the links of a folder that may not exist yet. It does not resolve a link that leads to no folder,
+// because nothing can be in there.
 func realFolder(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -179,8 +179,8 @@ func realFolder(dir string) (string, error) {
 	return filepath.Join(parent, filepath.Base(dir)), err
 }
 
-// End notes what the call left, and MUST be called before anything else that callgate knows of may change
-// the files. It returns what changed.
+// End records what the call left and returns what changed. The caller MUST call it before anything else that callgate
+// knows of may change the files.
 func (t *Taken) End(ctx context.Context) (changed []Change, err error) {
 	defer t.store.unpin(t.segment, 0)
 	changed, err = t.changes(ctx)
@@ -202,20 +202,20 @@ func (t *Taken) changes(ctx context.Context) ([]Change, error) {
 	return t.store.changes(ctx, c, &t.record, t.segment.entries, t.secret)
 }
 
-// changes looks at all paths of a checkpoint and returns what is not as it was kept.
+// changes looks at all paths of a checkpoint and returns those that differ from what was kept.
 func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lister, secret func(string) bool) (list []Change, err error) {
 	seen := map[string]bool{}
 	c.was = kept
 	for _, k := range r.Before {
 		scope := k.Scope
-		if k.Kind != Directory && k.Kind != LeftOut { // all that came into being with it
+		if k.Kind != Directory && k.Kind != LeftOut { // everything that was created with it
 			scope = Whole
 		}
 		now, err := c.path(ctx, k.Path, scope, k.Entry)
 		if err != nil {
 			return nil, err
 		}
-		if now.Path != k.Path || now.Why == nolink.ErrLink.Error() && r.keepsFolderOf(k.Path) { // its folder is gone, or no folder any more
+		if now.Path != k.Path || now.Why == nolink.ErrLink.Error() && r.keepsFolderOf(k.Path) { // its folder is gone
 			now.Entry = Entry{Kind: Absent}
 		}
 		err = compare(k.Path, k.Entry, now.Entry, kept, c.entries, func(x Change) {
@@ -235,14 +235,14 @@ func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lis
 	return list, nil
 }
 
-// keepsFolderOf reports whether the checkpoint is about a folder that path lies in: that this became a link is
-// one of the changes then, and what was in it is gone.
+// keepsFolderOf reports whether the checkpoint is about a folder that contains path. If that folder became a link, this
+// is one of the changes, and what was in it is gone.
 func (c *Checkpoint) keepsFolderOf(path string) bool {
 	return slices.ContainsFunc(c.Before, func(k Kept) bool { return k.Path != path && beneath(path, k.Path) }) ||
 		slices.ContainsFunc(c.Changed, func(x Change) bool { return x.Path != path && beneath(path, x.Path) })
 }
 
-// Note marks checkpoints: their files passed a verification, and clear also forgets them.
+// Note records that the files of checkpoints passed a verification. With clear it also forgets the checkpoints.
 func (s *Store) Note(ids []string, clear bool) error {
 	var err error
 	for _, id := range ids {

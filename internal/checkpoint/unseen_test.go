@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A folder that could not be listed before the call is not emptied after it.
+// TestAFolderThatNobodyCouldSee checks that a folder that could not be listed before the call is not emptied after it.
 func TestAFolderThatNobodyCouldSee(t *testing.T) {
 	if os.Geteuid() == 0 { // root sees every folder
 		asNobody(t)
@@ -29,11 +29,11 @@ func TestAFolderThatNobodyCouldSee(t *testing.T) {
 	}
 }
 
-// asNobody runs the test in a process of a user who owns nothing but a folder of its own.
+// asNobody runs the test in a process of a user who owns nothing but one folder.
 func asNobody(t *testing.T) {
 	t.Helper()
 	const nobody = 65534
-	dir, err := os.MkdirTemp("", "nobody") // that of the test lies in one that only root enters
+	dir, err := os.MkdirTemp("", "nobody") // t.TempDir is in a folder that only root can enter
 	if err != nil {
 		t.Fatal(err)
 	}

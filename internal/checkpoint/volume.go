@@ -13,21 +13,21 @@ import (
 	"callgate/internal/durable"
 )
 
-// volume is where segments are: a folder, or memory. What a full disk or a kill can break is on this page.
+// volume is where segments are: a folder, or memory. This file shows everything that a full disk or a kill can break.
 type volume interface {
-	// create makes a new segment that this process holds until it releases it.
+	// create makes a new segment that this process holds until it calls release.
 	create(name string) (medium, error)
-	// intact reports whether what is written to the segment is what others will find under its name.
+	// intact reports whether others will find under name what is written to m.
 	intact(name string, m medium) bool
-	// release says that this process writes the segment no more.
+	// release ends the hold on a segment that this process no longer writes.
 	release(name string) error
 	// open opens a segment for reading.
 	open(name string) (reader, error)
-	// list names all segments, oldest first.
+	// list returns all segments, oldest first.
 	list() ([]listed, error)
 	// free reports whether nobody writes the segment.
 	free(name string) (bool, error)
-	// sweep removes every segment that nobody holds and remove asks for, oldest first.
+	// sweep removes every segment that nobody holds and for which remove returns true, oldest first.
 	sweep(remove func(listed) bool) error
 }
 
@@ -38,7 +38,7 @@ type listed struct {
 	modified time.Time
 }
 
-// medium is a segment that is written. Sync MUST have returned before what was written is relied on.
+// medium is a segment being written. What was written counts only after Sync has returned.
 type medium interface {
 	io.Writer
 	io.ReaderAt
@@ -58,19 +58,19 @@ const (
 	sweepLock  = "sweep.lock"
 )
 
-// folder is a volume on the disk, shared by several processes. A process that writes a segment holds the lock of its
-// name with lockExt added; a lock that can be taken is one of a process that has ended. Segments are made and
-// removed under sweep.lock, so that nobody takes a lock file away that another has just begun to hold.
+// folder is a volume on disk, shared by several processes. A process that writes a segment holds the lock on its name
+// plus lockExt. If the lock can be taken, its process has ended. Segments are made and removed under sweep.lock, so
+// that nobody removes a lock file that another process has just begun to hold.
 type folder struct {
 	dir  string
-	held map[string]func() error // which free them; guarded by Store.mu
+	held map[string]func() error // functions that release the locks; guarded by Store.mu
 }
 
 func openFolder(dir string) (*folder, error) {
 	return &folder{dir: dir, held: map[string]func() error{}}, makeFolder(dir)
 }
 
-// makeFolder makes dir, closed to other users.
+// makeFolder makes dir, with no access for other users.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (v *folder) release(name string) error {
 func (v *folder) open(name string) (reader, error) {
 	f, err := durable.Open(filepath.Join(v.dir, name))
 	if err != nil {
-		return nil, err // and no typed nil
+		return nil, err // not a nil *os.File in an interface
 	}
 	return f, nil
 }
@@ -195,7 +195,7 @@ func (v *folder) abandoned(name string) (bool, error) {
 	return true, unlock()
 }
 
-// removeOrphans takes lock files away whose segment is gone.
+// removeOrphans removes lock files whose segment is gone.
 func (v *folder) removeOrphans() (err error) {
 	names, err := filepath.Glob(filepath.Join(v.dir, "*"+segmentExt+lockExt))
 	for _, path := range names {
@@ -206,7 +206,7 @@ func (v *folder) removeOrphans() (err error) {
 	return err
 }
 
-// removed removes a file that another process may have removed already.
+// removed removes a file that another process may already have removed.
 func removed(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

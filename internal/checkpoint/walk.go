@@ -11,13 +11,13 @@ import (
 	"callgate/internal/nolink"
 )
 
-// openFolderOf opens the folder that holds path, which is absolute, and returns the last part of path in it. No part of
-// the path may be a link. A folder that became a link after the call was judged is an error. When a folder on the way
-// is missing, or something else is in its place, the error is fs.ErrNotExist or nolink.ErrNoFolder, and stop is the outermost
-// of these: it MUST be looked at by itself before anything is said of it.
+// openFolderOf opens the folder that contains path, which is absolute, and returns the last element of path as name. No
+// element of the path may be a link; a folder that became a link after the call was judged is an error. If a folder on
+// the way is missing or something else is in its place, the error is fs.ErrNotExist or nolink.ErrNoFolder, and stop is
+// the outermost such path. The caller MUST look at stop itself before saying anything about path.
 //
-// The way begins at the workspace when path lies in it, which is without links itself, else at the root of
-// the file system.
+// The walk begins at the workspace if path is in it and the workspace has no links, or else at the root of the file
+// system.
 func openFolderOf(path, workspace string) (dir *os.Root, name, stop string, err error) {
 	path = filepath.Clean(path)
 	anchor := filepath.VolumeName(path) + string(filepath.Separator)
@@ -45,7 +45,7 @@ func openFolderOf(path, workspace string) (dir *os.Root, name, stop string, err 
 	return dir, name, "", nil
 }
 
-// beneath reports whether path is folder or lies in it. Both are clean and absolute.
+// beneath reports whether path is folder or is inside it. Both MUST be clean and absolute.
 func beneath(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator)))
 	return ok && (rest == "" || rest[0] == filepath.Separator)

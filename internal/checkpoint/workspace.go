@@ -15,8 +15,8 @@ import (
 	"callgate/rag"
 )
 
-// Workspaces returns the top folders of the git repositories that hold dirs, without links and each once.
-// A repository that holds the home folder is none: nobody works on all of that.
+// Workspaces returns the top folders of the git repositories that contain dirs, without links and each once. It leaves
+// out a repository that contains the home folder, because nobody works on all of that.
 func (s *Store) Workspaces(dirs []string) (tops []string) {
 	seen := map[string]bool{}
 	for _, dir := range dirs {
@@ -34,16 +34,16 @@ func (s *Store) Workspaces(dirs []string) (tops []string) {
 	return tops
 }
 
-// workspaceRules says what of a git workspace is kept: what is tracked, and what is not ignored. It reads all of that
-// as data. No git command runs in it, so no filter, hook or monitor of the repository does.
+// workspaceRules decides what of a git workspace is kept: what is tracked, and what is not ignored. It reads all of
+// that as data. No git command runs in the workspace, so no filter, hook or monitor of the repository does.
 type workspaceRules struct {
 	ignore     rag.GitIgnore
-	tracked    map[string]bool // files, and every folder that holds one
-	everything bool            // it is in a folder that is ignored: only what is tracked is kept
+	tracked    map[string]bool // files, and every folder with a tracked file
+	everything bool            // in an ignored folder: keep only what is tracked
 }
 
-// readWorkspace reads what the repository at top tracks and ignores. An index that cannot be read tracks
-// nothing: what is ignored is left out then.
+// readWorkspace reads what the repository at top tracks and ignores. If its index cannot be read, nothing counts as
+// tracked, so ignored files are left out.
 func (s *Store) readWorkspace(top string) *workspaceRules {
 	w := &workspaceRules{ignore: s.ignore.get(top)}
 	tracked, err := readIndex(top)
@@ -54,8 +54,7 @@ func (s *Store) readWorkspace(top string) *workspaceRules {
 	return w
 }
 
-// workspaceAround returns the rules for what is in path, which lies in a git workspace at rel; nil when it
-// lies in none.
+// workspaceAround returns the rules for path, which is at rel in a git workspace. It returns nil if path is in none.
 func (s *Store) workspaceAround(path string) (w *workspaceRules, rel string) {
 	top := gitfiles.Top(filepath.Dir(path), false)
 	if top == "" || s.o.Home != "" && beneath(s.o.Home, top) {
@@ -68,7 +67,7 @@ func (s *Store) workspaceAround(path string) (w *workspaceRules, rel string) {
 	rel = filepath.ToSlash(rel)
 	w = s.readWorkspace(top)
 	parts := strings.Split(rel, "/")
-	for i := range parts { // down to the folder that holds it
+	for i := range parts { // down to the folder that contains it
 		at := strings.Join(parts[:i], "/")
 		w = w.inside(os.DirFS(filepath.Join(top, at)), cmp.Or(at, "."))
 		if i < len(parts)-1 && w.leavesOut(strings.Join(parts[:i+1], "/"), true) {
@@ -78,7 +77,7 @@ func (s *Store) workspaceAround(path string) (w *workspaceRules, rel string) {
 	return w, rel
 }
 
-// ignoreCache remembers what the user has git ignore everywhere, which git itself has to be asked for.
+// ignoreCache caches what the user's git ignores everywhere, which only git itself can say.
 type ignoreCache struct {
 	mu   sync.Mutex
 	tops map[string]cachedIgnore
@@ -89,7 +88,7 @@ type cachedIgnore struct {
 	read  time.Time
 }
 
-// ignoreFresh is how long what the user ignores is believed.
+// ignoreFresh is how long cached ignore rules are used.
 const ignoreFresh = time.Minute
 
 func (c *ignoreCache) get(top string) rag.GitIgnore {
@@ -106,9 +105,9 @@ func (c *ignoreCache) get(top string) rag.GitIgnore {
 	return i.rules
 }
 
-// inside returns the rules within the folder rel.
+// inside returns the rules in the folder rel.
 func (w *workspaceRules) inside(dir fs.FS, rel string) *workspaceRules {
-	everything := w.everything || rel != "." && w.ignore.Ignores(rel, true) // it was entered for what is tracked in it
+	everything := w.everything || rel != "." && w.ignore.Ignores(rel, true) // it was entered for its tracked files
 	return &workspaceRules{ignore: w.ignore.Inside(dir, rel), tracked: w.tracked, everything: everything}
 }
 
@@ -116,7 +115,7 @@ func (w *workspaceRules) leavesOut(rel string, dir bool) bool {
 	return path.Base(rel) == ".git" || !w.tracked[rel] && (w.everything || w.ignore.Ignores(rel, dir))
 }
 
-// readIndex returns the files that git tracks, and the folders that hold them.
+// readIndex returns the files that git tracks, and the folders that contain them.
 func readIndex(top string) (tracked map[string]bool, err error) {
 	repository, err := gitfiles.Repository(top)
 	if err != nil {

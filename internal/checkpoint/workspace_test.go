@@ -19,7 +19,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// git runs git in the workspace, with nothing of the machine's configuration.
+// git runs git in the workspace, without the machine's configuration.
 func (d *desk) git(args ...string) {
 	d.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", d.dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
@@ -29,7 +29,7 @@ func (d *desk) git(args ...string) {
 	}
 }
 
-// repository is a workspace with tracked, ignored and untracked files, of which one is ignored and tracked.
+// repository returns a workspace with tracked, ignored and untracked files. One file is both ignored and tracked.
 func repository(t *testing.T, o Options) *desk {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -50,7 +50,7 @@ func repository(t *testing.T, o Options) *desk {
 	return d
 }
 
-// commands are what nobody can tell of in advance.
+// wreck does what commands may do that nobody can predict.
 func (d *desk) wreck() {
 	d.write("a.txt", "by the command", 0o600)
 	d.write("forced.log", "by the command", 0o644)
@@ -80,7 +80,7 @@ func TestAWorkspaceIsKept(t *testing.T) {
 			} else {
 				id = d.around(d.wreck, scope).ID
 			}
-			// What is ignored and not tracked is nobody's business here.
+			// Files that are ignored and not tracked do not matter here.
 			d.write("build/out", "built anew", 0o644)
 			d.write("noise.log", "more noise", 0o644)
 			d.restore(id, RestoreOptions{Force: killed})
@@ -95,7 +95,7 @@ func TestAWorkspaceIsKept(t *testing.T) {
 	}
 }
 
-// gitState is everything in .git, with the times of its files.
+// gitState returns everything in .git, with the times of its files.
 func (d *desk) gitState() map[string]string {
 	all := map[string]string{}
 	d.must(filepath.WalkDir(d.path(".git"), func(path string, e fs.DirEntry, err error) error {
@@ -112,7 +112,7 @@ func (d *desk) gitState() map[string]string {
 	return all
 }
 
-// A repository may hold programs that git commands would run. Nothing of it runs.
+// TestNothingOfARepositoryRuns checks that no program in a repository runs that git commands would run.
 func TestNothingOfARepositoryRuns(t *testing.T) {
 	d := repository(t, Options{})
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -139,7 +139,7 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	}
 }
 
-// What a repository may put in the way: an index that is damaged, a pipe, or a .git that leads elsewhere.
+// TestHostileRepositories checks obstacles in a repository: a damaged index, a pipe, or a .git that leads elsewhere.
 func TestHostileRepositories(t *testing.T) {
 	for name, spoil := range map[string]func(d *desk){
 		"a damaged index": func(d *desk) {
@@ -178,7 +178,7 @@ func TestHostileRepositories(t *testing.T) {
 	}
 }
 
-// What is too much is left out, and said.
+// TestLargeWorkspacesAreBounded checks that excess is left out and reported.
 func TestLargeWorkspacesAreBounded(t *testing.T) {
 	d := repository(t, Options{MaxTreeFiles: 20, MaxTree: 1 << 20})
 	for i := range 100 {
@@ -196,7 +196,7 @@ func TestLargeWorkspacesAreBounded(t *testing.T) {
 	d.restore(taken.ID, RestoreOptions{})
 }
 
-// Removing what git ignores keeps nothing of it, and says so.
+// TestIgnoredFoldersAreLeftOut checks that removing what git ignores keeps nothing of it, and says so.
 func TestIgnoredFoldersAreLeftOut(t *testing.T) {
 	d := repository(t, Options{})
 	d.write("node_modules/x/y.js", "x", 0o644)
@@ -212,8 +212,8 @@ func TestIgnoredFoldersAreLeftOut(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the rules by which files are left out: what was there before a call is never taken for
-// something that the call created, and so never removed.
+// TestWhatWasThereIsNeverRemoved changes the ignore rules. What was there before a call must never be taken for
+// something that the call created, and so never be removed.
 func TestWhatWasThereIsNeverRemoved(t *testing.T) {
 	for name, call := range map[string]func(d *desk){
 		"ignore rules are dropped":  func(d *desk) { d.must(os.Remove(d.path(".gitignore"))) },
@@ -240,7 +240,7 @@ func TestWhatWasThereIsNeverRemoved(t *testing.T) {
 					_, err = taken.End(context.Background())
 					d.must(err)
 				}
-				d.store = d.open(Options{Dir: d.store.o.Dir}) // another process, to which nothing is protected
+				d.store = d.open(Options{Dir: d.store.o.Dir}) // another process, in which nothing is protected
 				done, err := d.store.Restore(context.Background(), taken.ID, RestoreOptions{Force: true})
 				d.must(err)
 				if diff := cmp.Diff(before, d.state()); diff != "" {
