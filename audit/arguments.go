@@ -81,8 +81,7 @@ func randomString(s string, i int) bool {
 	return s[i] == '"' && looksRandom(unquote(s[i:stringEnd(s, i)]))
 }
 
-// appendRedactedString appends the JSON string quoted without secrets. It keeps the spelling if there is nothing to
-// remove.
+// appendRedactedString appends the JSON string quoted without secrets, or unchanged if it has none.
 func appendRedactedString(dst []byte, quoted string, limit int) []byte {
 	text := unquote(quoted)
 	if clean := redactText(text, limit); clean != text {

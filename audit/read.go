@@ -256,8 +256,7 @@ func passedOver(line []byte, lacks func(line []byte) bool) (at time.Time, ok boo
 	return at, err == nil
 }
 
-// newestFirst is a heap of cursors. Of records with the same time, that of the later file comes first, then the later
-// one.
+// newestFirst is a heap of cursors. Of records with the same time, that of the later file comes first.
 type newestFirst []*cursor
 
 func (h newestFirst) Len() int      { return len(h) }

@@ -15,8 +15,7 @@ import (
 
 const logExt = ".jsonl"
 
-// nameTime is the format of the time that begins a log's file name, so that names sort by start. It has no colon
-// because Windows allows none.
+// nameTime is the layout of the time that begins a log's file name. Names sort by start. Windows allows no colon.
 const nameTime = "20060102T150405.000000000Z"
 
 func newLogName(now time.Time) string {

@@ -54,8 +54,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestBadArchive restores archives that are cut off, damaged or made by others. The folder stays empty, or Sync repairs
-// it.
+// TestBadArchive restores archives that are cut, damaged or from others. The folder stays empty, or Sync repairs it.
 func TestBadArchive(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, project)

@@ -78,9 +78,8 @@ func (f *filter) prepare(snap *snapshot, q *Query) error {
 	return nil
 }
 
-// real returns an absolute glob with links resolved in the folders before the first wildcard. A glob without wildcards
-// that names a folder stands for its files. real contacts no other machine: it leaves alone the name of a network
-// share, which a model may pass.
+// real returns an absolute glob with links resolved in the folders before the first wildcard. A glob that names a
+// folder stands for its files. It asks no other machine: it leaves alone a share's name, which a model may give.
 func real(glob string) string {
 	if glob = filepath.ToSlash(glob); strings.HasPrefix(glob, "//") {
 		return glob

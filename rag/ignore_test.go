@@ -248,8 +248,7 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestSwappedFolder replaces a folder with a link to a denied one, once after its files were listed and once after they
-// were indexed.
+// TestSwappedFolder replaces a folder with a link to a denied one, after its files were listed or were indexed.
 func TestSwappedFolder(t *testing.T) {
 	const denied = "the zebra is s3cr3t"
 	swap := func(root string) {

@@ -503,8 +503,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestEncodings checks that UTF-16 is found like UTF-8, that a few old bytes are read, and that texts which would be
-// damaged are left out.
+// TestEncodings checks that UTF-16 is found, that a few old bytes are read, and that what would be damaged is left out.
 func TestEncodings(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{

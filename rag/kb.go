@@ -64,9 +64,8 @@ func (kb *KB) Close() error { return kb.index.Close() }
 // PathKey is the metadata key for the path of the file that a document comes from.
 const PathKey = "path"
 
-// Add adds a document, whose text it reads with extract.Text, and returns its ID. There is one document per path, and
-// one per text without a path. Adding it again updates its metadata. replaced reports whether the path had another text
-// before.
+// Add adds a document, read with extract.Text, and returns its ID. There is one document per path, and one per text
+// without a path. Adding it again updates its metadata. replaced reports whether the path had another text before.
 func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (id string, replaced bool, err error) {
 	text, err := extract.Text([]byte(content))
 	if err != nil {

@@ -92,8 +92,7 @@ var errFormat = errors.New("an earlier version of callgate wrote it")
 // maxManifest bounds a manifest, in bytes.
 const maxManifest = 256 << 20
 
-// readManifest reads a manifest, or returns an empty one if there is no file. With errFormat it returns the manifest
-// too.
+// readManifest reads a manifest, or returns an empty one if there is no file. It also returns one with errFormat.
 func readManifest(d *disk, name string) (*manifest, error) {
 	data, err := durable.ReadFile(d.path(name), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,8 +24,7 @@ func (o *Options) ofRow() int64 {
 	return dim + dim/8 + rowMemory
 }
 
-// ofSource returns roughly how many bytes a file or document takes. A new document counts as one chunk until it is
-// split.
+// ofSource returns roughly how many bytes a file or document takes. A document that is not yet split has one chunk.
 func (o *Options) ofSource(s *source) int64 {
 	n := len(s.Path) + len(s.Title) + len(s.Text)
 	for key, value := range s.Metadata {
@@ -34,8 +33,7 @@ func (o *Options) ofSource(s *source) int64 {
 	return int64(n) + int64(max(1, s.Rows))*o.ofRow()
 }
 
-// room returns an error if docs do not fit into the index. Documents with the same keys, which docs replace, do not
-// count.
+// room returns an error if docs do not fit into the index. The documents that they replace do not count.
 func (w *writer) room(docs []source) error {
 	o := &w.x.options
 	var taken int64

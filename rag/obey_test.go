@@ -61,8 +61,7 @@ func TestRulesChange(t *testing.T) {
 	}
 }
 
-// TestRulesChangeWhileWritten checks that another writer delays the purge, but that denied files are left out all the
-// same.
+// TestRulesChangeWhileWritten checks that a writer elsewhere delays the purge, but that denied files are left out.
 func TestRulesChangeWhileWritten(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)

@@ -356,8 +356,7 @@ func (s *search) scoreNames(words []word, candidates []candidate) {
 	}
 }
 
-// scorePaths scores what share of the query's words occurs in the name of the file or its directory. Rare words count
-// more.
+// scorePaths scores the share of the query's words in the name of the file or its directory. Rare words count more.
 func (s *search) scorePaths(words []word, candidates []candidate) {
 	if len(words) == 0 {
 		return

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestNamesOfTheQuerysWords checks that a chunk which defines what the query describes precedes one that mentions it
-// more often.
+// TestNamesOfTheQuerysWords checks that a definition of what the query describes precedes more frequent mentions.
 func TestNamesOfTheQuerysWords(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{

@@ -117,8 +117,7 @@ func (r *remote) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return all, nil
 }
 
-// cut shortens text to at most n bytes, at a rune boundary. It replaces an empty text by a space because servers refuse
-// empty ones.
+// cut cuts text to n bytes, at a rune boundary. It replaces an empty text, which servers refuse, by a space.
 func cut(text string, n int) string {
 	if len(text) > n {
 		for n > 0 && !utf8.RuneStart(text[n]) {

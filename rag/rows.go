@@ -198,8 +198,7 @@ func aside(path string) bool {
 var asideDirs = terms.Set(`test tests __tests__ spec specs testing testdata fixture fixtures mock mocks example examples
 	_examples sample samples demo demos docs_src bench benches benchmark benchmarks compat legacy`)
 
-// lastWord returns the last word of a name, which is what the name stands for: tests in Project.Tests,
-// integration-tests and jvmTests.
+// lastWord returns the last word of a name: tests for Project.Tests, integration-tests and jvmTests.
 func lastWord(name string) string {
 	last := ""
 	terms.Tokenize(name, func(part []byte) { last = string(part) }, func([]byte) {})

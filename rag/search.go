@@ -247,8 +247,7 @@ func (r *fileReader) close() {
 	}
 }
 
-// text returns the text that was indexed. It returns an error if the file has changed, and fs.ErrNotExist if it is
-// gone.
+// text returns the text that was indexed, or an error if the file has changed, fs.ErrNotExist if it is gone.
 func (r *fileReader) text(s *source) (string, error) {
 	if s.Document {
 		return s.Text, nil

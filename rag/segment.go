@@ -93,8 +93,7 @@ func (s *segment) write(d *disk, build func(dir string) error) error {
 // errDamaged means that a file does not hold what was written.
 var errDamaged = errors.New("damaged")
 
-// openSegment opens the segment of a manifest entry. It first checks every byte against its checksum, because bleve
-// trusts its files.
+// openSegment opens the segment of a manifest entry. It checks every byte first, because bleve trusts its files.
 func openSegment(d *disk, e *entry) (*segment, error) {
 	words := e.wordsFolder()
 	if words == "" {

@@ -85,8 +85,7 @@ func (x *Index) acquire() (*snapshot, error) {
 	return x.current, nil
 }
 
-// refresh loads the manifest if this or another process has replaced it. It returns a *DamagedError if that fails. The
-// caller holds x.mu.
+// refresh loads the manifest if it has been replaced, and returns a *DamagedError if it cannot. The caller holds x.mu.
 func (x *Index) refresh() error {
 	stat, err := os.Stat(x.disk.path(manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestDocumentsStandBehindCode checks that code precedes documents that answer equally well, unless the query asks for
-// documents or only they answer.
+// TestDocumentsStandBehindCode checks that code precedes equally good documents, unless the query asks for documents.
 func TestDocumentsStandBehindCode(t *testing.T) {
 	root := t.TempDir()
 	writeFiles(t, root, map[string]string{

@@ -60,8 +60,7 @@ func TestMemoryCountsUntilNobodyUsesIt(t *testing.T) {
 	settle(t, b, 0)
 }
 
-// TestWaiting checks that waiting messages proceed when there is room, and that a message that can never fit fails at
-// once.
+// TestWaiting checks that waiting messages proceed when there is room, and that hopeless ones fail at once.
 func TestWaiting(t *testing.T) {
 	b := New(MinLimit)
 	held, _, err := Alloc(b, nil, 1<<20, 0, nil)

@@ -16,8 +16,7 @@ type Watch struct {
 	untouched   map[string]bool
 }
 
-// Watch starts to watch the files of the checkpoints. It ignores checkpoints that are unknown or whose calls have not
-// ended.
+// Watch starts to watch the files of the checkpoints. It ignores unknown checkpoints and those of running calls.
 func (s *Store) Watch(ctx context.Context, ids []string) (*Watch, error) {
 	w := &Watch{store: s, began: time.Now(), untouched: map[string]bool{}}
 	for _, id := range ids {

@@ -212,8 +212,7 @@ func TestRestoreIsExact(t *testing.T) {
 	}
 }
 
-// TestRestoreAfterAKill checks that a call whose end nobody saw is restored only with force, because nobody knows who
-// changed what.
+// TestRestoreAfterAKill checks that a call whose end nobody saw is restored only with force.
 func TestRestoreAfterAKill(t *testing.T) {
 	for _, c := range calls {
 		t.Run(c.name, func(t *testing.T) {

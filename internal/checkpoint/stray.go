@@ -36,8 +36,7 @@ func temporaryFor(name, base string) bool {
 	return m != nil && !(m[1]+m[3] != "" && wordAlone.MatchString(m[1]+m[3]))
 }
 
-// clockSlack is how far a file's time may lie before the clock's: the clocks of some file systems advance in such
-// steps.
+// clockSlack is how far a file's time may lie before the clock's: some file systems count in such steps.
 const clockSlack = 2 * time.Second
 
 // strays returns files that a program seems to have left when it was killed during the call. They are next to a file

@@ -46,8 +46,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// LoadJSON reads the JSON file at path into v, with the checks of ReadFile. If the file does not exist, v stays as it
-// is.
+// LoadJSON reads the JSON file at path into v, with the checks of ReadFile. Without such a file, v stays as it is.
 func LoadJSON(path string, limit int64, v any) error {
 	text, err := ReadFile(path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +69,7 @@ func SaveJSON(path string, v any) error {
 	return Replace(path, append(text, '\n'), 0o600)
 }
 
-// Regular returns an error unless path is a regular file or does not exist. Call it before other code opens the file,
-// as for a lock.
+// Regular returns an error unless path is a regular file or does not exist. Call it before other code opens path.
 func Regular(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

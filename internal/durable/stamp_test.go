@@ -76,8 +76,7 @@ func TestStamp(t *testing.T) {
 	})
 }
 
-// TestATimeThatIsSetBack checks that an edit is noticed even if its time is set back, on systems that store the time of
-// change.
+// TestATimeThatIsSetBack checks that an edit is noticed even if the file's time is set back, where that is possible.
 func TestATimeThatIsSetBack(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its files have no such time")

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stamp shows whether a file has changed: whether it is the same file, with the same size, mode, and times of the last
-// write and of the last change of any kind. A writer can reset the former time but not the latter. The zero value
-// stands for no file.
+// Stamp shows whether a file has changed: in identity, size, mode, or the times of the last write and of the last
+// change of any kind. A writer can set back the former time, not the latter. The zero value stands for no file.
 type Stamp struct {
 	device, inode  uint64
 	seconds, nanos int64 // of the last write

@@ -155,8 +155,7 @@ func (m *Memory) note(text string, t *table, flags uint8, source uint16) {
 	r.flush()
 }
 
-// Seen returns the newest source with the label, of a tool for which leftOut does not report true. A nil leftOut
-// excludes none.
+// Seen returns the newest source with the label, except of tools for which leftOut, which may be nil, is true.
 func (m *Memory) Seen(l Label, leftOut func(tool string) bool) (s Source, ok bool) {
 	if m == nil {
 		return Source{}, false

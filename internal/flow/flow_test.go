@@ -16,8 +16,7 @@ func saw(m *Memory, label Label, texts ...string) {
 	m.Saw(Source{Call: "c", Tool: "mail_read", Server: "mail", At: time.Now(), Label: label}, slices.Values(texts))
 }
 
-// TestKnow checks that a value is known however the result wrote or encoded it, and unknown if the result had something
-// else.
+// TestKnow checks that a value is known however the result wrote or encoded it, and that others are not.
 func TestKnow(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 	folded := func(text string, width int, end string) string {
@@ -83,8 +82,7 @@ func TestKnow(t *testing.T) {
 	}
 }
 
-// TestCarry checks that text of a private result is found in another text, with its context, but that common words are
-// not.
+// TestCarry checks that text of a private result is found in another text, but that common words are not.
 func TestCarry(t *testing.T) {
 	const mail = "Hi Emma,\nthe contract with Northwind ends in June, and the code is 463820.\nRegards"
 	for _, c := range []struct {
@@ -116,8 +114,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestNamesOfIds checks that saying a name means the ID that a listing gives it. A name that others wrote next to an
-// address means nothing.
+// TestNamesOfIds checks that a name means the ID that a listing gives it, but not an address that others wrote.
 func TestNamesOfIds(t *testing.T) {
 	var m Memory
 	m.Said(Prompt, "Post it in #releases and tell Sarah Baker")

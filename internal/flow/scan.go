@@ -545,8 +545,7 @@ func isText(s string) bool {
 	return mostlyText(unsafe.Slice(unsafe.StringData(s), len(s))) && utf8.ValidString(s)
 }
 
-// unescaped decodes escapes of JSON and programming languages, such as
-// or \u0040 from another layer.
+// unescaped decodes escapes of JSON and programming languages, such as \n or \u0040 from another layer.
 func unescaped(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

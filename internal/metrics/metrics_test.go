@@ -218,8 +218,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestAnApprovalWhoseEndIsLostIsForgotten checks that nothing is left of an approval whose end was lost because
-// counting was too slow.
+// TestAnApprovalWhoseEndIsLostIsForgotten checks that nothing is left of an approval whose end was lost.
 func TestAnApprovalWhoseEndIsLostIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan gate.Event)

@@ -25,8 +25,7 @@ type Progress struct {
 	failed        error
 }
 
-// NewProgress returns a Progress that prints results to out and progress to errOut. With asJSON it prints events to
-// out, one JSON object per line.
+// NewProgress returns a Progress that prints results to out and progress to errOut, or events to out as JSON lines.
 func NewProgress(out, errOut io.Writer, asJSON, verbose bool) *Progress {
 	return &Progress{
 		out: out, err: errOut, json: asJSON, verbose: verbose, skipped: map[string]int{},
@@ -88,8 +87,7 @@ func (p *Progress) write(e rag.Event) {
 	p.failed = cmp.Or(p.failed, err)
 }
 
-// sayUnsupported reports what is left out although people may expect it to be read: some formats, and what exceeds a
-// limit.
+// sayUnsupported reports what people may expect to be read and is not: some formats, and what exceeds a limit.
 func (p *Progress) sayUnsupported() {
 	for reason, n := range p.skipped {
 		switch {

@@ -182,8 +182,7 @@ func (s *Service) Close() error {
 }
 
 // roots returns the folders to search: those of the configuration, or else those that the host names, or else the
-// default. The home folder and the file system root do not count, unless configured: hosts started from a desktop run
-// there.
+// default. Hosts started from a desktop run in the home folder or in /; those count only if they are configured.
 func (s *Service) roots(named []string) []string {
 	roots := s.o.Roots
 	if len(roots) == 0 {

@@ -377,8 +377,7 @@ func TestContextPrompt(t *testing.T) {
 	}
 }
 
-// TestRecallOnlyWhatIsAskedAbout checks that the subject of a message is searched for. A greeting has none, though
-// files contain its words.
+// TestRecallOnlyWhatIsAskedAbout checks that a question is searched for, but no greeting, though files have its words.
 func TestRecallOnlyWhatIsAskedAbout(t *testing.T) {
 	r := start(t, nil)
 	write(t, r.root, map[string]string{"hello.go": "package p\n\n// hello says hello to you, and thanks, what time it is.\nfunc hello() string { return \"hello, how are you\" }\n"})

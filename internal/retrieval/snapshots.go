@@ -13,8 +13,7 @@ import (
 type Snapshots interface {
 	// Take restores the index in the folder dir if there is a snapshot and dir has no index.
 	Take(ctx context.Context, dir string) error
-	// Give stores a snapshot of the index unless there is one with the same content. It returns false if it postpones
-	// that.
+	// Give stores a snapshot of the index unless there is one with the same content. False means not yet.
 	Give(ctx context.Context, dir string, index *rag.Index) (current bool, err error)
 }
 

@@ -112,8 +112,7 @@ func (w *space) start() {
 	})
 }
 
-// stop stops what start began and waits for it. state becomes the state if the run had not finished, or if it is
-// Cleared.
+// stop stops what start began and waits for it. It sets state if the run had not finished, or if state is Cleared.
 func (w *space) stop(state string) {
 	w.mu.Lock()
 	cancel := w.cancel

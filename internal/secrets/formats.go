@@ -205,8 +205,7 @@ func formed(text string, known Words, fine func(string) bool) (Formed, bool) {
 	return Formed{}, false
 }
 
-// suspects returns the formats with a keyword in the text, in order of appearance, and the parts where their matches
-// can be.
+// suspects returns the formats with a keyword in the text, in order, and the parts where their matches can be.
 func suspects(text string) (list []*format, where map[*format]parts) {
 	begins := starts()
 	first, second := 0, 0

@@ -109,8 +109,7 @@ func TestFormInNoise(t *testing.T) {
 	}
 }
 
-// TestFieldsOfARecord checks that fields of a binary record neither separate a credential from the keyword of its
-// format nor hide a short one.
+// TestFieldsOfARecord checks that fields of a binary record neither part a credential from its keyword nor hide it.
 func TestFieldsOfARecord(t *testing.T) {
 	token := "patYqx98vD3V16CkC." + "d73ef03ceedaeedcbe9c8f36fabbb5cef056fcdb0a8fa8b6cbde2c4e43c583b4"
 	record := []byte("\x12\x08airtable\x12\x01" + token + "\x00\x00")

@@ -27,8 +27,7 @@ type Found struct {
 	Place string // where it was seen
 }
 
-// Memory holds fingerprints of credentials. Their key is random, and they are never written anywhere. The zero value is
-// ready to use.
+// Memory holds fingerprints of credentials, with a random key and never written anywhere. Its zero value is ready.
 type Memory struct {
 	mu     settled.Mutex
 	key    []byte
@@ -150,8 +149,7 @@ const shortestNamed = 8
 // secretName matches names of variables that hold secrets.
 var secretName = lazyregexp.New(`(?i)(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credential|auth|private|salt|signature|cookie|session)s?(?:_|$)`)
 
-// passing matches the name of a token that gives no access, such as one that says where a list continues or which form
-// is meant.
+// passing matches the name of a token that gives no access: it says where a list continues, or which form is meant.
 var passing = lazyregexp.New(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
 
 // kinds lists prefixes of the tokens of known issuers.

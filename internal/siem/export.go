@@ -25,9 +25,8 @@ const (
 	maxBytes   = 1 << 20
 )
 
-// lookEvery is how often Export looks for new records. firstPause and longPause bound the wait after failures. A syslog
-// record counts as arrived if the connection is still alive after arrives. On Linux, silent is how long the receiver's
-// machine may acknowledge nothing before the connection ends.
+// How often to look for new records, how long to wait after failures, after what time a syslog record counts as arrived
+// if the connection is still alive, and how long the receiver's machine may be silent before it is not (Linux).
 const (
 	lookEvery  = 250 * time.Millisecond
 	firstPause = time.Second

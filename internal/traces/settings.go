@@ -56,8 +56,7 @@ func (s sampler) records(above place, carried bool, trace [16]byte) bool {
 	return binary.BigEndian.Uint64(trace[8:])>>1 < s.root
 }
 
-// setOr returns the number in the first variable that is set. It returns standard if none is, or if the value is not a
-// number.
+// setOr returns the number in the first variable that is set, or standard if none is set or it is not a number.
 func setOr(standard int, names ...string) int {
 	for _, name := range names {
 		if text := os.Getenv(name); text != "" {

@@ -111,8 +111,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestSampling checks that the environment and the host decide what is recorded, and that an unrecorded trace is passed
-// on as such.
+// TestSampling checks that environment and host decide what is recorded, and that unrecorded traces are passed on.
 func TestSampling(t *testing.T) {
 	const off = "00-" + trace + "-" + parent + "-00"
 	const on = "00-" + trace + "-" + parent + "-01"
@@ -164,8 +163,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBatches checks that batches are exported by size and by time, that excess is dropped, and that the last spans are
-// exported at the end.
+// TestBatches checks that batches are exported by size, by time and at the end, and that excess is dropped.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // time that passes orders nothing

@@ -6,8 +6,7 @@ import (
 	"go/token"
 )
 
-// maxBrackets is the bracket depth above which Go source is not parsed, because the parser's stack grows with the
-// depth.
+// maxBrackets is the bracket depth above which Go source is not parsed: the parser's stack grows with it.
 const maxBrackets = 500
 
 // newGoFile parses Go source. Each top-level declaration with its comment is a unit. It returns nil if the source does
@@ -72,8 +71,7 @@ func (f *file) defineSpecs(d *ast.GenDecl, lineOf func(token.Pos) int) {
 	}
 }
 
-// deepBrackets reports whether brackets seem to nest deeper than maxBrackets. It counts those in strings and comments
-// too.
+// deepBrackets reports whether brackets seem to nest too deeply. It counts those in strings and comments too.
 func deepBrackets(src string) bool {
 	depth := 0
 	for i := range len(src) {

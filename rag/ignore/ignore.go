@@ -213,8 +213,7 @@ func (g *Files) Secret(name string) bool {
 	return said && ignored
 }
 
-// decide asks the innermost file first. why is the reason to leave out name, or "". said reports whether any rule
-// matched.
+// decide asks the innermost file first. why is the reason to leave out name. said reports whether a rule matched.
 func decide(files []rules, name string, dir bool) (why string, said bool) {
 	for i := len(files) - 1; i >= 0; i-- {
 		if ignored, said := files[i].decide(name, dir); ignored {
@@ -280,8 +279,7 @@ func MatchPath(pattern []string, name string) bool {
 	return p == len(pattern)
 }
 
-// SplitGlob splits a pattern at its slashes. A pattern that ends with ** matches what is inside a folder, not the
-// folder itself.
+// SplitGlob splits a pattern at its slashes. A final ** matches what is inside a folder, not the folder itself.
 func SplitGlob(glob string) []string {
 	segments := strings.Split(strings.ReplaceAll(glob, "[!", "[^"), "/")
 	if last := len(segments) - 1; segments[last] == "**" {
@@ -307,8 +305,7 @@ func ignoredBy(dir, name string) string {
 	return "ignored by " + filepath.Join(dir, filepath.FromSlash(name))
 }
 
-// rulesAbove reads the .gitignore files above dir in its git repository, and .git/info/exclude. It returns them
-// outermost first, or nil if dir is in no repository.
+// rulesAbove reads info/exclude of dir's git repository, and .gitignore files above dir, outermost first.
 func rulesAbove(dir string) []rules {
 	var inward []rules
 	for at, up := dir, ""; ; {

@@ -4,6 +4,5 @@ package ignore
 
 import "io/fs"
 
-// HasOtherNames returns false. On this system only an open file can tell whether it has hard links, so callgate does
-// not check.
+// HasOtherNames returns false: on this system only an open file can tell whether it has hard links.
 func HasOtherNames(fs.FileInfo) bool { return false }

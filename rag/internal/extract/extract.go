@@ -235,8 +235,7 @@ func headingOf(style []xml.Attr) string {
 	return ""
 }
 
-// isHTML reports whether a text is an HTML page or a fragment of one. Markdown may contain elements, but not only
-// elements.
+// isHTML reports whether a text is an HTML page or a fragment of one. Markdown has more than elements.
 func isHTML(text string) bool {
 	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), 1024)]))
 	for strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<?") {

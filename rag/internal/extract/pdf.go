@@ -376,8 +376,7 @@ func (d *pdfText) readCodes(program []byte) *pdfCodes {
 	return c
 }
 
-// addRange adds the codes from first to last. to is a list with one text for each, or the text of first; the others
-// count up.
+// addRange adds the codes from first to last. to is a list of their texts, or the text of first; the others count up.
 func (c *pdfCodes) addRange(first, last string, to pdf.Value) {
 	for i := 0; len(first) == len(last) && first <= last; i++ {
 		if to.Kind() == pdf.Array {
@@ -414,8 +413,7 @@ func (c *pdfCodes) add(code, utf16 string, more int) {
 	}
 }
 
-// decode returns the text of codes. It leaves out codes without a meaning, and stops once it has more than MaxText
-// bytes.
+// decode returns the text of codes. It skips codes without a meaning, and stops after MaxText bytes.
 func (c *pdfCodes) decode(codes string) string {
 	var b strings.Builder
 	for len(codes) > 0 && b.Len() <= MaxText {
