@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// typical is a record as an allowed shell call leaves it.
+// typical returns a record like that of an allowed shell call.
 func typical() Record {
 	return Record{
 		Event: Decision, CallID: "call_18f3a2b4c5d6e7f8", SessionID: "stdio-4f1c9a", Worker: "default",
@@ -100,7 +100,7 @@ func BenchmarkReadNewest(b *testing.B) {
 	})
 }
 
-// BenchmarkRedactHostile is text made to be looked at again and again.
+// BenchmarkRedactHostile redacts texts that are made to be scanned again and again.
 func BenchmarkRedactHostile(b *testing.B) {
 	for _, unit := range []string{"sk-", "password=", "://", "a:b@", "--token ", "Bearer ", "-----BEGIN ", `\"`, "eyJ."} {
 		text := strings.Repeat(unit, 64<<10/len(unit))

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// crashDir tells a child of the test where to append until it is killed.
+// crashDir tells a child process of the test where to append until it is killed.
 const crashDir = "CALLGATE_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,8 @@ func appendForever(dir string) {
 	os.Exit(2)
 }
 
-// A process is killed while it writes. What it had acknowledged is there, and Verify does not call it
-// tampering, neither at once nor when the next process has sealed the log.
+// TestKilledProcessLosesNothing kills a process while it writes. What it had acknowledged must be there, and Verify
+// must not call it tampering, neither at once nor after the next process has sealed the log.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	there := make(map[string]bool)
@@ -51,7 +51,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		}
 		lines := bufio.NewScanner(out)
 		for n := 0; lines.Scan(); n++ {
-			// A last line that the kill cut short acknowledges nothing.
+			// A last line cut short by the kill acknowledges nothing.
 			if isHash(lines.Text()) {
 				acknowledged = append(acknowledged, lines.Text())
 			}

@@ -17,9 +17,9 @@ var errInjected = errors.New("injected failure")
 type faultyDisk struct {
 	osDisk
 	failAt  int   // number of the operation that fails; 0: none
-	onwards bool  // all later ones fail too
-	err     error // that it fails with; nil is errInjected
-	halves  int   // how much a failing write writes all the same: nothing, 1 half or 2
+	onwards bool  // all later operations fail too
+	err     error // the error of failed operations; nil: errInjected
+	halves  int   // how much a failing write still writes: 0 nothing, 1 half, 2 all
 
 	mu  sync.Mutex
 	ops []string
@@ -97,7 +97,7 @@ func (d *faultyDisk) lock(path string, wait time.Duration) (io.Closer, error) {
 	return faultyCloser{l, d}, nil
 }
 
-// faultyCloser lets go of the lock even when it fails, as the end of the process would.
+// faultyCloser releases the lock even when it fails, as the end of the process would.
 type faultyCloser struct {
 	io.Closer
 	disk *faultyDisk
@@ -135,8 +135,8 @@ func (f *faultyFile) Truncate(size int64) error {
 
 func (f *faultyFile) Close() error { return errors.Join(f.file.Close(), f.disk.op("close"+f.of)) }
 
-// story is the life of a log: it opens beside one that was abandoned, rotates, vouches and closes. It
-// returns the records that were acknowledged.
+// story is the life of a log: it opens next to an abandoned one, rotates, vouches and closes. It returns the
+// acknowledged records.
 func story(t *testing.T, dir string, d *faultyDisk) (acknowledged []Record, failed error) {
 	abandon(t, dir)
 	l, err := open(dir, Options{MaxFile: 2500, SyncEvery: time.Hour, AnchorEvery: time.Hour}, d)
@@ -177,8 +177,8 @@ type faultyMode struct {
 	halves  int
 }
 
-// Whatever operation fails, what was acknowledged is there, and once another process was there nothing
-// looks like tampering.
+// TestEachOperationFailsOnce checks that, whatever operation fails, acknowledged records are there, and that nothing
+// looks like tampering after another process has opened the folder.
 func TestEachOperationFailsOnce(t *testing.T) {
 	counter := &faultyDisk{}
 	if _, err := story(t, t.TempDir(), counter); err != nil {
@@ -197,7 +197,7 @@ func TestEachOperationFailsOnce(t *testing.T) {
 			d := &faultyDisk{failAt: n + 1, onwards: mode.onwards, halves: mode.halves}
 			name := fmt.Sprintf("%02d %s onwards=%t halves=%d", n+1, counter.ops[n], d.onwards, d.halves)
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-				t.Parallel() // most of it is waiting for the disk
+				t.Parallel() // most of the time it waits for the disk
 				dir := t.TempDir()
 				acknowledged, err := story(t, dir, d)
 				if !errors.Is(err, errInjected) {
@@ -251,7 +251,7 @@ func TestFullDiskThatIsCleanedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendN(t, l, 1)
-	d.failAt = len(d.ops) + 1 // nothing is written: the chain stands
+	d.failAt = len(d.ops) + 1 // nothing is written, so the chain stands
 	if _, err := l.Append(typical()); !errors.Is(err, errInjected) {
 		t.Errorf("Append on a full disk: %v", err)
 	}
@@ -264,7 +264,7 @@ func TestFullDiskThatIsCleanedUp(t *testing.T) {
 	verify(t, dir)
 }
 
-// A log goes on by itself when a full disk has room again, whichever operation met it, and says both.
+// TestARoomyDiskAgain checks that a log resumes by itself after a full disk, whichever operation failed, and says so.
 func TestARoomyDiskAgain(t *testing.T) {
 	for name, run := range map[string]func(l *Log, d *faultyDisk){
 		"a write":         func(l *Log, d *faultyDisk) {},
@@ -303,7 +303,7 @@ func TestARoomyDiskAgain(t *testing.T) {
 			}
 			verify(t, dir)
 			all := readAll(t, dir, Filter{})
-			if len(all) < 7 || len(all) > 8 || !slices.ContainsFunc(all, func(one Record) bool { return one.Hash == r.Hash }) { // one that was refused may be there
+			if len(all) < 7 || len(all) > 8 || !slices.ContainsFunc(all, func(one Record) bool { return one.Hash == r.Hash }) { // one refused record may be there
 				t.Errorf("%d records", len(all))
 			}
 			if !slices.ContainsFunc(all, func(r Record) bool {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Every field of a record is in its line, under the name that its tag says.
+// TestEveryFieldIsWritten checks that every field of a record is in its line, under the name in its tag.
 func TestEveryFieldIsWritten(t *testing.T) {
 	var r Record
 	for v, i := reflect.ValueOf(&r).Elem(), 0; i < v.NumField(); i++ {

@@ -52,7 +52,7 @@ func indexFiles(t testing.TB, dir string) []string {
 	return files
 }
 
-// An index changes no answer, whatever state it is in.
+// TestIndexChangesNoAnswer checks that an index changes no answer, whatever its state.
 func TestIndexChangesNoAnswer(t *testing.T) {
 	dir := t.TempDir()
 	manyRecords(t, dir, 1000)
@@ -138,7 +138,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// What is passed over is not read: a search that finds nothing reads next to nothing of an indexed log.
+// TestIndexSparesReading checks that a search without a result reads almost nothing of an indexed log.
 func TestIndexSparesReading(t *testing.T) {
 	dir := t.TempDir()
 	manyRecords(t, dir, 1000)

@@ -59,7 +59,7 @@ func readAll(t testing.TB, dir string, f Filter) []Record {
 	return records
 }
 
-// verify wants Verify to find nothing.
+// verify fails the test if Verify finds anything.
 func verify(t testing.TB, dir string, anchored ...Head) Report {
 	t.Helper()
 	r, err := Verify(dir, anchored...)
@@ -79,7 +79,7 @@ func TestWhatAppendReturnsIsWhatReadFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := Record{
-		Seq: 99, Prev: "forged", Hash: "forged", Time: time.Unix(0, 0), // all four are Append's to set
+		Seq: 99, Prev: "forged", Hash: "forged", Time: time.Unix(0, 0), // Append sets all four
 		Event: Outcome, CallID: "c1", SessionID: "s1", Worker: "w", Agent: "a", Server: "srv", Tool: "srv_t", Kind: "k",
 		Decision: "approved", Risk: "WRITE", By: "web:alice", Rule: "r\"\n\x00", Reason: "\u202Eevil", Summary: "bad utf-8: \xff",
 		Digest: "d", Arguments: []byte("{\n \"n\": 1.50e+2, \"n\": -0, \"b\": [ ] }"), IsError: true, Error: "e", Duration: 1.25,

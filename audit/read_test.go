@@ -15,7 +15,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// interleaved makes two logs that were written in turns and returns all records, oldest first.
+// interleaved makes two logs written in turns and returns all records, oldest first.
 func interleaved(t testing.TB, dir string) []Record {
 	t.Helper()
 	var logs [2]*Log
@@ -154,7 +154,7 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, r)
-		if len(got) == 3 { // the past is told: now over two rotations, and beside it a new log
+		if len(got) == 3 { // the past is read: now two rotations, and a new log
 			if _, err := l.Append(Record{Tool: "other"}); err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestFollowWaitsForTheWholeLine(t *testing.T) {
 	t.Error("the line never came")
 }
 
-// Garbage in a log, in the manifest or both crashes nothing, and Verify never takes it for a record.
+// FuzzReadAndVerify checks that garbage in a log or the manifest crashes nothing, and that Verify rejects it.
 func FuzzReadAndVerify(f *testing.F) {
 	dir := f.TempDir()
 	write(f, dir, 2)
@@ -236,14 +236,14 @@ func FuzzReadAndVerify(f *testing.F) {
 		if r.Records > records {
 			t.Errorf("Verify counts %d records, Read %d", r.Records, records)
 		}
-		// A chain of other records would need a preimage: whole logs are the original or a beginning of it.
+		// A chain of other records would need a preimage: whole logs are the original or its beginning.
 		if r.OK() && r.Records > 0 && !strings.HasPrefix(string(log), string(newLog)) && !strings.HasPrefix(string(newLog), string(log)) {
 			t.Errorf("accepted:\n%s\n%s", newLog, newManifest)
 		}
 	})
 }
 
-// A filter selects the same records whether lines are passed over or read.
+// TestLinesThatArePassedOver checks that a filter selects the same records whether lines are skipped or read.
 func TestLinesThatArePassedOver(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Open(dir, Options{})

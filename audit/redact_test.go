@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Tokens of the right shape, put together here so that no scanner takes this file for a leak.
+// Tokens of the right form, put together here so that no scanner takes this file for a leak.
 var (
 	aws    = "AKIA" + "IOSFODNN7EXAMPLE"
 	github = "ghp_" + strings.Repeat("a1B2", 9)
@@ -167,14 +167,14 @@ func TestTruncation(t *testing.T) {
 	if got := redactText(straddling, 100); strings.Contains(got, "ghp_") {
 		t.Errorf("a token at the cut: %q", got)
 	}
-	// The long secret shrinks the text so that the end of what is looked at comes into sight.
+	// The long secret shrinks the text, so the end of the searched part becomes visible.
 	filler := "password=" + strings.Repeat("x", lookAhead+100-len("password=")-15)
 	if got := redactText(filler+" "+github+strings.Repeat(" y", 5000), 100); strings.Contains(got, "ghp_") {
 		t.Errorf("a token at the end of what is looked at: %q", got)
 	}
 }
 
-// Whatever stands before a secret, it is found; whatever the input, what is written is one line of JSON.
+// FuzzRedact checks that a secret is found whatever precedes it, and that every input is written as one line of JSON.
 func FuzzRedact(f *testing.F) {
 	for _, tt := range textCases {
 		f.Add(tt.in)
@@ -215,7 +215,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// eachByte is nextSecret, which looks at every byte.
+// eachByte is nextSecret without skipping any byte.
 func eachByte(s string, from int) (start, end int, ok bool) {
 	for i := from; i < len(s); i++ {
 		if i == 0 || !isAlnum(s[i-1]) {
@@ -236,7 +236,7 @@ func eachByte(s string, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// What nextSecret passes over holds nothing.
+// FuzzNextSecret checks that what nextSecret skips contains no secret.
 func FuzzNextSecret(f *testing.F) {
 	for _, c := range textCases {
 		f.Add(c.in, 0)

@@ -106,15 +106,14 @@ func onLines(change func(lines []string) []string) func([]byte) []byte {
 	}
 }
 
-// reseal gives a changed line the hash that it would need.
+// reseal gives a changed line the right hash.
 func reseal(line string) string {
 	i := strings.LastIndex(line, hashMember)
 	sealed, _ := appendSealed([]byte(line[:i]))
 	return string(sealed)
 }
 
-// forge writes the whole chain of a log anew after a change of one record, as an attacker who knows the
-// format would.
+// forge rewrites the chain of a log after a change of one record, as an attacker who knows the format would.
 func forge(lines []string) []string {
 	for i := range lines {
 		if i > 0 {
@@ -131,7 +130,7 @@ func TestTampering(t *testing.T) {
 	changeDecision := func(line string) string {
 		return strings.Replace(line, `"auto_approved"`, `"approved"`, 1)
 	}
-	const sealed, closed, killed = 0, 1, 2 // logs of three
+	const sealed, closed, killed = 0, 1, 2 // indices of three's logs
 	onLog := func(i int, change func(lines []string) []string) func(*testing.T, string, []string) {
 		return func(t *testing.T, dir string, logs []string) { edit(t, filepath.Join(dir, logs[i]), onLines(change)) }
 	}
@@ -143,7 +142,7 @@ func TestTampering(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		tamper func(t *testing.T, dir string, logs []string)
-		file   int // index of the log that is broken; -1: the manifest
+		file   int // index of the broken log; -1: the manifest
 		line   int
 		seq    uint64
 		why    Why
@@ -279,7 +278,7 @@ func TestTornManifestIsMended(t *testing.T) {
 	}
 }
 
-// A manifest with a damaged end stops nobody. The damage stays, and stays visible whatever is done to it later.
+// TestDamagedManifestGoesOn checks that a damaged manifest stops nobody, and that its damage stays visible.
 func TestDamagedManifestGoesOn(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"a bit":           func(b []byte) []byte { b[len(b)-100] ^= 1; return b },
@@ -325,7 +324,7 @@ func TestDamagedManifestGoesOn(t *testing.T) {
 				t.Errorf("a head behind the damage does not fit: %v, %v", report.Breaks, err)
 			}
 
-			// Without the damaged lines the entries behind them have lost their place.
+			// Without the damaged lines, the entries after them are in the wrong place.
 			edit(t, path, func(b []byte) []byte {
 				good := slices.DeleteFunc(bytes.SplitAfter(b, []byte("\n")), func(line []byte) bool {
 					_, err := decodeEntry(bytes.TrimSuffix(line, []byte("\n")))
@@ -370,7 +369,7 @@ func TestAnchoredHeadsCatchWhatTheManifestCannot(t *testing.T) {
 	}
 	verify(t, dir, heads...)
 
-	// A perfect forgery: everything goes, and a new log begins.
+	// A perfect forgery: everything is removed, and a new log begins.
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +387,7 @@ func TestAnchoredHeadsCatchWhatTheManifestCannot(t *testing.T) {
 	}
 }
 
-// Whatever Append writes Verify accepts, and no single byte of it can be changed unnoticed.
+// TestNoByteChangesUnnoticed checks that Verify accepts what Append writes, and notices a change of any single byte.
 func TestNoByteChangesUnnoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "audit")
@@ -445,7 +444,7 @@ func TestNoByteChangesUnnoticed(t *testing.T) {
 			changed := bytes.Clone(original)
 			at := rapid.IntRange(0, len(changed)-1).Draw(t, "at")
 			if rapid.IntRange(0, 3).Draw(t, "last") == 0 {
-				at = len(changed) - 1 // the newline is the byte that no hash covers
+				at = len(changed) - 1 // the newline is the only byte without a hash
 			}
 			changed[at] ^= rapid.ByteRange(1, 255).Draw(t, "flip")
 			if err := os.WriteFile(path, changed, 0o600); err != nil {
