@@ -102,7 +102,7 @@ func Restore(ctx context.Context, dir string, archive io.Reader) (restored bool,
 	if err != nil {
 		return false, err
 	}
-	m.Root = "" // it was another machine's
+	m.Root = "" // that of another machine, perhaps
 	return true, m.write(d)
 }
 

@@ -87,8 +87,8 @@ func (w *writer) addDocuments(ctx context.Context, docs []source) error {
 	return nil
 }
 
-// documentChunks splits a document. A tool's definition is one chunk. A text without any words is one chunk too, which
-// its title can find.
+// documentChunks splits a document. A tool's definition is one chunk. A text with nothing to search for is one chunk
+// too, found by its title.
 func documentChunks(s *source) []chunks.Chunk {
 	var passages []chunks.Chunk
 	if s.Kind != KindTool {

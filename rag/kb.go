@@ -58,7 +58,7 @@ func OpenKB(dir string, o Options) (*KB, error) {
 	return &KB{index}, nil
 }
 
-// Close closes the knowledge base. One in memory is lost.
+// Close closes the knowledge base. Documents in memory are lost.
 func (kb *KB) Close() error { return kb.index.Close() }
 
 // PathKey is the metadata key for the path of the file that a document comes from.

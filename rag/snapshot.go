@@ -69,7 +69,7 @@ func (s *snapshot) at(n int) (*part, int) {
 	return &s.parts[lo], n - s.first[lo]
 }
 
-// acquire returns the newest snapshot. The caller must release it.
+// acquire returns the newest snapshot. The caller MUST release it.
 func (x *Index) acquire() (*snapshot, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

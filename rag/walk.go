@@ -392,6 +392,6 @@ func withoutLinks(files []found, linked []int, secret []fs.FileInfo, left []skip
 // callgate's own exclusions.
 type GitIgnore = ignore.Git
 
-// ReadGitIgnore reads the ignore files that apply to the top folder of a workspace from above it in its repository, and
-// the user's. dir is an absolute path without links.
+// ReadGitIgnore reads the user's ignore file, info/exclude of the repository, and the ignore files above dir in it.
+// Inside reads that of dir, which is an absolute path without links.
 func ReadGitIgnore(dir string) GitIgnore { return ignore.ReadGit(dir) }

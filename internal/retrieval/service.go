@@ -36,7 +36,7 @@ type Options struct {
 	// Snapshots let this process start from what another one indexed. Nil: it builds its own indexes.
 	Snapshots Snapshots
 
-	KB   string                                      // of the worker's knowledge base; "": in memory per session
+	KB   string                                      // folder of the knowledge base; "": one in memory per session
 	Tell func(sessionID string, e rag.Event)         // gets the progress of indexes; may be nil
 	Done func(sessionID, root string, s rag.Summary) // called when an index is up to date; may be nil
 

@@ -9,8 +9,8 @@ import (
 // callgate's own exclusions. A value belongs to one folder. The zero value leaves out only .git.
 type Git struct{ files []rules }
 
-// ReadGit reads the ignore files that apply to the top folder of a workspace from above it in its repository, and the
-// user's. dir is an absolute path without links. ReadGit runs no git command in the workspace.
+// ReadGit reads the user's ignore file, info/exclude of the repository, and the ignore files above dir in it. Inside
+// reads that of dir, which is an absolute path without links. ReadGit runs no git command in the workspace.
 func ReadGit(dir string) Git {
 	var g Git
 	if user, ok := userRules(); ok {
@@ -32,7 +32,7 @@ func (g Git) Inside(dir fs.FS, name string) Git {
 }
 
 // Ignores reports whether git leaves out name unless it is tracked. name is a path from the top folder, directly in the
-// folder that g belongs to. The caller must have asked about the folders above it.
+// folder that g belongs to. The caller MUST have asked about the folders above it.
 func (g Git) Ignores(name string, dir bool) bool {
 	if path.Base(name) == ".git" {
 		return true

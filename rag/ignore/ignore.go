@@ -191,7 +191,7 @@ func readRules(root fs.FS, dir, name string) (rules, bool) {
 	return r, true
 }
 
-// Ignored reports whether name, relative to the workspace, is left out. The caller must have asked about the
+// Ignored reports whether name, relative to the workspace, is left out. The caller MUST have asked about the
 // directories above it: nothing inside an ignored directory can come back.
 func (g *Files) Ignored(name string, dir bool) bool { return g.Why(name, dir) != "" }
 

@@ -235,7 +235,7 @@ func headingOf(style []xml.Attr) string {
 	return ""
 }
 
-// isHTML reports whether a text is an HTML page or a fragment of one. Markdown has more than elements.
+// isHTML reports whether a text is an HTML page or only consists of elements, unlike Markdown.
 func isHTML(text string) bool {
 	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), 1024)]))
 	for strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<?") {

@@ -26,7 +26,7 @@ type Index struct {
 // batchSize is how many documents bleve builds at a time. Memory grows with it.
 const batchSize = 4096
 
-// Build makes an index in the new folder dir. Row i is docs[i]. docs must not be empty.
+// Build makes an index in the new folder dir. Row i is docs[i]. docs MUST NOT be empty.
 func Build(dir string, docs []Document) error {
 	return build(dir, func(add func(row int, d *Document) error) error {
 		for i := range docs {
@@ -155,7 +155,7 @@ func (x *Index) Rest() error {
 	return errors.Join(failed...)
 }
 
-// Retain adds an owner, who must close the index too.
+// Retain adds an owner, which MUST close the index too.
 func (x *Index) Retain() *Index {
 	x.owners.Add(1)
 	return x

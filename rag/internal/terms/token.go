@@ -39,7 +39,7 @@ func eachWord(s string, do func(string)) {
 	}
 }
 
-// hasCJK reports whether a word contains a script that puts no spaces between words.
+// hasCJK reports whether a word contains characters of a script that puts no spaces between words.
 func hasCJK(word string) bool {
 	return strings.IndexFunc(word, isCJK) >= 0
 }
@@ -48,7 +48,7 @@ func isCJK(r rune) bool {
 	return r >= firstCJK && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// firstCJK is below all of these scripts except the Hangul Jamo, which texts do not use.
+// firstCJK is below all of these scripts except the Hangul Jamo, which composed text does not use.
 const firstCJK = 0x2E80
 
 var (
