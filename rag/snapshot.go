@@ -137,8 +137,8 @@ func (x *Index) load() (*snapshot, error) {
 	return newSnapshot(*m, parts, stat), nil
 }
 
-// Rest gives the memory of mapped files back to the system while nobody searches the index. The next search maps them
-// again.
+// Rest gives the memory of mapped files back to the system, for an index that is not searched for a while. The next
+// search reads them again.
 func (x *Index) Rest() error {
 	s, err := x.acquire()
 	if err != nil {

@@ -235,7 +235,7 @@ func (b *Budget) share() int64 {
 }
 
 // grant lets every message with room proceed, in order of arrival. Small messages may pass others, and messages of
-// parts beyond their share are passed. The only message of a part may take more than its share. The caller holds mu.
+// parts beyond their share are passed. A message of a part that holds nothing else may take more. The caller holds mu.
 func (b *Budget) grant() {
 	if len(b.queue) == 0 {
 		return

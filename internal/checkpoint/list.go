@@ -13,7 +13,7 @@ import (
 // Filter selects checkpoints. Empty fields do not restrict.
 type Filter struct {
 	SessionID string
-	Path      string // absolute: only checkpoints that keep it or something beneath it
+	Path      string // absolute: only checkpoints about it or something beneath it
 	Idle      bool   // include calls that changed nothing, and cleared checkpoints
 	Limit     int    // at most this many; 0 means all
 }
@@ -49,7 +49,7 @@ func (c *Checkpoint) concerns(path string) bool {
 	return slices.ContainsFunc(c.Before, func(k Kept) bool { return beneath(k.Path, path) || k.Scope != Alone && beneath(path, k.Path) })
 }
 
-// Get returns one checkpoint by its ID or a unique prefix of it. Otherwise the error is ErrUnknown.
+// Get returns one checkpoint by its ID or a unique prefix of it. Otherwise the error wraps ErrUnknown.
 func (s *Store) Get(id string) (Checkpoint, error) {
 	all, err := s.read()
 	var found []Checkpoint

@@ -89,7 +89,7 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 		if slices.ContainsFunc(t.record.Before, func(o Kept) bool { return o.Path == k.Path && o.Scope == k.Scope }) {
 			continue
 		}
-		if k.Why == nolink.ErrLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link
+		if k.Why == nolink.ErrLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link that is kept
 			k.Entry = Entry{Kind: Absent}
 		}
 		k.Secret = k.Scope == Alone && r.Secret(k.Path)

@@ -77,7 +77,7 @@ func (s *Store) workspaceAround(path string) (w *workspaceRules, rel string) {
 	return w, rel
 }
 
-// ignoreCache caches what the user's git ignores everywhere, which only git itself can say.
+// ignoreCache caches the results of rag.ReadGitIgnore, which has to ask git, by top folder.
 type ignoreCache struct {
 	mu   sync.Mutex
 	tops map[string]cachedIgnore

@@ -48,7 +48,7 @@ var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 		f.reach = sync.OnceValue(func() reach {
 			r, err := reachOf(f.Regex, f.Keywords)
 			if err != nil {
-				panic(err) // the same
+				panic(err) // as above
 			}
 			return r
 		})

@@ -20,7 +20,7 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 // String returns b as a string without copying it. Nobody may change b while the string is in use.
 func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Room returns empty memory for a text of n bytes. Unlike make, it does not clear the memory.
+// Room returns an empty slice with room for n bytes. Unlike make, it does not clear the memory.
 func Room(n int) []byte {
 	if n == 0 {
 		return nil
@@ -128,7 +128,7 @@ func capitals(w uint64) uint64 {
 	return atLeast(low, 'A') &^ atLeast(low, 'Z'+1) &^ w & highs
 }
 
-// capital returns where to start looking for capitals in b. There are none before that.
+// capital returns where to start looking for capitals in b, or len(b) if it has none.
 func capital(b []byte) int {
 	i := 0
 	for ; len(b)-i >= 8; i += 8 {

@@ -123,7 +123,7 @@ func (c *collector) readCertificates() error {
 	return nil
 }
 
-// upload sends an ExportTraceServiceRequest. It retries when the collector is busy, until ctx ends.
+// upload sends an ExportTraceServiceRequest. It tries up to attempts times if the collector is busy, until ctx ends.
 func (c *collector) upload(ctx context.Context, body []byte) error {
 	if c.compress {
 		var b bytes.Buffer
