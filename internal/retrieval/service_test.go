@@ -404,7 +404,7 @@ func TestClosesWhileIndexing(t *testing.T) {
 			for range 5 {
 				r.Opened(id, []string{r.root})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				_, _ = r.Search(ctx, id, rag.Query{Text: "tulips"}) // may end before the search does
+				_, _ = r.Search(ctx, id, rag.Query{Text: "tulips"}) // ctx may end first
 				cancel()
 				_, _ = r.Reindex(id, "", i%2 == 0)
 				r.Closed(id)

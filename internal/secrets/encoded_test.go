@@ -84,14 +84,14 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// wordsOf is a text that searches for each word.
+// wordsOf is a text that is searched for each word.
 type wordsOf string
 
 func (w wordsOf) MayHold(word string) bool { return w.Holds(word) }
 func (w wordsOf) Holds(word string) bool   { return strings.Contains(strings.ToLower(string(w)), word) }
 func (w wordsOf) HoldsSecret() bool        { return true }
 
-// mayHold is a text that knows nothing for certain.
+// mayHold is a wordsOf that may hold any word.
 type mayHold struct{ wordsOf }
 
 func (mayHold) MayHold(string) bool { return true }

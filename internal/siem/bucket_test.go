@@ -133,7 +133,7 @@ func TestBucket(t *testing.T) {
 	e := b.export(c)
 	stop := run(e)
 	defer func() { stop() }()
-	b.write(2 * maxRecords) // two full batches
+	b.write(2 * maxRecords) // two full batches need not wait
 	waits.Until(t, "trouble is told", func() bool { return b.trouble.Load() != "" })
 	server := exec.Command(program, "--directory", filepath.Join(dir, "stored"), "--address", host, "--port", port, "--configure-bucket", "trail", "--silent")
 	if err := server.Start(); err != nil {
