@@ -1,4 +1,4 @@
-// Package catalogue turns the lists of servers into what hosts are offered.
+// Package catalogue merges the lists of servers into what hosts are offered.
 //
 // It forms names, merges lists, keeps accepted definitions, and finds tools that pose as others. It sends nothing and
 // knows no host.
@@ -19,62 +19,62 @@ import (
 	"callgate/internal/upstream"
 )
 
-// Source is one server, as it is at one moment for one session.
+// Source is the state of one server for one session at one moment.
 type Source struct {
 	Alias     string
 	About     tools.Server
 	Choice    *Choice
-	Locked    map[string]string // digests of definitions that are accepted for everybody; nil when there are none
-	Own       bool              // callgate's own
-	Guest     any               // tells servers that clients have brought apart; nil for the others
-	Untouched bool              // hosts see its names as they are
+	Locked    map[string]string // digests of definitions that are accepted for everybody; may be nil
+	Own       bool              // callgate's own server
+	Guest     any               // identifies a server that a client has brought; nil for the others
+	Untouched bool              // hosts see its names without a prefix
 
-	Lists    [len(upstream.Kinds)]upstream.List // one without an envelope is not known, or there is none
-	Listed   bool                               // it is known which tools it has
-	Settling bool                               // that is not known yet, and will be
+	Lists    [len(upstream.Kinds)]upstream.List // a list without an envelope is unknown or does not exist
+	Listed   bool                               // its tools are known
+	Settling bool                               // its tools are not known yet, but will be
 }
 
 // Maker makes the catalogues of all sessions that began with the same configuration.
 type Maker struct {
-	Pins       *tools.Pins                           // definitions as people know them; nil compares none
-	Shows      func(qualified string, own bool) bool // whether a tool stands in the host's list
+	Pins       *tools.Pins                           // the accepted definitions; nil compares none
+	Shows      func(qualified string, own bool) bool // whether a tool appears in the host's list
 	Configured []Configured
 	Log        *slog.Logger
 
-	described  interned.Map[descriptionKey, tools.Tool] // every tool that a host is offered
+	described  interned.Map[descriptionKey, tools.Tool] // all tools that hosts are offered
 	catalogues interned.Map[key, Catalogue]
 }
 
-// Configured is a server of the configuration, which a session need not see.
+// Configured is a server of the configuration. A session need not see it.
 type Configured struct {
 	Alias, Identity string
 	Choice          *Choice
 }
 
-// Catalogue is what a session is offered, but for whose servers they are. Sessions with the same view of servers that
-// say the same share one. It is immutable.
+// Catalogue is what a session is offered. It knows servers by number only, so sessions with the same view of servers
+// with the same lists share one catalogue. It is immutable.
 type Catalogue struct {
 	Tools     map[string]*Offer
-	Names     []string // of the tools, qualified
+	Names     []string // qualified names of the tools, sorted
 	Prompts   map[string]*Offer
 	Results   [len(upstream.Kinds)][]byte // the raw results of the four list methods
-	resources map[string]int              // by URI; the first server that offers one has it
+	resources map[string]int              // server numbers by URI; the first server that lists a URI has it
 	templates []template
 }
 
 // Offer is one tool or prompt.
 type Offer struct {
 	From int         // the number of its server
-	Tool *tools.Tool // of a prompt: the prompt_get kind
-	Name string      // the upstream's own
+	Tool *tools.Tool // for a prompt: the kind prompt_get
+	Name string      // the upstream's own name
 
-	Shown       string // of a tool: the name that the host sees
-	Definition  []byte // of a tool: the upstream's own
-	TaskSupport string // of a tool: "optional" or "required" where its calls can be tasks, else ""
+	Shown       string // for a tool: the name that the host sees
+	Definition  []byte // for a tool: the upstream's own
+	TaskSupport string // for a tool: "optional" or "required" if its calls can be tasks, else ""
 
 	identity  string             // of its server
-	redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
-	steered   *steering          // a definition in quarantine speaks of the tool; else nil
+	redefined *gate.Redefinition // nil if the definition is the accepted one
+	steered   *steering          // nil unless a definition in quarantine mentions the tool
 }
 
 type template struct {
@@ -82,8 +82,8 @@ type template struct {
 	from int
 }
 
-// Make makes the catalogue of what the sources list now. view is the alias of the one server that the session is shown,
-// "" for all. later runs what nobody waits for.
+// Make returns the catalogue of what the sources list now. view is the alias of the only server that the session sees,
+// or "" for all. later runs work that nobody waits for.
 func (m *Maker) Make(view string, sources []*Source, later func(func())) *Catalogue {
 	seen := snapshot{sources}
 	named := seen.named(upstream.Tools)
@@ -105,10 +105,10 @@ func (m *Maker) Make(view string, sources []*Source, later func(func())) *Catalo
 	return compose()
 }
 
-// descriptionKey is all that a description of a tool depends on: two definitions that are the same are one tool, from
-// one table to the next and for all sessions.
+// descriptionKey is everything that a tool's description depends on. Tools with equal keys are one tool, from one table
+// to the next and for all sessions.
 type descriptionKey struct {
-	guest     any // of tools that a client brought: what is known of the server is its session's
+	guest     any // for a guest's tools: what is known of the server belongs to its session
 	alias     string
 	qualified string
 	hash      [sha256.Size]byte
@@ -123,7 +123,7 @@ func (m *Maker) describe(s *Source, name, qualified string, definition []byte) *
 	})
 }
 
-// compose makes the catalogue of what was seen, with the tools as they are named.
+// compose makes the catalogue from the snapshot and the named tools.
 func (m *Maker) compose(seen snapshot, named []listing) *Catalogue {
 	c := &Catalogue{Tools: make(map[string]*Offer, len(named)), Prompts: map[string]*Offer{}, resources: map[string]int{}}
 	for _, n := range named {
@@ -170,11 +170,11 @@ func (m *Maker) compose(seen snapshot, named []listing) *Catalogue {
 // snapshot is what the servers list at one moment.
 type snapshot struct{ sources []*Source }
 
-// key is a digest of all that a catalogue depends on beside the configuration.
+// key is a digest of all that a catalogue depends on apart from the configuration.
 type key [sha256.Size]byte
 
-// key returns the catalogue's key; alike is false when it is this session's alone: where clients have brought tools,
-// or the definitions differ from those that people know.
+// key returns the catalogue's key. alike is false if only this session can use the catalogue, because clients have
+// brought tools or definitions differ from the accepted ones.
 func (l snapshot) key(view string, named []listing) (of key, alike bool) {
 	text := append([]byte(view), 0)
 	for _, s := range l.sources {
@@ -203,11 +203,11 @@ type listing struct {
 	source    *Source
 	from      int    // the number of the server
 	name      string // the upstream's own name, or URI
-	qualified string // what rules see
-	shown     string // what the host sees
+	qualified string // the name that rules see
+	shown     string // the name that the host sees
 	raw       []byte
 	hidden    bool // it does not exist for the host
-	unlisted  bool // it is found and called, and not listed
+	unlisted  bool // hosts can find and call it, but do not see it in the list
 	redefined *gate.Redefinition
 	steered   *steering
 }
@@ -222,7 +222,7 @@ func (l snapshot) listed(k upstream.Kind) (items []listing) {
 	return items
 }
 
-// named is listed for items that have names, which are qualified.
+// named returns the items of a kind from all servers, with qualified names.
 func (l snapshot) named(k upstream.Kind) []listing {
 	items := l.listed(k)
 	origins := make([]Origin, len(items))
@@ -241,9 +241,9 @@ func (l snapshot) named(k upstream.Kind) []listing {
 	return items
 }
 
-// merge makes the result of a list method. One server's list keeps its own envelope, and is passed on byte
-// for byte when there is nothing to change; members beside the items cannot be merged from several. callgate's own
-// list, and those of guests, have envelopes that say nothing.
+// merge makes the result of a list method. The list of a single server keeps its envelope, and passes byte for byte if
+// nothing changes. Members beside the items cannot be merged from several servers. The envelopes of callgate's own list
+// and of guests' lists say nothing.
 func (l snapshot) merge(k upstream.Kind, items []listing) []byte {
 	var lists []upstream.List
 	for _, s := range l.sources {
@@ -286,7 +286,8 @@ func (l snapshot) merge(k upstream.Kind, items []listing) []byte {
 	return append(append(append(result, ':'), array...), '}')
 }
 
-// listLength counts the entries of a raw list result, those left out included.
+// listLength counts all entries of a raw list result, including those that were left out. It returns -1 if the result
+// is unreadable.
 func listLength(k upstream.Kind, envelope []byte) int {
 	var m [1]jsonx.Member
 	if jsonx.Members(envelope, []string{k.Member()}, m[:]) != nil {
@@ -299,12 +300,12 @@ func listLength(k upstream.Kind, envelope []byte) int {
 func Renamed(definition []byte, name string) []byte {
 	var m [1]jsonx.Member
 	if jsonx.Members(definition, []string{"name"}, m[:]) != nil || m[0].Value == nil {
-		return definition // cannot be: the list has checked it
+		return definition // cannot happen: the list has checked it
 	}
 	return jsonx.Splice(definition, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: jsonx.Quote(name)})
 }
 
-// taskSupport reads from a tool's definition whether its calls can be tasks.
+// taskSupport returns "optional" or "required" if the definition says that calls can be tasks, else "".
 func taskSupport(definition []byte) string {
 	if !bytes.Contains(definition, []byte("taskSupport")) {
 		return ""
@@ -317,7 +318,7 @@ func taskSupport(definition []byte) string {
 
 var expression = lazyregexp.New(`\{[^{}]*\}`)
 
-// fits reports whether the URI may come from the template: every expression stands for any text.
+// fits reports whether the URI may come from the template. Every expression stands for any text.
 func (t template) fits(uri string) bool {
 	literals := expression.Split(t.uri, -1)
 	if len(literals) == 1 {
@@ -361,7 +362,7 @@ func (c *Catalogue) Template(uri string) (from int, ok bool) {
 	return 0, false
 }
 
-// KindTool is a kind as if it were a tool of the server: what rules see of prompts, resources and sampling.
+// KindTool returns a kind as a tool of the server. Rules see it for prompts, resources and sampling.
 func KindTool(kind, alias string) *tools.Tool {
 	t := *tools.KindTool(kind)
 	t.Server, t.Qualified = alias, alias+"_"+kind

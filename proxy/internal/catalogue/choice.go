@@ -7,21 +7,21 @@ import (
 	"callgate/permissions"
 )
 
-// Choice says which tools of a server there are for hosts, and how they are called. The zero value is all of
-// them, by their own names. What is left out is neither listed nor callable, and is not pinned.
+// Choice says which tools of a server hosts get, and under which names. The zero value offers all of them, by their own
+// names. A tool that is left out is neither listed nor callable, and is not pinned.
 type Choice struct {
-	Allow []*permissions.Glob // over the server's own names; when there is one, a tool needs one that matches
-	Hide  []*permissions.Glob // over the server's own names
-	As    map[string]string   // other names, by the server's own
+	Allow []*permissions.Glob // match the server's own names; if there are any, one must match
+	Hide  []*permissions.Glob // match the server's own names
+	As    map[string]string   // new names, by the server's own
 }
 
-// Has reports whether there is a tool of that name.
+// Has reports whether hosts get the tool with that name of the server's.
 func (c *Choice) Has(name string) bool {
 	matches := func(g *permissions.Glob) bool { return g.Match(name) }
 	return (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, matches)) && !slices.ContainsFunc(c.Hide, matches)
 }
 
-// Name is what the tool is called instead of its own name.
+// Name returns the name that the tool has for hosts.
 func (c *Choice) Name(own string) string {
 	if as, ok := c.As[own]; ok {
 		return as
@@ -29,7 +29,7 @@ func (c *Choice) Name(own string) string {
 	return own
 }
 
-// Chosen returns the entries of a list that there are for hosts.
+// Chosen returns the items of a list that hosts get.
 func Chosen(c *Choice, k upstream.Kind, all []upstream.Item) []upstream.Item {
 	if k != upstream.Tools || len(c.Allow)+len(c.Hide) == 0 {
 		return all

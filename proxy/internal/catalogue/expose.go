@@ -6,14 +6,14 @@ import (
 	"callgate/permissions"
 )
 
-// Expose shows hosts few tools of many: callgate's own and the pinned ones. Hosts find the others with FindTool and
-// call them with CallTool, or by their own names. Nothing about a call depends on it: a call through CallTool is a call
-// of the tool it names, from here to the record.
+// Expose shows hosts only a few of many tools: callgate's own and the pinned ones. Hosts find the others with FindTool
+// and call them with CallTool, or by their own names. It changes nothing about a call: a call through CallTool is a
+// call of the tool it names, from here to the record.
 type Expose struct {
-	Pinned []*permissions.Glob // over qualified names
+	Pinned []*permissions.Glob // match qualified names
 }
 
-// Shows reports whether a tool stands in the host's list.
+// Shows reports whether a tool appears in the host's list.
 func (e *Expose) Shows(qualified string, own bool) bool {
 	return e == nil || own || slices.ContainsFunc(e.Pinned, func(g *permissions.Glob) bool { return g.Match(qualified) })
 }

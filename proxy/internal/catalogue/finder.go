@@ -11,11 +11,11 @@ import (
 	"callgate/rag"
 )
 
-// Finder is an index of the tools that one host can call. It is brought up to date by whoever searches it.
+// Finder is an index of the tools that one host can call. Each search brings it up to date.
 type Finder struct {
 	mu    sync.Mutex
 	index *rag.Index
-	has   map[string][sha256.Size]byte // definitions by the name that the host sees
+	has   map[string][sha256.Size]byte // digests of definitions by the name that the host sees
 }
 
 // Find brings the index up to date with the tools, searches it and returns the best offers first.
@@ -41,7 +41,7 @@ func (f *Finder) Find(ctx context.Context, c *Catalogue, query string, limit int
 	return best, err
 }
 
-// Findable is how many tools Find chooses from.
+// Findable returns how many tools Find chooses from.
 func (c *Catalogue) Findable() int {
 	n := len(c.Tools)
 	for _, name := range []string{FindTool, CallTool} {
@@ -82,7 +82,7 @@ func (f *Finder) update(ctx context.Context, c *Catalogue) error {
 	}
 	slices.SortFunc(docs, func(a, b rag.Document) int { return cmp.Compare(a.ID, b.ID) })
 	if err := f.index.Add(ctx, docs...); err != nil {
-		clear(f.has) // nobody knows which of them are in
+		clear(f.has) // nobody knows which of them were added
 		return err
 	}
 	return nil
@@ -90,14 +90,14 @@ func (f *Finder) update(ctx context.Context, c *Catalogue) error {
 
 func toolDocument(name string, o *Offer) rag.Document {
 	var m [3]jsonx.Member
-	// What cannot be read adds nothing: the tool is found by its name.
+	// A member that cannot be read adds nothing: the tool is still found by its name.
 	_ = jsonx.Members(o.Definition, []string{"title", "description", "inputSchema"}, m[:])
 	title, _ := jsonx.String(m[0].Value)
 	description, _ := jsonx.String(m[1].Value)
 	return rag.ToolDocument(name, o.Tool.Server, o.Name, title+"\n"+description, m[2].Value)
 }
 
-// Close gives the index up.
+// Close closes the index.
 func (f *Finder) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,8 +107,8 @@ func (f *Finder) Close() error {
 	return f.index.Close()
 }
 
-// The names of the two tools that take the place of those that are not shown. They are callgate's own server's;
-// what CallTool does is resolved before anything else sees the call, so that the server never hears of it.
+// FindTool and CallTool take the place of the tools that are not shown. They belong to callgate's own server. callgate
+// resolves CallTool before anything else sees the call, so the server never hears of it.
 const (
 	FindTool = "callgate_find_tools"
 	CallTool = "callgate_call_tool"

@@ -15,24 +15,23 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// shadows tells definitions that pose as another server's tool, or that tell the model what to do with one: a
-// server that is not asked can steer calls of a server that is trusted.
+// shadows finds definitions that pose as another server's tool, or that tell the model what to do with one. Otherwise a
+// server that is never called could steer calls of a trusted server.
 type shadows struct {
 	named map[string]bool   // qualified names of the other servers' tools
-	bare  map[string]string // names of theirs that are no everyday words, and the server that has the tool
+	bare  map[string]string // those of their names that are not everyday words, and the server that has the tool
 	alike map[string]Origin // the other servers' tools by what their names look like
-	vague []string          // aliases, with the underscore, of servers whose tools are not known
+	vague []string          // aliases, with the underscore, of servers whose tools are unknown
 }
 
-// newShadows looks at the tools of all configured servers but one, because what is accepted for this host is accepted
-// for all. The tools of servers that this host does
-// not see, or that are down, are those that people know them by.
+// newShadows collects the tools of all configured servers except own, because what is accepted for this host is
+// accepted for all. For servers that this host does not see, or that are down, it takes the pinned tools.
 func (m *Maker) newShadows(own *Source, items []listing, all []*Source) *shadows {
 	sh := &shadows{named: map[string]bool{}, bare: map[string]string{}, alike: map[string]Origin{}}
 	defer func() {
 		for _, item := range items {
 			if item.source == own {
-				delete(sh.bare, item.name) // its own of that name
+				delete(sh.bare, item.name) // own has a tool of that name
 			}
 		}
 	}()
@@ -42,7 +41,7 @@ func (m *Maker) newShadows(own *Source, items []listing, all []*Source) *shadows
 		}
 	}
 	for _, c := range m.Configured {
-		var there *Source // nil when the session does not see it
+		var there *Source // nil if the session does not see it
 		if i := slices.IndexFunc(all, func(s *Source) bool { return s.Guest == nil && s.Alias == c.Alias }); i >= 0 {
 			there = all[i]
 		}
@@ -72,12 +71,12 @@ func (sh *shadows) add(qualified string, from Origin) {
 	}
 }
 
-// compound reports whether a name is more than one word, so that a text which has it speaks of the tool.
+// compound reports whether a name has more than one word, so that a text with the name must mean the tool.
 func compound(name string) bool {
 	return strings.ContainsAny(strings.Trim(name, "_-"), "_-") || strings.IndexFunc(name, unicode.IsUpper) > 0
 }
 
-// of says why a definition is suspect; "" when it is not.
+// of returns why a definition is suspect, or "" if it is not.
 func (sh *shadows) of(item *listing) string {
 	if other, ok := sh.alike[looks(item.name)]; ok && joined(other.Name) != joined(item.name) {
 		return fmt.Sprintf("The tool's name %q looks like %q of server %q and is another.", tools.Visible(item.name), tools.Visible(other.Name), other.Alias)
@@ -100,24 +99,25 @@ func (sh *shadows) of(item *listing) string {
 	return ""
 }
 
-// sentences splits a text where sentences end, so that two names of which one says nothing about the other stay apart.
+// sentences splits a text at the ends of sentences, so that unrelated names stay apart.
 func sentences(text string) iter.Seq[string] {
 	return strings.SplitSeq(sentenceEnd.ReplaceAllString(norm.NFKC.String(text), "\x00"), "\x00")
 }
 
 var sentenceEnd = lazyregexp.New(`[.!?]\s+|\n\s*\n`)
 
-// words are the words of a text as tools are named.
+// words returns the words of a text. A word has only characters that tool names have.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 }
 
-// steers is what makes a sentence an order.
+// steers matches words that make a sentence an order.
 var steers = lazyregexp.New(`(?i)\b(?:when|whenever|before|after|instead|rather|must|always|never|first|then|change|replace|also|include|do not|don't|ensure|make sure|call|invoke|use|using|pass|send|side effects?)\b`)
 
-// steered marks the tools that a definition in quarantine names: what it says of them, the model has read already.
+// steered marks the tools that a definition in quarantine names, because the model has already read what it says about
+// them.
 func steered(named []listing) {
 	for i := range named {
 		from := &named[i]
@@ -142,17 +142,17 @@ func steered(named []listing) {
 	}
 }
 
-// isOwnName reports whether a name is one of callgate's own tools, which no server's tool can take.
+// isOwnName reports whether a name is reserved for callgate's own tools.
 func isOwnName(name string) bool { return strings.HasPrefix(name, OwnName+"_") }
 
-// steering says which definition in quarantine speaks of a tool.
+// steering identifies the definition in quarantine that mentions a tool.
 type steering struct {
 	identity, name, qualified string
 	definition                []byte
 }
 
-// Steered returns why a call of the tool has to be looked at now: a definition that speaks of it is in quarantine. A
-// person may have accepted that since the catalogue was made.
+// Steered returns a mark for calls of the tool if a definition in quarantine mentions the tool, else nil. A person may
+// have accepted the definition since the catalogue was made.
 func (m *Maker) Steered(o *Offer) []tools.Mark {
 	s := o.steered
 	if s == nil {
@@ -164,7 +164,7 @@ func (m *Maker) Steered(o *Offer) []tools.Mark {
 	return []tools.Mark{{Code: "steered", Text: fmt.Sprintf("The definition of %s, which nobody has accepted, tells the model about this tool.", tools.Visible(s.qualified))}}
 }
 
-// speaksOf returns the word if it is another server's tool.
+// speaksOf returns the word if it names another server's tool, else "".
 func (sh *shadows) speaksOf(word string) string {
 	if sh.named[word] {
 		return word
@@ -177,10 +177,10 @@ func (sh *shadows) speaksOf(word string) string {
 	return ""
 }
 
-// looks is what a name looks like to a person: joined, and letters that are drawn alike are one.
+// looks returns what a name looks like to a person: joined, with all look-alike letters made the same.
 func looks(name string) string { return LookAlikes.Replace(norm.NFKD.String(joined(name))) }
 
-// joined is a name without case and without what separates its words.
+// joined returns a name in lower case, without the characters between its words.
 func joined(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-./ ", r) {
@@ -190,8 +190,8 @@ func joined(name string) string {
 	}, strings.ToLower(name))
 }
 
-// shadow hides tools that look to the host like one of callgate's own, or like one that the configuration
-// renamed: where names are untouched, a server could take the place of a tool that people and models trust.
+// shadow hides tools that the host would see under the name of one of callgate's own tools or of a renamed tool.
+// Otherwise, where names are untouched, a server could take the place of a tool that people and models trust.
 func (m *Maker) shadow(items []listing) {
 	given := map[string]bool{}
 	for _, item := range items {
@@ -207,10 +207,10 @@ func (m *Maker) shadow(items []listing) {
 	}
 }
 
-// given reports whether the tool's name is not its server's choice.
+// given reports whether the tool's name was not its server's choice.
 func (l *listing) given() bool { return l.source.Own || l.source.Choice.Name(l.name) != l.name }
 
-// hideDoubles hides tools of guests that look to the host like one of a configured server.
+// hideDoubles hides tools of guests that the host would see under the name of a configured server's tool.
 func (m *Maker) hideDoubles(items []listing) {
 	taken := map[string]bool{}
 	for _, item := range items {
@@ -226,8 +226,7 @@ func (m *Maker) hideDoubles(items []listing) {
 	}
 }
 
-// LookAlikes are letters of other scripts that cannot be told from Latin ones, the letters of callgate's name above
-// all.
+// LookAlikes replaces characters that cannot be told from Latin letters, above all those of callgate's name.
 var LookAlikes = strings.NewReplacer(
 	"с", "c", "ϲ", "c", "ᴄ", "c", "а", "a", "α", "a", "ɑ", "a", "ӏ", "l", "ı", "l", "1", "l", "|", "l", "ɩ", "l", "і", "l", "i", "l",
 	"ɡ", "g", "ց", "g", "т", "t", "τ", "t", "е", "e", "ҽ", "e", "3", "e", "4", "a", "7", "t", "9", "g",

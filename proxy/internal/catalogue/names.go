@@ -10,14 +10,14 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// OwnName is the alias of the server that callgate itself is. Nothing else may have it, also where callgate offers
-// no tool: rules that allow callgate's own would allow those of whoever took the name.
+// OwnName is the alias of the server that callgate itself is. Nothing else may have it, even where callgate offers no
+// tool: rules that allow callgate's own tools would also allow those of whoever took the name.
 const OwnName = "callgate"
 
-// maxName is the longest name that every host and model takes.
+// maxName is the longest name that every host and model accepts.
 const maxName = 64
 
-// Sanitize returns name with everything but letters, digits, _ and - replaced by _.
+// Sanitize returns name with every character except letters, digits, _ and - replaced by _.
 func Sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -28,8 +28,8 @@ func Sanitize(name string) string {
 	}, name)
 }
 
-// CheckAliases reports aliases that would make a qualified name mean two things: one that could form the
-// name of a kind, which rules trust, or one that begins like another.
+// CheckAliases returns an error for an alias that would make a qualified name ambiguous: it could form the name of a
+// kind, which rules trust, or it begins like another alias.
 func CheckAliases(aliases []string) error {
 	for i, a := range aliases {
 		if a == "" || Sanitize(a) != a {
@@ -49,19 +49,19 @@ func CheckAliases(aliases []string) error {
 	return nil
 }
 
-// Origin is a name at the server it comes from.
+// Origin is a name at the server that it comes from.
 type Origin struct{ Alias, Name string }
 
-// Qualify gives every Origin the name that hosts and rules know it by: {alias}_{name}, sanitized. Names
-// that several origins would share all get a suffix made from their origin, as do names that are too
-// long: the suffix depends on nothing else, so a name means the same tomorrow.
+// Qualify returns for each Origin the name that hosts and rules use: {alias}_{name}, sanitized. Names that several
+// origins would share all get a suffix made from their origin. So do names that are too long. The suffix depends on
+// nothing else, so a name means the same tomorrow.
 func Qualify(origins []Origin) []string {
 	names := make([]string, len(origins))
 	for i, o := range origins {
 		names[i] = o.Plain()
 	}
 	suffixed := make([]bool, len(origins))
-	for again := true; again; { // a server may call a tool like what another gets with its suffix
+	for again := true; again; { // a server's tool may have the name that another gets with its suffix
 		again = false
 		count := make(map[string]int, len(names))
 		for _, name := range names {
@@ -76,13 +76,13 @@ func Qualify(origins []Origin) []string {
 	return names
 }
 
-// Plain is the name of a tool that shares it with no other.
+// Plain returns the qualified name without a suffix, as a tool has it that shares it with no other.
 func (o Origin) Plain() string { return o.Alias + "_" + Sanitize(o.Name) }
 
 var suffixed = lazyregexp.New(`^(.+)_[0-9a-f]{8}$`)
 
-// Plain is the name that the suffix of a qualified name was added to, if it has one; where the tools of the server are
-// not known it cannot be told from a name that ends like that by itself.
+// Plain returns a qualified name without its suffix, if it has one. Without the server's tools, a suffix cannot be told
+// from a name that just ends like one.
 func Plain(qualified string) string {
 	if m := suffixed.FindStringSubmatch(qualified); m != nil {
 		return m[1]

@@ -9,7 +9,7 @@ import (
 	"callgate/gate/tools/definitions"
 )
 
-// suspect says why a definition that is seen for the first time is not accepted by itself; "" when it is.
+// suspect returns why a definition that is seen for the first time is not accepted automatically, or "" if it is.
 func (s *shadows) suspect(item *listing) string {
 	if why := s.of(item); why != "" {
 		return why
@@ -17,9 +17,9 @@ func (s *shadows) suspect(item *listing) string {
 	return definitions.Poisoned(item.raw)
 }
 
-// pin compares the server's definitions with those that people know it by, and returns what is to be said of each that
-// differs, by name. A definition that is seen for the first time is pinned, unless it reads like an attack or poses as
-// another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
+// pin compares the server's definitions with the accepted ones, and returns a Redefinition, by name, for each that
+// needs a person. A definition that is seen for the first time is pinned, unless it reads like an attack or poses as
+// another. If there is no room for it, it is hidden: a definition that cannot be remembered could change unnoticed.
 func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func())) map[string]*gate.Redefinition {
 	pins := m.Pins
 	settling := slices.ContainsFunc(all, func(s *Source) bool { return s.Settling })
@@ -44,7 +44,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		switch {
 		case err != nil:
 			unlike[item.name] = &gate.Redefinition{New: item.raw, Why: fmt.Sprintf("The definitions that were accepted cannot be read: %v.", err)}
-		case changed && locked == hash: // accepted for everybody since
+		case changed && locked == hash: // accepted for everybody since then
 			fresh[item.name] = item.raw
 		case changed:
 			unlike[item.name] = &gate.Redefinition{Old: old, New: item.raw, Why: "The server changed the tool's definition since it was accepted."}
@@ -71,9 +71,9 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 			}
 		})
 	}
-	// What could pose as a tool that is not known yet is not accepted before that is.
+	// A new definition could pose as a tool that is not known yet. So none is accepted before all tools are known.
 	if len(fresh) > 0 && !settling {
-		later(func() { // the disk is not waited for: at worst the tool is seen for the first time again
+		later(func() { // nobody waits for the disk: at worst the tool counts as new again
 			if err := pins.Accept(s.About.Identity, fresh); err != nil {
 				m.Log.Error("definitions were not pinned", "server", s.Alias, "error", err)
 			}
@@ -82,7 +82,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 	return unlike
 }
 
-// distrusts says why a definition that is seen for the first time is not accepted by itself; "" when it is.
+// distrusts returns why a definition that is seen for the first time is not accepted automatically, or "" if it is.
 func (s *Source) distrusts(item *listing, hash string, others func() *shadows) string {
 	locked := s.Locked[item.name]
 	switch {
@@ -94,7 +94,7 @@ func (s *Source) distrusts(item *listing, hash string, others func() *shadows) s
 	return others().suspect(item)
 }
 
-// lockedOut says why a definition is not the one in callgate.lock, whose digest is locked.
+// lockedOut returns why a definition is not the one in callgate.lock, whose digest is locked.
 func lockedOut(locked string) string {
 	if locked == "" {
 		return "The tool is not in callgate.lock."
@@ -102,8 +102,8 @@ func lockedOut(locked string) string {
 	return "callgate.lock has another definition of the tool."
 }
 
-// Redefined returns what is to be said of the tool's definition now; nil when it is as it was accepted. A
-// person may have accepted it since the catalogue was made.
+// Redefined returns how the tool's definition differs from the accepted one now, or nil if it does not. A person may
+// have accepted it since the catalogue was made.
 func (m *Maker) Redefined(o *Offer) *gate.Redefinition {
 	if o.redefined == nil {
 		return m.moved(o)
@@ -115,7 +115,7 @@ func (m *Maker) Redefined(o *Offer) *gate.Redefinition {
 	return o.redefined
 }
 
-// moved is Redefined for a tool whose definition was the accepted one when the catalogue was made.
+// moved does the work of Redefined for a tool whose definition was the accepted one when the catalogue was made.
 func (m *Maker) moved(o *Offer) *gate.Redefinition {
 	if m.Pins == nil || o.identity == "" {
 		return nil

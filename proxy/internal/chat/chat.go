@@ -1,4 +1,4 @@
-// Package chat makes the requests that put people's questions to a host's model, and reads the answers.
+// Package chat makes the requests that put a person's questions to a host's model, and reads the answers.
 package chat
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// Patience is how long a host's model may take, once nothing waits for a person any more. Some hosts that
-	// declare sampling never answer.
+	// Patience is how long a host's model may take once no person is waited for. Some hosts that declare sampling never
+	// answer.
 	Patience  = 3 * time.Minute
 	maxTokens = 4096
 )
@@ -28,12 +28,12 @@ type Turn struct {
 // Answer is what the model says.
 type Answer struct {
 	Text  string
-	Model string // as the host names it; may be ""
-	Usage *Usage // nil where the host does not tell
+	Model string // as the host names it, or ""
+	Usage *Usage // nil if the host does not report it
 }
 
-// Usage is what an answer cost, if the host tells. MCP has no member for it: hosts use "usage", in the result or in
-// its _meta.
+// Usage is what an answer cost, if the host reports it. MCP has no member for it; hosts use "usage", in the result or
+// in its _meta.
 type Usage struct {
 	Tokens int
 	Cost   float64
@@ -50,7 +50,8 @@ func Params(turns []Turn) []byte {
 	return fmt.Appendf(b, `],"maxTokens":%d}`, maxTokens)
 }
 
-// Read reads the model's message: its text, which is one block or several, and what it cost.
+// Read reads the model's message: its text, in one block or several, and its cost. It returns gate.ErrUnavailable if
+// there is no text.
 func Read(result []byte) (Answer, error) {
 	type block struct {
 		Type string `json:"type"`
@@ -85,7 +86,7 @@ func Read(result []byte) (Answer, error) {
 	return answer, nil
 }
 
-// usage is what hosts call it: names of several model providers. What cannot be read is not told.
+// usage is the member as hosts write it, with the names of several model providers. Unreadable values are ignored.
 type usage map[string]jsontext.Value
 
 func (u *usage) UnmarshalJSON(data []byte) error {
@@ -96,7 +97,7 @@ func (u *usage) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// told is nil when it says nothing that is known.
+// told returns the usage in our terms, or nil if no known name is there.
 func (u usage) told() *Usage {
 	number := func(names ...string) (n float64, ok bool) {
 		for _, name := range names {

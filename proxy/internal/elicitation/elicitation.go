@@ -10,7 +10,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Question is a form with the one field that has to be filled in: an empty answer decides nothing.
+// Question returns a form with one required field, because an empty answer decides nothing.
 func Question(a *gate.Approval) []byte {
 	return fmt.Appendf(nil, `{"message":%s,"requestedSchema":{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["approve","deny"]}},"required":["decision"]}}`, jsonx.Quote(describe(a)))
 }
@@ -24,7 +24,7 @@ func describe(a *gate.Approval) string {
 	return tools.Visible(b.String())
 }
 
-// Decision reads the answer to a Question: "approve", "reject", or "" when it decides nothing.
+// Decision reads the answer to a Question: "approve", "reject", or "" if it decides nothing.
 func Decision(result []byte) string {
 	var m [2]jsonx.Member
 	if result == nil || jsonx.Members(result, []string{"action", "content"}, m[:]) != nil {
@@ -48,8 +48,8 @@ func Decision(result []byte) string {
 	return ""
 }
 
-// Signpost leads to the page. The address proves nothing about who opens it. Revisions without elicitationId get one
-// too: some of their hosts do not understand an address without it.
+// Signpost returns a question that leads the person to the page. The address proves nothing about who opens it.
+// Revisions without elicitationId get one too, because some of their hosts do not understand an address without it.
 func Signpost(a *gate.Approval, page string) []byte {
 	return fmt.Appendf(nil, `{"mode":"url","elicitationId":%s,"url":%s,"message":%s}`, jsonx.Quote(a.ID), jsonx.Quote(page), jsonx.Quote(describe(a)))
 }

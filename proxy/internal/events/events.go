@@ -1,5 +1,5 @@
-// Package events tells lifecycle hooks what happens to the requests of a session, and lets hooks decide before the
-// gate.
+// Package events tells lifecycle hooks what happens to the requests of a session, and lets hooks act before the gate
+// decides.
 package events
 
 import (
@@ -13,32 +13,31 @@ import (
 	"callgate/internal/hooks"
 )
 
-// Hooks hear what happens to calls, and can tighten what the gate decides. All methods may be called by many goroutines
-// at once.
+// Hooks hear what happens to calls, and can tighten what the gate decides. All methods are safe for concurrent use.
 type Hooks interface {
-	// Wants reports whether a hook may be for events of that name. If none is, the event need not be made.
+	// Wants reports whether a hook may want events of that name. If not, the event need not be made.
 	Wants(event string) bool
-	// Fire tells of an event, and waits for nobody.
+	// Fire reports an event and waits for nobody.
 	Fire(e hooks.Event)
 
 	// Decides reports whether a hook wants to look at calls before the gate decides.
 	Decides() bool
-	// Decide asks such hooks one after the other, and hands over what each says. e is the event as it is now: heed
-	// returns it with what the hook said applied, or false when no other has to be asked. Its error is that the hook's
-	// arguments cannot be used, which is a failure of the hook.
+	// Decide asks such hooks one after the other, and passes each opinion to heed. e is the current event. heed applies
+	// the opinion and returns the new event, or false if no other hook has to be asked. heed returns an error if the
+	// hook's arguments cannot be used, which counts as a failure of the hook.
 	Decide(ctx context.Context, e hooks.Event, heed func(hooks.Opinion) (hooks.Event, bool, error))
 }
 
-// None are no hooks.
+// None has no hooks.
 var None Hooks = (*hooks.Runner)(nil)
 
-// Events tells hooks of the requests of one session.
+// Events tells hooks about the requests of one session.
 type Events struct {
 	Hooks   Hooks
 	Session *gate.Session
 }
 
-// about begins an event about a call.
+// about returns a new event about a call.
 func (x *Events) about(name string, call gate.Call) hooks.Event {
 	e := hooks.Event{
 		Name: name, SessionID: x.Session.ID(), Agent: cmp.Or(call.Agent, x.Session.Agent()), Host: x.Session.Client().Name,
@@ -48,15 +47,15 @@ func (x *Events) about(name string, call gate.Call) hooks.Event {
 	return e
 }
 
-// Requested tells hooks that the call came.
+// Requested tells hooks that the call has arrived.
 func (x *Events) Requested(call gate.Call) {
 	if x.Hooks.Wants(hooks.ToolRequested) {
 		x.Hooks.Fire(x.about(hooks.ToolRequested, call))
 	}
 }
 
-// Ask lets the hooks that decide say what they think of a call before the gate does. What they say is part of the call
-// from then on: the gate denies, marks and judges by it, and nothing of it can allow.
+// Ask lets the hooks that decide give their opinions of a call before the gate does. The opinions become part of the
+// returned call. The gate denies, marks and judges by them, and none of them can allow.
 func (x *Events) Ask(ctx context.Context, call gate.Call) gate.Call {
 	x.Hooks.Decide(ctx, x.about(hooks.ToolRequested, call), func(o hooks.Opinion) (hooks.Event, bool, error) {
 		if o.Arguments != nil && !o.Deny {
@@ -97,9 +96,9 @@ func (x *Events) Executes(call gate.Call, v gate.Verdict) {
 	}
 }
 
-// Ended returns what is left to do once the host has its answer: hooks that want to know how the call went, and record.
-// What webhooks post of it is in their queues before the outcome is on record. A call that no hook asks about costs
-// nothing more.
+// Ended returns what is left to do once the host has its answer: it fires the hooks that want to know how the call
+// went, and then runs record. So webhook posts are queued before the outcome is on record. A call that no hook asks
+// about costs nothing more.
 func (x *Events) Ended(record func(), call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) func() {
 	name := hooks.ToolCompleted
 	if isError || failure != "" {
@@ -117,7 +116,7 @@ func (x *Events) Ended(record func(), call gate.Call, v gate.Verdict, result []b
 	}
 }
 
-// Server tells hooks that a server came up or, for a reason, went down.
+// Server tells hooks that a server came up, or that it went down and why.
 func (x *Events) Server(name, alias, reason string) {
 	if x.Hooks.Wants(name) {
 		x.Hooks.Fire(hooks.Event{Name: name, SessionID: x.Session.ID(), Agent: x.Session.Agent(), Server: alias, Error: reason})

@@ -1,4 +1,4 @@
-// Package guests serves the tools that a client brings into a session, as an MCP server of its own.
+// Package guests runs an MCP server for the tools that a client brings into a session.
 package guests
 
 import (
@@ -15,39 +15,39 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// Server is the MCP server that a guest is to the rest of callgate.
+// Server is the MCP server as which the rest of callgate sees a guest.
 type Server struct {
 	alias   string
-	version string // of MCP
+	version string // MCP's
 	call    func(ctx context.Context, tool string, arguments []byte) ([]byte, error)
 	conn    atomic.Pointer[rpc.Conn]
 
 	mu      sync.Mutex
 	list    []byte                             // the result of tools/list
-	running map[string]context.CancelCauseFunc // by id as spelled
-	left    error                              // why nothing begins any more
-	calls   sync.WaitGroup                     // those that run
+	running map[string]context.CancelCauseFunc // by id, as spelled
+	left    error                              // why no new call may begin; nil before Leave
+	calls   sync.WaitGroup                     // those that are running
 }
 
-// New returns the server of that name, which offers the tools and has call run them.
+// New returns a server with that name. It offers the tools, and calls call to run them.
 func New(alias, version string, definitions [][]byte, call func(ctx context.Context, tool string, arguments []byte) ([]byte, error)) *Server {
 	g := &Server{alias: alias, version: version, call: call}
 	g.Offer(definitions)
 	return g
 }
 
-// Offer replaces what tools/list says.
+// Offer replaces the result of tools/list and announces the change.
 func (g *Server) Offer(definitions [][]byte) {
 	list := append([]byte(`{"tools":[`), bytes.Join(definitions, []byte{','})...)
 	g.mu.Lock()
 	g.list = append(list, "]}"...)
 	g.mu.Unlock()
 	if conn := g.conn.Load(); conn != nil {
-		_ = conn.Write(rpc.Request(nil, "notifications/tools/list_changed", nil)) // fails when the session has ended
+		_ = conn.Write(rpc.Request(nil, "notifications/tools/list_changed", nil)) // fails if the session has ended
 	}
 }
 
-// Leave ends what runs and returns when all of it is answered.
+// Leave ends all running calls and returns when all are answered.
 func (g *Server) Leave(why error) {
 	g.mu.Lock()
 	g.left = why
@@ -58,7 +58,7 @@ func (g *Server) Leave(why error) {
 	g.calls.Wait()
 }
 
-// Serve is what upstream.Config.Serve wants.
+// Serve implements upstream.Config.Serve.
 func (g *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer g.calls.Wait()
@@ -82,7 +82,7 @@ func (g *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// reply writes a response. Its reader may be gone.
+// reply writes a response. The reader may be gone.
 func (g *Server) reply(conn *rpc.Conn, response []byte) { _ = conn.Write(response) }
 
 func (g *Server) answer(m rpc.Message) []byte {
@@ -100,8 +100,8 @@ func (g *Server) answer(m rpc.Message) []byte {
 	return rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 }
 
-// begin registers a call before the next message is read, so that its cancellation finds it. finish MUST follow
-// unless the guest has left.
+// begin registers a call before the next message is read, so that its cancellation finds it. The caller MUST call
+// finish unless the guest has left.
 func (g *Server) begin(ctx context.Context, m rpc.Message) (_ context.Context, left error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	g.mu.Lock()
@@ -139,7 +139,7 @@ func (g *Server) cancelled(m rpc.Message) {
 	}
 }
 
-// run has the client run a tool.
+// run has the client run a tool, and returns the response.
 func (g *Server) run(ctx context.Context, m rpc.Message) []byte {
 	var p [2]jsonx.Member
 	if err := jsonx.Members(m.Params, []string{"name", "arguments"}, p[:]); err != nil {

@@ -1,4 +1,4 @@
-// Package limits bounds how long calls take and how much they return, and knows how long hosts wait for them.
+// Package limits bounds how long calls take and how much they return. It knows how long hosts wait for calls.
 package limits
 
 import (
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// ErrTooLong is the cause of contexts of calls that ran longer than the limits of the gate let them.
+// ErrTooLong is the cause of a call's context when the call ran longer than the gate allows.
 var ErrTooLong = errors.New("the call's time is over")
 
-// Timed returns err, in the words for the model when the limit of the call ended it.
+// Timed returns err, or an error worded for the model if the call's limit ended it.
 func Timed(ctx context.Context, err error, limit time.Duration) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrTooLong) {
 		return fmt.Errorf("it ran longer than its limit of %s; the server was told to stop", limit)
@@ -20,12 +20,12 @@ func Timed(ctx context.Context, err error, limit time.Duration) error {
 	return err
 }
 
-// Clock stands still while the server waits for the host.
+// Clock measures time, and stands still while the server waits for the host.
 type Clock struct {
 	mu      sync.Mutex
 	waiting int           // questions that the host has not answered
 	since   time.Time     // when waiting became more than 0
-	stood   time.Duration // how long it has stood still before
+	stood   time.Duration // how long it stood still before since
 }
 
 // Pause stops the clock until resume is called.
@@ -44,7 +44,7 @@ func (c *Clock) Pause() (resume func()) {
 	}
 }
 
-// standing is how long the clock has stood still in all.
+// standing returns how long the clock has stood still in all.
 func (c *Clock) standing() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,8 @@ func (c *Clock) standing() time.Duration {
 	return c.stood
 }
 
-// Bound ends ctx with cause once the clock has moved on by limit; 0 is no limit.
+// Bound returns a context that ends with cause once the clock has moved on by limit; 0 means no limit. The caller MUST
+// call the function.
 func (c *Clock) Bound(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
 	if limit <= 0 {
 		return ctx, func() {}

@@ -10,13 +10,13 @@ import (
 
 // Host is how long a host lets a tool call run.
 type Host struct {
-	Name    string        // how clientInfo.name begins
-	Idle    time.Duration // without progress; 0 is no limit
-	Total   time.Duration // with progress; 0 is no limit
-	Extends bool          // progress starts Idle anew
+	Name    string        // prefix of clientInfo.name
+	Idle    time.Duration // without progress; 0 means no limit
+	Total   time.Duration // with progress; 0 means no limit
+	Extends bool          // progress restarts Idle
 }
 
-// hosts were measured on the hosts themselves, see docs/hosts.md.
+// hosts holds limits measured on the hosts themselves, see docs/hosts.md.
 var hosts = []Host{
 	{Name: "claude-code"},
 	{Name: "opencode", Idle: 60 * time.Second, Extends: true},
@@ -28,15 +28,15 @@ var hosts = []Host{
 	{Name: "continue-cli", Idle: 60 * time.Second},
 }
 
-// unknownHost is what a host that is not in the table gets: the limit of the most common SDK, which
-// progress extends.
+// unknownHost is used for hosts that are not in the table. It has the limit of the most common SDK, which progress
+// extends.
 var unknownHost = Host{Idle: 60 * time.Second, Extends: true}
 
-// margin is how long before a host's limit the call is handed over.
+// margin is how long before a host's limit callgate hands the call over.
 const margin = 10 * time.Second
 
-// Patience is handOver for a host by its name; what users know of their hosts comes before what was measured.
-// progress says that the host listens to progress on the call.
+// Patience returns how long a call may take before callgate hands it over, by the host's name; 0 means no limit. What
+// users know of their hosts goes before what was measured. progress says that the host listens to progress on the call.
 func Patience(known []Host, c gate.Client, progress bool) time.Duration {
 	limit := unknownHost
 	named := func(l Host) bool { return strings.HasPrefix(c.Name, l.Name) }

@@ -12,19 +12,20 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Bounds are the limits of every request to one server; 0 is none. Waits for a person or the host's model do not count.
+// Bounds are the limits of every request to one server; 0 means none. Waits for a person or the host's model do not
+// count.
 type Bounds struct {
 	Timeout   time.Duration
-	MaxResult int // bytes of a result
+	MaxResult int // bytes per result
 }
 
-// Limited returns the answer to a tools/call with no more of its result than the server's bound allows, and with a
-// note for the model. Texts are kept in their order as far as there is room, the last of them cut; what cannot be
-// cut and does not fit is left out.
+// Limited returns the answer to a tools/call with no more of its result than the server's bound allows, and with a note
+// for the model. Texts stay in order as far as there is room, and the last is cut. Parts that do not fit and cannot be
+// cut are left out.
 //
-// The server's word on isError stays: the call ran, and a model that reads of an error repeats it. Only where
-// structured content is left out it becomes an error, because hosts check that against the tool's schema and
-// would throw the whole answer away.
+// The server's isError stays, because the call ran, and a model that sees an error repeats the call. Only if structured
+// content is left out does the result become an error: hosts check that content against the tool's schema, and would
+// discard the whole answer.
 func Limited(answer rpc.Message, b Bounds, alias string) rpc.Message {
 	if b.MaxResult <= 0 || len(answer.Result) <= b.MaxResult {
 		return answer
@@ -52,13 +53,13 @@ func Limited(answer rpc.Message, b Bounds, alias string) rpc.Message {
 	}
 	short, err := rpc.Parse(rpc.Result(answer.ID, append(result, '}')))
 	if err != nil {
-		return answer // cannot be: all of it is quoted
+		return answer // cannot happen: all of it is quoted
 	}
 	return short
 }
 
-// fitting returns the parts of a content array that fit into room, each with a comma behind it. left counts
-// those that do not, and whole is false when the last text is cut.
+// fitting returns the parts of a content array that fit into room, each followed by a comma. left counts those that do
+// not fit, and whole is false if the last text is cut.
 func fitting(content []byte, room int) (kept []byte, left int, whole bool) {
 	whole = true
 	if len(content) == 0 || content[0] != '[' {
@@ -92,7 +93,7 @@ func fitting(content []byte, room int) (kept []byte, left int, whole bool) {
 	return kept, left, whole
 }
 
-// textOf returns the text of a part of content that is text.
+// textOf returns the text of a content part, if it is a text.
 func textOf(part []byte) (string, bool) {
 	var m [2]jsonx.Member
 	if jsonx.Members(part, []string{"type", "text"}, m[:]) != nil || string(m[0].Value) != `"text"` {
@@ -101,8 +102,8 @@ func textOf(part []byte) (string, bool) {
 	return jsonx.String(m[1].Value)
 }
 
-// Exceeded reports that the result of another method is over the bound. Such results have no place for a note,
-// and half of a resource is none: the request ends with an error.
+// Exceeded returns an error if the result of another method is over the bound. Such results have no place for a note,
+// and half a resource is no resource.
 func Exceeded(answer rpc.Message, b Bounds, alias string) error {
 	if b.MaxResult <= 0 || len(answer.Result) <= b.MaxResult {
 		return nil

@@ -1,5 +1,5 @@
-// Package provenance keeps what a server says apart from what callgate says. It signs the questions of servers, and
-// stops those that could pass for callgate's own.
+// Package provenance keeps what a server says apart from what callgate says. It signs servers' questions, and stops
+// those that could pass for callgate's own.
 package provenance
 
 import (
@@ -20,8 +20,8 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// NamesCallgate reports whether a person may read callgate's name in a text: in other letters, split up or
-// with characters in it that nobody sees.
+// NamesCallgate reports whether a person may read callgate's name in a text: in other letters, split up, or with
+// invisible characters in it.
 func NamesCallgate(text string) bool {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
@@ -33,7 +33,7 @@ func NamesCallgate(text string) bool {
 }
 
 // posesAsCallgate reports whether a text begins with callgate's name, or has it as a label: "callgate: approve?",
-// "[Callgate] approve?". A signed message may speak of callgate otherwise.
+// "[Callgate] approve?". Otherwise a signed message may mention callgate.
 func posesAsCallgate(text string) bool {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -47,8 +47,8 @@ func posesAsCallgate(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, ":"), "callgate") || strings.Contains(text, "callgate:")
 }
 
-// Imitates says why an elicitation of a server could pass for callgate's own; "" when it cannot. Its message is
-// signed with the server's name and escaped, and may speak of callgate. What a form says elsewhere is not signed.
+// Imitates returns why a server's elicitation could pass for callgate's own, or "" if it cannot. The message is signed
+// with the server's name and escaped, and may mention callgate. The rest of the form is not signed.
 func Imitates(params []byte) (why string) {
 	var message [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
@@ -75,7 +75,7 @@ func Imitates(params []byte) (why string) {
 
 const lineEnds = "\n\r\v\f\u0085\u2028\u2029"
 
-// withoutLayout drops what longer descriptions are laid out with.
+// withoutLayout drops the characters that lay out longer descriptions.
 func withoutLayout(r rune) rune {
 	if r == '\n' || r == '\r' || r == '\t' {
 		return -1
@@ -83,16 +83,16 @@ func withoutLayout(r rune) rune {
 	return r
 }
 
-// oneVisibleLine is a server's text as a person may see it behind the server's name: on that line, and with nothing
-// that moves, hides or clears it.
+// oneVisibleLine returns a server's text as a person may see it after the server's name: on the same line, without
+// anything that moves, hides or clears it.
 func oneVisibleLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(lineEnds, r) })
 	return tools.Visible(strings.Join(lines, " ⏎ "))
 }
 
-// UnsafeAddress says why a host must not lead its person where an elicitation wants; "" when that is a page of the web,
-// or there is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is
-// read as it.
+// UnsafeAddress returns why a host must not lead its person to the address of an elicitation, or "" if the address is a
+// web page or there is none. Other schemes start programs, run scripts or open files. A user name before the host could
+// be taken for the host.
 func UnsafeAddress(params []byte) (why string) {
 	var m [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"url"}, m[:]); err != nil {
@@ -109,10 +109,10 @@ func UnsafeAddress(params []byte) (why string) {
 	return ""
 }
 
-// metaPrefix is of the names in "_meta" that are callgate's to use.
+// metaPrefix begins the names in "_meta" that only callgate may use.
 const metaPrefix = "callgate/"
 
-// Marked returns the message with such names marked as the server's; nothing else of it changes.
+// Marked returns the message with such names marked as the server's; nothing else changes.
 func Marked(m rpc.Message) (rpc.Message, error) {
 	edits := jsonx.MetaNames(m.Raw, metaPrefix)
 	if len(edits) == 0 {
@@ -125,18 +125,18 @@ func Marked(m rpc.Message) (rpc.Message, error) {
 	return rpc.Parse(jsonx.Splice(m.Raw, edits...))
 }
 
-// codeElicitationRequired is of an error that asks (2025-11-25): hosts lead their person to the addresses in its data,
-// and repeat the request.
+// codeElicitationRequired is the code of an error that asks a question (2025-11-25): hosts lead their person to the
+// addresses in its data, and repeat the request.
 const codeElicitationRequired = -32042
 
-// Server is one whose words reach hosts and people.
+// Server is a server whose words reach hosts and people.
 type Server struct {
 	Alias string
-	Asks  func(params []byte) (why string) // why a question could pass for one of the gate's; "" when it cannot
+	Asks  func(params []byte) (why string) // returns why a question could pass for one of the gate's, or ""
 	Log   *slog.Logger
 }
 
-// Heard returns an answer of the server as hosts may hear it.
+// Heard returns an answer of the server in the form that hosts may see.
 func (s Server) Heard(answer rpc.Message) (rpc.Message, error) {
 	answer, err := Marked(answer)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s Server) Heard(answer rpc.Message) (rpc.Message, error) {
 	return s.required(answer)
 }
 
-// required returns an answer whose error may ask something, with what it asks signed like a question of the server.
-// An error that could pass for callgate's own, or be read in two ways, does not reach the host.
+// required returns the answer with the questions of its error signed, as questions of the server are. An error that
+// could pass for callgate's own, or that could be read in two ways, does not reach the host.
 func (s Server) required(answer rpc.Message) (rpc.Message, error) {
 	if answer.Error == nil {
 		return answer, nil
@@ -166,13 +166,13 @@ func (s Server) required(answer rpc.Message) (rpc.Message, error) {
 	return rpc.Parse(jsonx.Splice(answer.Raw, jsonx.Edit{Start: fault[0].Start, End: fault[0].End(), With: signed}))
 }
 
-// signedError is required for the error object.
+// signedError does the work of required on the error object.
 func (s Server) signedError(fault []byte) ([]byte, error) {
 	var m [2]jsonx.Member
 	if err := jsonx.Members(fault, []string{"code", "data"}, m[:]); err != nil {
 		return nil, err
 	}
-	code, err := strconv.ParseFloat(string(m[0].Value), 64) // hosts read -32042.0 and -3.2042e4 as the same
+	code, err := strconv.ParseFloat(string(m[0].Value), 64) // hosts read -32042.0 and -3.2042e4 as the same code
 	if err != nil || code != codeElicitationRequired || m[1].Value == nil || m[1].Value[0] != '{' {
 		return fault, nil
 	}
@@ -191,7 +191,7 @@ func (s Server) signedError(fault []byte) ([]byte, error) {
 	return jsonx.Splice(fault, jsonx.Edit{Start: at, End: at + len(asked[0].Value), With: all}), nil
 }
 
-// signedAll signs each elicitation of an array.
+// signedAll signs each elicitation in an array. It returns an error if one is unsafe.
 func (s Server) signedAll(array []byte) ([]byte, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(array))
 	if dec.PeekKind() != '[' {
@@ -222,8 +222,8 @@ func (s Server) signedAll(array []byte) ([]byte, error) {
 	return jsonx.Splice(array, edits...), nil
 }
 
-// Signed returns the params of an elicitation that says which server asks, and whose message is one visible line.
-// Without it a server could speak to the person as if it were callgate.
+// Signed returns the params of an elicitation with the server's name before the message, which becomes one visible
+// line. Otherwise a server could speak to the person as if it were callgate.
 func (s Server) Signed(params []byte) ([]byte, error) {
 	var message [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {

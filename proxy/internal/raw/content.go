@@ -8,13 +8,13 @@ import (
 	"callgate/internal/rpc"
 )
 
-// IsResult reports whether a response is one with a result.
+// IsResult reports whether a response has a result.
 func IsResult(response []byte) bool {
 	m, err := rpc.Parse(response)
 	return err == nil && m.Result != nil
 }
 
-// ErrorText is what a JSON-RPC error says.
+// ErrorText returns the message of a JSON-RPC error.
 func ErrorText(raw []byte) string {
 	if text, ok := jsonx.String(jsonx.At(raw, "message")); ok && text != "" {
 		return text
@@ -22,13 +22,13 @@ func ErrorText(raw []byte) string {
 	return "it says no more"
 }
 
-// ErrorResult is a tool result that reports an error to the model.
+// ErrorResult returns a tool result that reports an error to the model.
 func ErrorResult(text string) []byte {
 	b := append([]byte(`{"content":[{"type":"text","text":`), jsonx.Quote(text)...)
 	return append(b, `}],"isError":true}`...)
 }
 
-// WithNote appends a text of callgate's own to a result's content.
+// WithNote appends a text from callgate to a result's content. An empty note changes nothing.
 func WithNote(answer rpc.Message, note string) rpc.Message {
 	if note == "" {
 		return answer
@@ -36,8 +36,8 @@ func WithNote(answer rpc.Message, note string) rpc.Message {
 	return WithContent(answer, append(append([]byte(`{"type":"text","text":`), jsonx.Quote("callgate: "+note)...), '}'))
 }
 
-// WithContent appends an item of callgate's own to a result's content, and leaves every other byte. A result
-// without a content array is left as it is: there is no place where a model would look.
+// WithContent appends an item from callgate to a result's content, and leaves every other byte. It changes no result
+// without a content array, because a model would not look anywhere else.
 func WithContent(answer rpc.Message, item []byte) rpc.Message {
 	var m [1]jsonx.Member
 	if !readContent(answer, m[:]) {
@@ -65,7 +65,7 @@ func readContent(answer rpc.Message, m []jsonx.Member) bool {
 	return answer.Result != nil && jsonx.Members(answer.Result, []string{"content"}, m) == nil && len(m[0].Value) > 0 && m[0].Value[0] == '['
 }
 
-// IsErrorResult reports whether a result says that the call failed.
+// IsErrorResult reports whether a result says that the tool failed.
 func IsErrorResult(result []byte) bool {
 	return string(jsonx.At(result, "isError")) == "true"
 }

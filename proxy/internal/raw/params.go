@@ -1,4 +1,4 @@
-// Package raw reads and changes MCP messages as they are spelled. Every byte that it does not have to change stays.
+// Package raw reads and changes MCP messages as spelled. It keeps every byte that it does not have to change.
 package raw
 
 import (
@@ -34,13 +34,13 @@ func WithResult(m rpc.Message, result []byte) rpc.Message {
 	return changed
 }
 
-// HasCursor reports whether a request for a list wants another page than the first.
+// HasCursor reports whether a request for a list asks for another page than the first.
 func HasCursor(m rpc.Message) bool {
 	cursor := jsonx.At(m.Params, "cursor")
 	return cursor != nil && string(cursor) != "null"
 }
 
-// SaysMore reports whether an object has members besides the known ones, which jsonx.Members found in it.
+// SaysMore reports whether an object has members besides known, which jsonx.Members found in it.
 func SaysMore(object []byte, known []jsonx.Member) bool {
 	var order [8]jsonx.Member
 	found := order[:0]
@@ -60,11 +60,11 @@ func SaysMore(object []byte, known []jsonx.Member) bool {
 	return hasMember(object[at:])
 }
 
-// hasMember reports whether what is between two members holds another one.
+// hasMember reports whether the text between two members holds another one.
 func hasMember(gap []byte) bool { return bytes.IndexByte(gap, '"') >= 0 }
 
-// SameToken reports whether two progress tokens are one, as spelled by the host and by the server: a server
-// decodes what it was given and encodes it anew, so that "\u0041" comes back as "A", and 1.0 as 1.
+// SameToken reports whether two progress tokens are equal, as spelled by the host and by the server. A server decodes
+// its token and encodes it again, so "\u0041" comes back as "A", and 1.0 as 1.
 func SameToken(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -78,7 +78,7 @@ func SameToken(a, b []byte) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// ProgressToken returns the token of a request as spelled, nil without one.
+// ProgressToken returns the token of a request as spelled, or nil if it has none.
 func ProgressToken(params []byte) []byte {
 	if !jsonx.MayHold(params, "progressToken") {
 		return nil
@@ -86,7 +86,7 @@ func ProgressToken(params []byte) []byte {
 	return jsonx.At(params, "_meta", "progressToken")
 }
 
-// String returns a required string of the params, after the strict check of the whole message.
+// String returns a required string of the params. It checks the whole message strictly first.
 func String(m rpc.Message, name string) (string, error) {
 	if err := m.Check(); err != nil {
 		return "", err
@@ -105,7 +105,7 @@ func String(m rpc.Message, name string) (string, error) {
 	return value, nil
 }
 
-// Rename replaces one string of the params.
+// Rename replaces the value of one string in the params, which MUST exist.
 func Rename(params []byte, name, value string) ([]byte, error) {
 	var m [1]jsonx.Member
 	if err := jsonx.Members(params, []string{name}, m[:]); err != nil {
@@ -114,7 +114,7 @@ func Rename(params []byte, name, value string) ([]byte, error) {
 	return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: jsonx.Quote(value)}), nil
 }
 
-// WithToken returns params with another progress token; they have one.
+// WithToken returns params with another progress token. They MUST have one.
 func WithToken(params, token []byte) ([]byte, error) {
 	var meta, old [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"_meta"}, meta[:]); err != nil {
@@ -127,7 +127,7 @@ func WithToken(params, token []byte) ([]byte, error) {
 	return jsonx.Splice(params, jsonx.Edit{Start: at, End: at + len(old[0].Value), With: token}), nil
 }
 
-// Named is an object with one string.
+// Named returns an object with one string.
 func Named(name, value string) []byte {
 	return append(append(append(append([]byte{'{'}, jsonx.Quote(name)...), ':'), jsonx.Quote(value)...), '}')
 }

@@ -6,8 +6,8 @@ import (
 	"callgate/internal/traces"
 )
 
-// WithTrace returns the params with a trace in their _meta in place of the host's. They stay as they are when there
-// is no trace, or no place for it.
+// WithTrace returns the params with trace in their _meta, in place of the host's. They stay unchanged if there is no
+// trace, or no place for it.
 func WithTrace(params []byte, trace map[string]string) []byte {
 	if len(trace) == 0 {
 		return params
@@ -24,7 +24,7 @@ func WithTrace(params []byte, trace map[string]string) []byte {
 	if jsonx.Members(object, traces.Names, before[:]) != nil {
 		return params
 	}
-	for i, name := range traces.Names { // the trace that comes next may hold fewer members than the host's
+	for i, name := range traces.Names { // the next trace may have fewer members than the host's
 		if jsonx.Members(object, traces.Names, before[:]) == nil && before[i].Value != nil {
 			object = jsonx.Splice(object, jsonx.Delete(object, before[i]))
 		}
@@ -38,7 +38,7 @@ func WithTrace(params []byte, trace map[string]string) []byte {
 	return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: object})
 }
 
-// Traced is WithTrace for a server's request.
+// Traced does the same for a server's request.
 func Traced(m rpc.Message, trace map[string]string) (rpc.Message, error) {
 	if len(trace) == 0 || m.Params == nil {
 		return m, nil
@@ -46,7 +46,7 @@ func Traced(m rpc.Message, trace map[string]string) (rpc.Message, error) {
 	return rpc.Parse(rpc.WithParams(m, m.ID, WithTrace(m.Params, trace)))
 }
 
-// Trace is the trace that params say their request belongs to.
+// Trace returns the trace that the params name.
 func Trace(params []byte) map[string]string {
 	carried := map[string]string{}
 	var meta [1]jsonx.Member

@@ -1,4 +1,4 @@
-// Package shared is a server that all hosts of a callgate use together.
+// Package shared runs a server that all hosts of a callgate use together.
 package shared
 
 import (
@@ -17,12 +17,13 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// Server is one with one process, or one session at its address, for all hosts of this callgate.
+// Server has one process, or one session at its address, for all hosts of this callgate.
 //
-// It is told of a host that can do nothing, so that it asks nothing: nobody could say whose person or model is meant.
-// Progress finds its host by a token of callgate's own, and changes of a resource go to those who subscribed to it. A
-// log message that names no request goes to the one host that the server works for, or to all while it works for none:
-// while it works for several, it may hold what one of them must not see of another, and goes to nobody.
+// It is told that its host has no capabilities, so that it asks nothing: nobody could say whose person or model it
+// means. Progress finds its host by a token of callgate's, and changes of a resource go to its subscribers. A log
+// message that names no request goes to the one host that the server is working for, or to all hosts if it is working
+// for none. If it is working for several, the message goes to nobody, because it may hold what one of them must not see
+// of another.
 type Server struct {
 	Up *upstream.Upstream
 
@@ -31,38 +32,38 @@ type Server struct {
 
 	mu      sync.Mutex
 	users   map[User]*user
-	working map[User]int                 // requests that run
+	working map[User]int                 // running requests
 	tokens  map[string]progressing       // by callgate's token, as spelled
 	watched map[string]map[User]struct{} // subscribers by URI
 }
 
-// user is one host of a shared server. mu is held while something is delivered to it.
+// user is one host of a shared server. mu is held while a message is delivered to it.
 type user struct {
 	s    User
 	mu   sync.Mutex
 	gone bool
 }
 
-// progressing is a request of a host that wants to hear of its progress.
+// progressing is a host's request that asks for progress.
 type progressing struct {
 	s     User
 	token []byte // the host's, as spelled
 }
 
-// patience is how long a server may take to hear that nobody needs a subscription any more.
+// patience is how long a server may take to end a subscription that nobody needs any more.
 const patience = 700 * time.Millisecond
 
 var lastToken atomic.Uint64
 
-// User is a host of a shared server. It is told one thing at a time.
+// User is a host of a shared server. Its methods are called one at a time.
 type User interface {
-	Notified(m rpc.Message, cause any) // cause is the request that the notification belongs to; nil where that is not known
+	Notified(m rpc.Message, cause any) // cause is the request that the notification belongs to, or nil if unknown
 	Changed(up *upstream.Upstream, state upstream.State)
 	ListChanged(k upstream.Kind)
 }
 
-// New returns the server, which has not begun. of tells whose request a cause is, as requests have them in their
-// contexts (upstream.Because); nil for none.
+// New returns the server, which has not started. of returns the host whose request a cause is, or nil. Requests carry
+// their causes in their contexts (upstream.Because).
 func New(c upstream.Config, o upstream.Options, of func(cause any) User) *Server {
 	sh := &Server{of: of, log: o.Logger, users: map[User]*user{}, working: map[User]int{}, tokens: map[string]progressing{}, watched: map[string]map[User]struct{}{}}
 	o.Events = upstream.Events{
@@ -74,15 +75,15 @@ func New(c upstream.Config, o upstream.Options, of func(cause any) User) *Server
 	return sh
 }
 
-// Join lets a host hear of the server. It MUST Leave.
+// Join lets a host hear the server. The host MUST Leave.
 func (sh *Server) Join(s User) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.users[s] = &user{s: s}
 }
 
-// Leave ends that. Nothing is delivered to the host any more when it returns; what is left to do with the server is
-// done by work.
+// Leave undoes Join. After it returns, nothing more is delivered to the host. The remaining requests to the server run
+// in work.
 func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 	sh.mu.Lock()
 	u := sh.users[s]
@@ -111,7 +112,7 @@ func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 	}
 }
 
-// to delivers to hosts, one after the other: one that reads slowly slows the server down for all.
+// to delivers to hosts one after the other, so a slow reader slows the server down for all.
 func (sh *Server) to(all []*user, deliver func(User)) {
 	for _, u := range all {
 		u.mu.Lock()
@@ -132,7 +133,7 @@ func (sh *Server) everyone(deliver func(User)) {
 	sh.to(all, deliver)
 }
 
-// notified takes a notification of the server to those whom it concerns.
+// notified passes a notification of the server to the hosts that it concerns.
 func (sh *Server) notified(m rpc.Message, cause any) {
 	switch m.Method {
 	case "notifications/progress":
@@ -150,13 +151,13 @@ func (sh *Server) notified(m rpc.Message, cause any) {
 		sh.mu.Unlock()
 		sh.to(all, func(s User) { s.Notified(m, nil) })
 	case "notifications/tasks/status":
-		sh.everyone(func(s User) { s.Notified(m, nil) }) // each knows its own
+		sh.everyone(func(s User) { s.Notified(m, nil) }) // each knows its own tasks
 	case "notifications/message":
 		sh.logged(m, cause)
 	}
 }
 
-// logged takes a log message to whom it concerns.
+// logged passes a log message to the hosts that it concerns.
 func (sh *Server) logged(m rpc.Message, cause any) {
 	var all []*user
 	sh.mu.Lock()
@@ -177,7 +178,7 @@ func (sh *Server) logged(m rpc.Message, cause any) {
 	sh.to(all, func(s User) { s.Notified(m, cause) })
 }
 
-// progress passes progress on under the token that the host knows.
+// progress passes progress on, under the token that the host knows.
 func (sh *Server) progress(m rpc.Message) {
 	var token [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil {
@@ -197,7 +198,7 @@ func (sh *Server) progress(m rpc.Message) {
 	}
 }
 
-// Forward sends a host's request, with a token of callgate's own for its progress: two hosts use the same ones.
+// Forward sends a host's request. For progress it uses a token of callgate's, because two hosts may use the same one.
 func (sh *Server) Forward(ctx context.Context, s User, compose func(id []byte) []byte) (rpc.Message, error) {
 	m, err := rpc.Parse(compose([]byte(`"cg"`)))
 	if err != nil {
@@ -225,7 +226,7 @@ func (sh *Server) Forward(ctx context.Context, s User, compose func(id []byte) [
 		delete(sh.tokens, string(own))
 		sh.mu.Unlock()
 	}
-	if tasks.Wanted(m) { // which tells of progress when the request has long been answered
+	if tasks.Wanted(m) { // a task reports progress long after the request is answered
 		context.AfterFunc(ctx, release)
 	} else {
 		defer release()
@@ -233,7 +234,7 @@ func (sh *Server) Forward(ctx context.Context, s User, compose func(id []byte) [
 	return sh.Up.Forward(ctx, func(id []byte) []byte { return rpc.WithParams(m, id, params) })
 }
 
-// work counts a request of the host in; done counts it out.
+// work counts a host's request as running until done is called.
 func (sh *Server) work(s User) (done func()) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -247,7 +248,8 @@ func (sh *Server) work(s User) (done func()) {
 	}
 }
 
-// subscribe keeps the hosts that want to hear of a resource: the server hears of the first and of the last.
+// subscribe records which hosts want to hear of a resource. The server does not hear of a host that leaves while others
+// remain.
 func (sh *Server) subscribe(ctx context.Context, s User, m rpc.Message, compose func(id []byte) []byte) (rpc.Message, error) {
 	uri, err := raw.String(m, "uri")
 	if err != nil {

@@ -2,19 +2,19 @@ package stateless
 
 import "time"
 
-// Patience is how long the request may wait for a person before this round ends. ok is false when there is no better
-// way than to hold the round.
+// Patience returns how long the request may wait for a person before this round ends. ok is false if the round should
+// just wait.
 func (e *Request) Patience() (wait time.Duration, ok bool) {
 	switch {
 	case e.task != nil:
 		return 0, true
 	case !e.back && e.client.host.LeadsToPage():
-		return time.Second, true // a decision that comes at once needs no second round
+		return time.Second, true // an immediate decision needs no second round
 	}
 	return 0, false
 }
 
-// Shown notes that a person is asked about the request; signpost are the params of the question that leads the host's
+// Shown notes that a person is asked about the request. signpost holds the params of the question that leads the host's
 // person to the page. A host that can wait for a task gets one.
 func (e *Request) Shown(signpost []byte) {
 	e.mu.Lock()
@@ -28,7 +28,7 @@ func (e *Request) Shown(signpost []byte) {
 	}
 }
 
-// Decided notes that nobody is asked about the request any more.
+// Decided notes that the request no longer waits for a person.
 func (e *Request) Decided() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -37,8 +37,8 @@ func (e *Request) Decided() {
 	}
 }
 
-// Redirect is the result of a request whose approval is pending: it leads the host's person to the page, and the
-// next round goes on with the same approval, also after a restart. Nil where the host cannot do that.
+// Redirect returns the result for a request whose approval is pending. It leads the host's person to the page, and the
+// next round continues with the same approval, even after a restart. Redirect returns nil if the host cannot do that.
 func (e *Request) Redirect(callID string) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,11 +55,11 @@ func (e *Request) Redirect(callID string) []byte {
 	return inputRequired([]openQuestion{{key: ApprovalLabel, method: "elicitation/create", params: e.signpost}}, state)
 }
 
-// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.
+// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision is valid.
 const signpostFor = 24 * time.Hour
 
-// resume returns the id of the approval for the one request that may go on under it, and "" for all others: a handle
-// that is brought again, or too late, makes a call of its own, which shares nothing with the first.
+// resume returns the id of the approval for the one request that may continue under it, and "" for all others. A handle
+// that comes again, or too late, makes a new call, which shares nothing with the first.
 func (all *Clients) resume(approval string) string {
 	s := all
 	s.mu.Lock()
@@ -71,20 +71,20 @@ func (all *Clients) resume(approval string) string {
 	return approval
 }
 
-// resumed notes that the request has ended that went on under the approval.
+// resumed notes that the request that continued under the approval has ended.
 func (all *Clients) resumed(approval string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.resuming, approval)
 }
 
-// Resumes is the id of the approval that the request comes back for; "" for none.
+// Resumes returns the id of the approval that the request comes back for, or "".
 func (e *Request) Resumes() string { return e.resumes }
 
 // IsTask reports whether the host can wait for a task.
 func (e *Request) IsTask() bool { return e.task != nil }
 
-// Says notes what the server says of its task, where the host waits for one.
+// Says passes on what the server says about its task, if the host waits for a task.
 func (e *Request) Says(message string, poll time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

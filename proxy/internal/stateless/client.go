@@ -20,69 +20,69 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Options say what a client needs of the rest of callgate.
+// Options holds what the clients need of the rest of callgate.
 type Options struct {
-	// Open begins the session behind a client, which is its line. The caller closes it.
+	// Open begins the session behind a client, with the client as its Line. The caller closes the Host.
 	Open func(ctx context.Context, c *Client, from Sender, o Opening) (Host, error)
-	// Awaits reports whether an approval with that id is pending or decided, and waits for its request.
+	// Awaits reports whether the approval is pending, or is decided and waits for its request.
 	Awaits func(approval string) bool
-	// AgentOf reads the agent that a request's _meta says it is made by.
+	// AgentOf reads from a request's _meta which agent makes it.
 	AgentOf func(meta []byte) (string, error)
 
-	// Place makes names, without dots, that say which process made them; nil makes those that say nothing.
+	// Place returns a name, without dots, that tells which process made it. nil means names that tell nothing.
 	Place func() string
 
-	Versions    []string // those with a handshake, oldest first
-	Secret      []byte   // seals what hosts carry from one round to the next; nil makes one that ends with the process
+	Versions    []string // the revisions with a handshake, oldest first
+	Secret      []byte   // seals what hosts carry from one round to the next; nil means a secret that ends with the process
 	IdleTimeout time.Duration
 	Logger      *slog.Logger
 }
 
-// Opening is how a session is begun.
+// Opening says how a session begins.
 type Opening struct {
 	WaitsForTasks bool   // the host can wait for a task of the extension
 	KeepsNoGrants bool   // several hosts may share the session
-	Account       string // who sends and what they say of their host, the same in all processes
-	Before        Host   // whose session goes on; nil for a new one
+	Account       string // a digest of who sends and what they say of their host, the same in all processes
+	Before        Host   // the host whose session continues; nil for a new session
 }
 
-// Host is the session behind a client, as a handshake would have made it.
+// Host is the session behind a client, as if the client had made a handshake.
 type Host interface {
-	Handle(m rpc.Message)                               // takes a message that is not a part of a Request
+	Handle(m rpc.Message)                               // takes a message that is not part of a Request
 	Begin(m rpc.Message, of *Request)                   // takes a request of the host
 	TakeBack(id []byte)                                 // ends a request that nobody wants any more
-	LeadsToPage() bool                                  // the host's person can be led to the page for approvers
-	Definition(ctx context.Context, tool string) []byte // nil for a tool that is not offered
-	Welcome(version string) []byte                      // what the result of the handshake would be now
+	LeadsToPage() bool                                  // reports whether the host can lead its person to the page for approvers
+	Definition(ctx context.Context, tool string) []byte // nil if the tool is not offered
+	Welcome(version string) []byte                      // what the handshake's result would be now
 	Context() context.Context
-	Expelled() // withdraws what waits for a person: the host is not let in any more
+	Expelled() // withdraws what waits for a person, because the host is no longer let in
 	Close()
 }
 
-// Clients are the hosts that have no sessions.
+// Clients holds the hosts that have no sessions.
 type Clients struct {
 	o    Options
 	aead cipher.AEAD
-	work sync.WaitGroup // requests that are served
+	work sync.WaitGroup // requests being served
 
 	mu      sync.Mutex
 	closed  bool
 	clients map[clientKey]*Client
-	parked  map[string]*Request // by name: those that wait for the host to come back
+	parked  map[string]*Request // by name: requests that wait for the host to come back
 	tasks   map[string]*task    // by id
 
-	resuming map[string]bool // ids of approvals that a request has come back for
-	renewed  uint64          // how many times
+	resuming map[string]bool // ids of approvals that a running request has come back for
+	renewed  uint64          // how often Renew was called
 }
 
-// clientKey is what requests have in common that share a session: who sends them, and what they say of their host.
+// clientKey is what all requests of one session have in common: who sends them, and what they say of their host.
 type clientKey struct {
 	from  Sender
 	said  [sha256.Size]byte
-	times uint64 // of Renew before it
+	times uint64 // calls of Renew before it
 }
 
-// account names the key, and tells nobody what it is.
+// account returns a digest of the key, which reveals nothing about it.
 func (k clientKey) account() string {
 	h := sha256.New()
 	for _, part := range []string{k.from.View.Server, k.from.View.Agent, k.from.Principal, k.from.Session, string(k.said[:])} {
@@ -91,15 +91,15 @@ func (k clientKey) account() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Client makes one session out of the requests of a host that has none: behind it is a host as the handshake
-// would have made it, and everything that such a host is asked and told goes through here.
+// Client makes one session out of the requests of a host that has none. Behind it is a Host, as if after a handshake.
+// Everything that callgate asks or tells the Host's peer goes through the Client.
 type Client struct {
 	all    *Clients
 	key    clientKey
 	open   sync.Once
-	opened atomic.Bool // it is open, for who does not wait until it is
-	err    error       // why it could not be opened
-	before *Client     // until it is open: the one whose session it goes on with; nil for none
+	opened atomic.Bool // it is open; for readers that do not wait for that
+	err    error       // why it could not open
+	before *Client     // until it is open: the client whose session it continues, or nil
 
 	host Host
 
@@ -109,17 +109,17 @@ type Client struct {
 
 	mu            sync.Mutex
 	number        uint64
-	requests      map[string]*Request    // requests of the host that run, by the id that we gave them
-	own           map[string]chan []byte // requests of ours that run, likewise: the responses
+	requests      map[string]*Request    // running requests of the host, by the id that we gave them
+	own           map[string]chan []byte // our own running requests, by id: where responses go
 	subscriptions map[*subscription]struct{}
-	watched       map[string]int // URIs of resources, with how many listen to changes
-	level         int            // log messages that servers were asked for
+	watched       map[string]int // URIs of resources, with the number of listeners
+	level         int            // index of the lowest log level that servers were asked for
 	users         int
-	idle          *time.Timer  // ends the client
-	admitted      func() error // why the host's last credential is not good any more; nil where it needs none
+	idle          *time.Timer  // closes the client
+	admitted      func() error // returns why the host's last credential is no longer valid; nil if it needs none
 }
 
-// New returns the clients of one process. Close them.
+// New returns the clients of one process. The caller MUST Close them.
 func New(o Options) (*Clients, error) {
 	if o.Place == nil {
 		o.Place = rand.Text
@@ -131,7 +131,7 @@ func New(o Options) (*Clients, error) {
 	return &Clients{o: o, aead: aead, clients: map[clientKey]*Client{}, parked: map[string]*Request{}, tasks: map[string]*task{}, resuming: map[string]bool{}}, nil
 }
 
-// enter counts a request in, unless the proxy closes. The caller calls work.Done.
+// enter counts a request, or returns false after Close. If it returns true, the caller MUST call work.Done.
 func (all *Clients) enter() bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -142,18 +142,18 @@ func (all *Clients) enter() bool {
 	return true
 }
 
-// Renew opens another Host for the requests that come from now on, with the session of the one before. That one ends
-// when nothing uses it.
+// Renew makes later requests open a new Host, which continues the session of the earlier one. The earlier one ends when
+// nobody uses it.
 func (all *Clients) Renew() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.renewed++
 }
 
-// maxClients bounds the sessions: who sends requests says by itself what tells them apart.
+// maxClients bounds the sessions, because senders choose themselves what tells their sessions apart.
 const maxClients = 1000
 
-// client returns the one that the request belongs to, opened. The caller MUST leave it.
+// client returns the client that the request belongs to, opened. The caller MUST leave it.
 func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	key := clientKey{from: from, said: sha256.Sum256(append(append(append([]byte{}, r.capabilities...), 0), r.client...))}
 	all.mu.Lock()
@@ -179,8 +179,8 @@ func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	return c, nil
 }
 
-// before returns the client whose session goes on with the key's; nil when there is none. The caller holds mu and MUST
-// leave it.
+// before returns the client whose session continues under the key, or nil. The caller holds all.mu, and MUST leave the
+// client.
 func (all *Clients) before(key clientKey) (last *Client) {
 	now := key.times
 	for _, c := range all.clients {
@@ -201,7 +201,7 @@ func (c *Client) begun(r incoming) {
 		var before Host
 		if b := c.before; b != nil {
 			defer b.leave()
-			b.begun(r) // it has the same key, so what it says of its host is the same
+			b.begun(r) // it has the same key, so it says the same of its host
 			if c.before = nil; b.err == nil {
 				before = b.host
 			}
@@ -211,7 +211,7 @@ func (c *Client) begun(r incoming) {
 	})
 }
 
-// forget takes the client out, so that the next request opens another.
+// forget removes the client, so that the next request opens another.
 func (all *Clients) forget(c *Client) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -220,7 +220,7 @@ func (all *Clients) forget(c *Client) {
 	}
 }
 
-// begin opens the session with the handshake that the host did not have to make.
+// begin opens the session and makes the handshake that the host did not have to make.
 func (c *Client) begin(r incoming, before Host) (err error) {
 	o := Opening{Before: before, WaitsForTasks: declaresTasks(r.capabilities), KeepsNoGrants: c.key.from.Session == "", Account: c.key.account()}
 	if c.host, err = c.all.o.Open(context.Background(), c, c.key.from, o); err != nil {
@@ -245,7 +245,8 @@ func (c *Client) begin(r incoming, before Host) (err error) {
 	return err
 }
 
-// withoutTasks returns the capabilities without the extension that each upstream declares by itself, where it can.
+// withoutTasks returns the capabilities without the tasks extension, which callgate declares to each server that can
+// use it.
 func withoutTasks(capabilities []byte) []byte {
 	var extensions, tasks [1]jsonx.Member
 	if jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) != nil || extensions[0].Value == nil ||
@@ -256,7 +257,7 @@ func withoutTasks(capabilities []byte) []byte {
 	return jsonx.Splice(capabilities, jsonx.Edit{Start: extensions[0].Start + edit.Start, End: extensions[0].Start + edit.End})
 }
 
-// enter and leave count who uses the client. One that nobody uses for long is closed.
+// enter and leave count the users of the client. A client without users closes after IdleTimeout.
 func (c *Client) enter() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,10 +275,10 @@ func (c *Client) leave() {
 	}
 }
 
-// expire closes the client if still nobody uses it.
+// expire closes the client if it still has no users.
 func (c *Client) expire() {
 	if !c.all.enter() {
-		return // everything is closed now
+		return // Close has closed everything
 	}
 	defer c.all.work.Done()
 	c.all.mu.Lock()
@@ -293,13 +294,13 @@ func (c *Client) expire() {
 	}
 }
 
-// newID returns an id for a request to the host behind the client.
+// newID returns an id for a request to the host behind the client. The caller holds mu.
 func (c *Client) newID() []byte {
 	c.number++
 	return append(strconv.AppendUint([]byte(`"x-`), c.number, 36), '"')
 }
 
-// request makes a request of our own and returns the response, nil when ctx ends first.
+// request makes a request of our own and returns the response, or nil if ctx ends first.
 func (c *Client) request(ctx context.Context, method string, params []byte) []byte {
 	answered := make(chan []byte, 1)
 	c.mu.Lock()
@@ -341,7 +342,7 @@ func (c *Client) Notify(about, message []byte) error {
 	if err != nil {
 		return err
 	}
-	// What a resource has become belongs to those who listen to it, also while a request runs that may have changed it.
+	// A change of a resource goes to its listeners, even while a request runs that may have caused it.
 	if e := c.running(about); e != nil && m.Method != "notifications/resources/updated" {
 		e.notify(m)
 		return nil
@@ -350,7 +351,7 @@ func (c *Client) Notify(about, message []byte) error {
 	return nil
 }
 
-// errNoWay says that a host of a stateless revision can be asked nothing but in answer to a request.
+// errNoWay is returned because a host of a stateless revision can only be asked in answer to a request.
 var errNoWay = errors.New("no request of the host can carry a question")
 
 // Ask implements Line.
@@ -368,13 +369,13 @@ func (c *Client) Ask(about []byte, label string, compose func(id []byte) []byte)
 	})
 }
 
-// Waits implements Line. Request.Shown tells.
+// Waits implements Line. It does nothing, because Request.Shown does the work.
 func (c *Client) Waits([]byte) {}
 
 // Hurry implements Line.
 func (c *Client) Hurry() { c.asked.Abandon() }
 
-// running is the host's request with that id; nil when it does not run.
+// running returns the host's running request with that id, or nil.
 func (c *Client) running(id []byte) *Request {
 	if id == nil {
 		return nil
@@ -384,12 +385,12 @@ func (c *Client) running(id []byte) *Request {
 	return c.requests[string(id)]
 }
 
-// serve answers one request, whatever it takes.
+// serve answers one request of any method.
 func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
 	respond := func(response []byte) { c.all.told(x.Respond(response)) }
 	switch r.Method {
 	case "server/discover":
-		c.welcome.keep(c.host.Welcome(c.all.latest())) // servers that were slow may be there by now
+		c.welcome.keep(c.host.Welcome(c.all.latest())) // slow servers may be up by now
 		respond(rpc.Result(r.ID, c.wrap(r.Method, c.discovered())))
 		return
 	case "subscriptions/listen":
@@ -426,16 +427,16 @@ func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
 func (c *Client) argumentHeadersAgree(ctx context.Context, h headed, r incoming) error {
 	var name [1]jsonx.Member
 	if jsonx.Members(r.Params, []string{"name"}, name[:]) != nil {
-		return nil // the call is refused for it
+		return nil // the call will be refused for that
 	}
 	text, _ := jsonx.String(name[0].Value)
 	return argumentHeadersAgree(h, c.host.Definition(ctx, text), r.Params)
 }
 
-// levels are those of log messages, the least severe first.
+// levels lists the log levels, least severe first.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// levelOf is the index of a level; that of none, which is "", is beyond all.
+// levelOf returns the index of a level. Unknown levels, and "", come after all others.
 func levelOf(name string) int {
 	for i, l := range levels {
 		if l == name {
@@ -445,7 +446,7 @@ func levelOf(name string) int {
 	return len(levels)
 }
 
-// raise has servers log what the request wants to hear, if no request before has wanted as much.
+// raise asks servers for the log level that the request wants, unless an earlier request wanted as much.
 func (c *Client) raise(ctx context.Context, level int) {
 	c.mu.Lock()
 	enough := c.level <= level
@@ -478,7 +479,7 @@ func (all *Clients) Close() {
 	s.work.Wait()
 }
 
-// Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.
+// Farewell closes the subscriptions of stateless hosts in an orderly way. Everything else goes on.
 func (all *Clients) Farewell() {
 	all.mu.Lock()
 	clients := slices.Collect(maps.Values(all.clients))
@@ -488,8 +489,9 @@ func (all *Clients) Farewell() {
 	}
 }
 
-// Expel withdraws what waits for a person in the sessions of principals that are not known. It does not wait for those
-// that are being opened, in which nothing waits yet. The caller MUST call end, which ends the sessions and waits for it.
+// Expel withdraws what waits for a person in the sessions of principals that are not known. It does not wait for
+// sessions that are still opening, where nothing waits yet. The caller MUST call end, which ends the sessions and waits
+// for them.
 func (all *Clients) Expel(known func(principal string) bool) (end func()) {
 	gone := all.take(func(key clientKey) bool { return !known(key.from.Principal) })
 	var late []*Client
@@ -510,12 +512,12 @@ func (all *Clients) Expel(known func(principal string) bool) (end func()) {
 	}
 }
 
-// CloseSession ends the sessions of one transport's session, and waits for it.
+// CloseSession ends the sessions of one session of the transport, and waits for them.
 func (all *Clients) CloseSession(name string) {
 	closeEach(all.take(func(key clientKey) bool { return key.from.Session == name }))
 }
 
-// take takes the clients out that which says yes to. The caller MUST close them.
+// take removes and returns the clients for which which returns true. The caller MUST close them.
 func (all *Clients) take(which func(clientKey) bool) (clients []*Client) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -528,7 +530,7 @@ func (all *Clients) take(which func(clientKey) bool) (clients []*Client) {
 	return clients
 }
 
-// closeEach ends sessions, and waits for it.
+// closeEach ends sessions and waits for them.
 func closeEach(clients []*Client) {
 	var closing sync.WaitGroup
 	for _, c := range clients {
@@ -537,7 +539,7 @@ func closeEach(clients []*Client) {
 	closing.Wait()
 }
 
-// shut has nobody open the client any more.
+// shut makes sure that nobody opens the client any more.
 func (c *Client) shut() {
 	c.open.Do(func() {
 		if c.err = errNoWay; c.before != nil {

@@ -7,13 +7,13 @@ import (
 	"callgate/internal/rpc"
 )
 
-// cacheable are the methods whose results say for how long they hold. Those of callgate do not: lists grow while
-// servers start, and differ from one principal to another.
+// cacheable lists the methods whose results say how long they are valid. callgate's results are never cacheable: lists
+// grow while servers start, and differ between principals.
 var cacheable = map[string]bool{
 	"server/discover": true, "tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
 }
 
-// wrap gives a result what results of the stateless revisions have. What it has already stays.
+// wrap adds to a result the members that results of the stateless revisions have. Existing members stay.
 func (c *Client) wrap(method string, result []byte) []byte {
 	var m [4]jsonx.Member
 	if jsonx.Members(result, []string{"resultType", "_meta", "ttlMs", "cacheScope"}, m[:]) != nil {
@@ -47,8 +47,8 @@ func (c *Client) wrap(method string, result []byte) []byte {
 	return jsonx.Splice(result, edits...)
 }
 
-// completed returns a server's result as the end of the request that it is, whatever the server says of it: what a
-// server asks a host is asked by callgate, signed and gated, and nothing that it writes into a result is a question.
+// completed returns a server's result as final, whatever the server says of it. callgate itself puts a server's
+// questions to the host, signed and gated. Nothing that a server writes into a result is a question.
 func completed(result []byte) ([]byte, error) {
 	for _, name := range []string{"resultType", "inputRequests", "requestState"} {
 		var m [1]jsonx.Member
@@ -62,8 +62,8 @@ func completed(result []byte) ([]byte, error) {
 	return result, nil
 }
 
-// translate turns a response of the host behind the client into one of the stateless revision, with that id. A result
-// that is not the server's but callgate's own is passed with own.
+// translate turns a response of the host behind the client into one of the stateless revision, with that id. own says
+// that the result is callgate's, not the server's.
 func (c *Client) translate(method string, response, id []byte, own bool) []byte {
 	m, err := rpc.Parse(response)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Client) translate(method string, response, id []byte, own bool) []byte 
 		return rpc.Result(id, c.wrap(method, m.Result))
 	}
 	var code [1]jsonx.Member
-	if jsonx.Members(m.Error, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32002" { // renamed with the revision
+	if jsonx.Members(m.Error, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32002" { // this code changed with the revision
 		fault := jsonx.Splice(m.Error, jsonx.Edit{Start: code[0].Start, End: code[0].End(), With: []byte("-32602")})
 		whole := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"error":`...)
 		return append(append(whole, fault...), '}')
@@ -90,10 +90,10 @@ func unreadable(id []byte, err error) []byte {
 	return rpc.Error(id, rpc.CodeInternal, "the response cannot be read: "+err.Error())
 }
 
-// latest is the last revision with a handshake.
+// latest returns the newest revision with a handshake.
 func (all *Clients) latest() string { return all.o.Versions[len(all.o.Versions)-1] }
 
-// welcome is the result of the handshake, as the host gave it last.
+// welcome is the most recent result of the handshake.
 type welcome struct {
 	mu     sync.Mutex
 	result []byte
@@ -105,14 +105,14 @@ func (w *welcome) keep(result []byte) {
 	w.result = result
 }
 
-// said reads members of the result; false when it cannot be read, which cannot be: we made it.
+// said reads members of the result. It returns false if it cannot, which does not happen: we made the result.
 func (w *welcome) said(names []string, into []jsonx.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return jsonx.Members(w.result, names, into) == nil
 }
 
-// serverInfo is who answers, as initialize says it.
+// serverInfo returns who answers, as in the result of initialize.
 func (w *welcome) serverInfo() []byte {
 	var m [1]jsonx.Member
 	if !w.said([]string{"serverInfo"}, m[:]) || m[0].Value == nil {
@@ -121,7 +121,7 @@ func (w *welcome) serverInfo() []byte {
 	return m[0].Value
 }
 
-// discovered is the result of server/discover: what the handshake says, in other words.
+// discovered returns the result of server/discover, which is the handshake's result in other words.
 func (c *Client) discovered() []byte {
 	var m [2]jsonx.Member
 	if !c.welcome.said([]string{"capabilities", "instructions"}, m[:]) {

@@ -14,12 +14,12 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Version is the first revision of MCP that has neither a handshake nor sessions. Every request says
-// of itself what the handshake said before, and servers ask nothing by themselves: what they need to know is
-// the result of a request, which the host then repeats with the answer.
+// Version is the first revision of MCP that has neither a handshake nor sessions. Each request carries what the
+// handshake said before. Servers do not ask on their own: they answer a request with their questions, and the host
+// repeats the request with the answers.
 const Version = "2026-07-28"
 
-// What a stateless request says of itself is in these members of its _meta.
+// Members of a stateless request's _meta in which it describes itself.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
@@ -36,34 +36,35 @@ const (
 	codeUnsupportedVersion = -32022
 )
 
-// Exchange is one stateless request, and the way back for what belongs to it.
+// Exchange is one stateless request, and the way back for everything that belongs to it.
 type Exchange interface {
-	// Respond sends the response; nothing follows it. A nil response says that there is none.
+	// Respond sends the response; nothing follows it. nil means that there is no response.
 	Respond(response []byte) error
-	// Reject is Respond for a request that is not one of the revision.
+	// Reject does the same for a request that the revision does not allow.
 	Reject(response []byte) error
 	// Notify sends a notification that belongs to the request.
 	Notify(message []byte) error
-	// Waits says that the request waits for a person, which may take long.
+	// Waits notes that the request waits for a person, which may take long.
 	Waits()
 }
 
-// headed is an exchange whose transport repeats in headers what the request says.
+// headed is an exchange whose transport repeats parts of the request in headers.
 type headed interface {
 	Header(name string) (value string, sent bool)
 }
 
-// View is what of callgate a host is shown, as the proxy has it.
+// View is the part of callgate that a host sees, as the proxy has it.
 type View struct{ Server, Agent string }
 
-// Sender is whoever sends stateless requests: those of one sender that say the same of their host share a session.
+// Sender identifies who sends stateless requests. Requests of one sender that say the same of their host share a
+// session.
 type Sender struct {
 	View      View
 	Principal string
-	Session   string // by which one principal tells its sessions apart; "" is one like others
+	Session   string // tells the sessions of one principal apart; "" is a value like others
 }
 
-// Is reports whether a message is of a stateless revision. It is decided for each message anew.
+// Is reports whether a message belongs to a stateless revision. callgate decides that for each message.
 func Is(m rpc.Message) bool {
 	if !bytes.Contains(m.Params, []byte(metaVersion)) || m.Method == "initialize" {
 		return false
@@ -71,30 +72,30 @@ func Is(m rpc.Message) bool {
 	return jsonx.Has(m.Params, "_meta", metaVersion)
 }
 
-// incoming is a request with what it says of itself.
+// incoming is a request with what it says about itself.
 type incoming struct {
 	rpc.Message
 	capabilities []byte // an object
-	client       []byte // nil when absent, as what follows
-	level        string // the least severe log messages that it wants, "" for none
+	client       []byte // nil if absent, as are the next two
+	level        string // the least severe log messages that it wants, or "" for none
 	token        []byte // progress token as spelled
 }
 
-// statelessMethods are those that a stateless host may call. What is not here is refused, also where a
-// handshake would have allowed it.
+// statelessMethods lists the methods that a stateless host may call. callgate refuses all others, even those that a
+// handshake would have allowed.
 var statelessMethods = []string{
 	"server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
 	"resources/read", "completion/complete", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel",
 }
 
-// taskMethods are those of the extension for tasks.
+// taskMethods lists the methods of the tasks extension.
 var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 
-// repeatable are the methods that may end with a question to the host instead of a result.
+// repeatable lists the methods that may end with a question to the host instead of a result.
 var repeatable = []string{"tools/call", "prompts/get", "resources/read"}
 
-// Serve serves one stateless request. It returns at once; the request is taken back when ctx ends before
-// it is answered.
+// Serve serves one stateless request. It returns at once. If ctx ends before the answer, callgate takes the request
+// back.
 func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Message) {
 	r, fault := all.read(m, x)
 	if fault != nil {
@@ -122,10 +123,10 @@ func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Me
 	}()
 }
 
-// vouched is an Exchange that knows whether its host is still let in.
+// vouched is an Exchange that knows whether its host is still admitted.
 type vouched interface{ Admitted() error }
 
-// came notes by which credential the host came last.
+// came notes the credential that the host used last.
 func (c *Client) came(x Exchange) {
 	if by, ok := x.(vouched); ok {
 		c.mu.Lock()
@@ -134,7 +135,7 @@ func (c *Client) came(x Exchange) {
 	}
 }
 
-// Admitted says why the host's last credential is not good any more; nil while it is.
+// Admitted returns why the host's last credential is no longer valid, or nil while it is.
 func (c *Client) Admitted() error {
 	c.mu.Lock()
 	admitted := c.admitted
@@ -151,8 +152,8 @@ func (all *Clients) told(err error) {
 	}
 }
 
-// read reads what the request says of itself, and composes the error for one that does not say it, or
-// whose headers say something else.
+// read reads what the request says about itself. It returns an error response if that is missing or differs from the
+// headers.
 func (all *Clients) read(m rpc.Message, x Exchange) (r incoming, fault []byte) {
 	invalid := func(format string, args ...any) (incoming, []byte) {
 		return r, rpc.Error(m.ID, rpc.CodeInvalidParams, fmt.Sprintf(format, args...))
@@ -182,7 +183,7 @@ func (all *Clients) read(m rpc.Message, x Exchange) (r incoming, fault []byte) {
 		}
 	}
 	if version != Version {
-		supported, _ := json.Marshal(all.supported()) // strings
+		supported, _ := json.Marshal(all.supported()) // cannot fail: they are strings
 		return r, errorWithData(m.ID, codeUnsupportedVersion, "unsupported protocol version", fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, supported, jsonx.Quote(version)))
 	}
 	if r.capabilities = said[1].Value; r.capabilities == nil || r.capabilities[0] != '{' {
@@ -193,14 +194,14 @@ func (all *Clients) read(m rpc.Message, x Exchange) (r incoming, fault []byte) {
 	return r, nil
 }
 
-// headersAgree says what a header says unlike the request.
+// headersAgree returns an error if a header differs from the request.
 func headersAgree(h headed, m rpc.Message, version string) error {
 	if value, _ := h.Header(mcp.HeaderProtocolVersion); value != version {
 		return fmt.Errorf("the header %s is %q, the request says %q", mcp.HeaderProtocolVersion, value, version)
 	}
 	get := func(name string) string { value, _ := h.Header(name); return value }
 	if value, sent := h.Header(mcp.HeaderName); sent && slices.Contains(taskMethods, m.Method) {
-		id, _ := jsonx.String(jsonx.At(m.Params, "taskId")) // without one the request is refused
+		id, _ := jsonx.String(jsonx.At(m.Params, "taskId")) // without an id the request will be refused
 		if name, ok := mcp.DecodeHeaderValue(value); !ok || name != id {
 			return fmt.Errorf("the header %s is %q, the request's taskId is %q", mcp.HeaderName, value, id)
 		}
@@ -208,7 +209,7 @@ func headersAgree(h headed, m rpc.Message, version string) error {
 	return mcp.ValidateStandardHeaders(get, version, mcp.MCPMethod(m.Method), m.Params)
 }
 
-// argumentHeadersAgree says which argument of a tool that wants to see it in a header is another there.
+// argumentHeadersAgree returns an error if a header differs from the argument that the tool wants to see in it.
 func argumentHeadersAgree(h headed, definition []byte, params []byte) error {
 	if !bytes.Contains(definition, []byte("x-mcp-header")) {
 		return nil
@@ -220,14 +221,14 @@ func argumentHeadersAgree(h headed, definition []byte, params []byte) error {
 	return mcp.ValidateParamHeadersLookup(h.Header, &tool, params)
 }
 
-// supported are all revisions that hosts can speak with callgate, the newest first.
+// supported returns all revisions that hosts can speak with callgate, newest first.
 func (all *Clients) supported() []string {
 	versions := append(slices.Clone(all.o.Versions), Version)
 	slices.Reverse(versions)
 	return versions
 }
 
-// errorWithData is rpc.Error with data, which is raw JSON.
+// errorWithData does what rpc.Error does and adds data, which is raw JSON.
 func errorWithData(id []byte, code int, message string, data []byte) []byte {
 	whole := rpc.Error(id, code, message)
 	whole = append(whole[:len(whole)-2], `,"data":`...)

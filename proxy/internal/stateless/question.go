@@ -13,18 +13,19 @@ import (
 	"callgate/internal/rpc"
 )
 
-// openQuestion is one open question to the host.
+// openQuestion is a question that the host has not answered.
 type openQuestion struct {
 	key    string
-	id     []byte // of the request that asks, ours
+	id     []byte // of the request that asks, as we assigned it
 	method string
 	params []byte
 }
 
-// ApprovalLabel is what the question about an approval is called.
+// ApprovalLabel is the key of the question about an approval.
 const ApprovalLabel = "approval"
 
-// ask puts a question to the host: the round that waits ends with it.
+// ask puts a question to the host. It ends the waiting round, after a moment for further questions. An empty label
+// means a new one.
 func (e *Request) ask(label string, m rpc.Message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,14 +49,14 @@ func (e *Request) ask(label string, m rpc.Message) error {
 	return nil
 }
 
-// asksOther notes that other questions are open than before. The caller holds mu.
+// asksOther notes that the open questions have changed. The caller holds mu.
 func (e *Request) asksOther() {
 	if e.task != nil && !e.task.began.IsZero() {
 		e.task.changed()
 	}
 }
 
-// answer gives the answers to whoever asked. The caller holds mu.
+// answer passes the answers to whoever asked. The caller holds mu.
 func (e *Request) answer(answers map[string][]byte) {
 	open := len(e.questions)
 	e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool {
@@ -71,7 +72,7 @@ func (e *Request) answer(answers map[string][]byte) {
 	}
 }
 
-// readResponses reads the answers by the keys of the questions. What is not an object answers nothing.
+// readResponses reads the answers by the keys of the questions. It skips answers that are not objects.
 func readResponses(object []byte) (map[string][]byte, error) {
 	answers := map[string][]byte{}
 	if object == nil {
@@ -93,7 +94,7 @@ func readResponses(object []byte) (map[string][]byte, error) {
 	return answers, nil
 }
 
-// withdraw takes a question back that was decided elsewhere. The caller holds mu.
+// withdraw removes a question that was decided elsewhere. The caller holds mu.
 func (e *Request) withdraw(m rpc.Message) {
 	var id [1]jsonx.Member
 	if jsonx.Members(m.Params, []string{"requestId"}, id[:]) == nil {
@@ -102,7 +103,7 @@ func (e *Request) withdraw(m rpc.Message) {
 	}
 }
 
-// inputRequired is the result that asks the host.
+// inputRequired returns the result that asks the host.
 func inputRequired(questions []openQuestion, state string) []byte {
 	b := []byte(`{"resultType":"input_required","inputRequests":`)
 	b = appendQuestions(b, questions)
@@ -119,7 +120,7 @@ func appendQuestions(b []byte, questions []openQuestion) []byte {
 		b = append(b, jsonx.Quote(q.method)...)
 		params := q.params
 		if params == nil {
-			params = []byte(`{}`) // a server may leave them out; hosts on the official Go SDK cannot read a question without
+			params = []byte(`{}`) // a server may omit them, but hosts on the official Go SDK cannot read a question without params
 		}
 		b = append(append(append(b, `,"params":`...), params...), '}')
 	}

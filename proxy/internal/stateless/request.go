@@ -14,44 +14,44 @@ import (
 )
 
 const (
-	// parkedFor is how long a request that asked the host something waits for it to come back.
+	// parkedFor is how long a parked request waits for the host to come back with answers.
 	parkedFor = 10 * time.Minute
 
-	// gathered is how long the first question waits for others that are asked along with it.
+	// gathered is how long the first question waits for others to join it.
 	gathered = 10 * time.Millisecond
 
-	// maxHeld bounds the notifications that are kept while no round of a request waits.
+	// maxHeld bounds the notifications that a request keeps while it has no round.
 	maxHeld = 64
 )
 
 // Request is one request of a stateless host from its first round to its result. A round is an HTTP request, or a
-// message over stdio: it ends with the result, or with questions that the host brings the answers to on the
-// next round. Between two rounds the request is parked, and whatever runs goes on.
+// message over stdio. It ends with the result, or with questions that the host answers in the next round. Between
+// rounds the request is parked, and its work goes on.
 type Request struct {
 	client  *Client
-	id      []byte // of the request behind the client, ours
+	id      []byte // of the request behind the client, as we assigned it
 	method  string
-	digest  string // of what the host wants: the same on every round
-	back    bool   // the host comes from the page that an earlier round led it to
-	resumes string // id of the approval that it led to, "" when nothing is left of that
-	task    *task  // nil unless the host can wait for a task
+	digest  string // of what the host wants; the same in every round
+	back    bool   // the host has come back from the page, to which an earlier round led it
+	resumes string // id of the approval on that page; "" if it can no longer be used
+	task    *task  // nil if the host cannot wait for a task
 
 	mu        sync.Mutex
-	name      string // among those of all clients, once it was parked; does not change then
-	waiting   *round // nil while it is parked, and when it is over
+	name      string // key in Clients.parked; set when it is first parked, and constant from then on
+	waiting   *round // nil while it is parked, and once it is over
 	rounds    int
-	asked     int // questions that had no name of their own
+	asked     int // questions without a label of their own
 	questions []openQuestion
 	gathering *time.Timer
 	expiry    *time.Timer
 	held      []rpc.Message
-	response  []byte // that nobody was there to get
+	response  []byte // set once it is over; nil if it was taken back
 	over      bool
-	signpost  []byte // to the page, for what was asked about last
-	ledAway   bool   // the response is the signpost to the page, and no server's
+	signpost  []byte // params of the question that leads to the page, for the last approval
+	ledAway   bool   // the response leads to the page, and is not a server's
 }
 
-// round is one request that waits for the request.
+// round is one message of the host that waits for the request.
 type round struct {
 	ctx     context.Context
 	x       Exchange
@@ -59,11 +59,10 @@ type round struct {
 	token   []byte
 	level   int
 	request *Request
-	done    chan struct{} // closed when it has its response
+	done    chan struct{} // closed when the round has its response
 }
 
-// start sends the round's request on its way: to the request that it goes on with, or on a new one. The error is
-// for the host.
+// start connects the round to the parked request that it continues, or begins a new one. The error is for the host.
 func (all *Clients) start(c *Client, l *round, r incoming) error {
 	var m [3]jsonx.Member
 	if err := jsonx.Members(r.Params, []string{"inputResponses", "requestState", "_meta"}, m[:]); err != nil {
@@ -74,7 +73,7 @@ func (all *Clients) start(c *Client, l *round, r incoming) error {
 		return err
 	}
 	e := &Request{client: c, method: r.Method}
-	if wanted, err := jsonx.Others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // else it is refused soon
+	if wanted, err := jsonx.Others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // otherwise the host will refuse it
 		if e.digest, err = jsonx.Digest(wanted, r.Method+"\x00"+agent); err != nil {
 			return err
 		}
@@ -103,7 +102,7 @@ func (all *Clients) start(c *Client, l *round, r incoming) error {
 	}
 	e.resumes = all.resume(approval)
 	l.request, e.waiting = e, l
-	c.enter() // until it is over
+	c.enter() // until the request is over
 	c.mu.Lock()
 	c.requests[string(e.id)] = e
 	c.mu.Unlock()
@@ -111,8 +110,8 @@ func (all *Clients) start(c *Client, l *round, r incoming) error {
 	return nil
 }
 
-// ownParams returns the request's params without what concerns the rounds of a request, and with a progress token
-// that no other host has.
+// ownParams returns the request's params without the members for rounds, and with a progress token that no other host
+// has.
 func ownParams(r incoming, id []byte) []byte {
 	params := r.Params
 	for _, name := range []string{"inputResponses", "requestState"} {
@@ -129,7 +128,7 @@ func ownParams(r incoming, id []byte) []byte {
 	return params
 }
 
-// continueWith lets the round wait for the parked request that its state names, with answers to what was asked.
+// continueWith makes the round wait for the parked request that its state names, and passes the answers on.
 func (all *Clients) continueWith(h requestState, l *round, responses []byte) error {
 	all.mu.Lock()
 	e := all.parked[h.Errand]
@@ -159,7 +158,7 @@ func (all *Clients) continueWith(h requestState, l *round, responses []byte) err
 	return nil
 }
 
-// park ends the round that waits with what is asked, and lets the request wait for the next. The caller holds mu.
+// park ends the waiting round with the open questions, and makes the request wait for the next. The caller holds mu.
 func (e *Request) park() {
 	if e.over || e.waiting == nil || len(e.questions) == 0 {
 		return
@@ -187,7 +186,7 @@ func (e *Request) park() {
 	e.respond(rpc.Result(e.waiting.id, e.client.wrap(e.method, inputRequired(e.questions, state))))
 }
 
-// comeBack takes the request out of those that are parked, for whoever brings the state of its last round. It is
+// comeBack removes the request from the parked ones, for the round that brings the state of the last round. It returns
 // true once for each round.
 func (e *Request) comeBack(leg int) bool {
 	e.mu.Lock()
@@ -202,7 +201,7 @@ func (e *Request) comeBack(leg int) bool {
 	return true
 }
 
-// lapse takes the request back whose host did not come back.
+// lapse takes the request back because its host has not come back.
 func (e *Request) lapse() {
 	all := e.client.all
 	all.mu.Lock()
@@ -214,7 +213,7 @@ func (e *Request) lapse() {
 	}
 }
 
-// notify tells the round that waits, or the next one.
+// notify passes a notification to the waiting round, or keeps it for the next one.
 func (e *Request) notify(m rpc.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -230,7 +229,7 @@ func (e *Request) notify(m rpc.Message) {
 	}
 }
 
-// tell passes a notification on to the round, in its own terms. The caller holds mu.
+// tell sends the round a notification, with the round's progress token. The caller holds mu.
 func (e *Request) tell(m rpc.Message) {
 	l, message := e.waiting, m.Raw
 	var member [1]jsonx.Member
@@ -250,7 +249,7 @@ func (e *Request) tell(m rpc.Message) {
 	e.client.all.told(l.x.Notify(message))
 }
 
-// end brings the request its response; nil when there is none because it was taken back.
+// end gives the request its response, or nil if it was taken back and has none.
 func (e *Request) end(response []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -265,7 +264,7 @@ func (e *Request) end(response []byte) {
 	e.client.leave()
 }
 
-// finishRound ends the round that waits with the response. The caller holds mu.
+// finishRound ends the waiting round with the response. The caller holds mu.
 func (e *Request) finishRound(response []byte) {
 	if response == nil {
 		e.respond(nil)
@@ -281,7 +280,7 @@ func (e *Request) respond(response []byte) {
 	close(l.done)
 }
 
-// gone takes the request back if the round still waits: its host has closed the connection.
+// gone takes the request back if the round still waits, because its host has closed the connection.
 func (e *Request) gone(l *round) {
 	e.mu.Lock()
 	waits := e.waiting == l
@@ -291,16 +290,15 @@ func (e *Request) gone(l *round) {
 	}
 }
 
-// Wants reports whether the request has a way for the notification: a round that asked for log messages so severe, or
-// one to come.
+// Wants reports whether the notification has a way to the host: a round that asked for log messages of this level, or a
+// later round.
 func (e *Request) Wants(m rpc.Message) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.waiting == nil && !e.over || e.waiting != nil && e.waiting.hears(m)
 }
 
-// hears reports whether the round asked for log messages as severe as this notification, which is one, or none of that
-// kind.
+// hears reports whether the round asked for log messages as severe as m. It reports true for all other notifications.
 func (l *round) hears(m rpc.Message) bool {
 	if m.Method != "notifications/message" {
 		return true

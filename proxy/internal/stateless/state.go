@@ -17,12 +17,12 @@ import (
 	"callgate/internal/rpc"
 )
 
-// requestState is what a stateless host carries from one round of a request to the next, sealed: it can neither read
-// nor make one. It is good for one principal, one view, one request and some time.
+// requestState is what a stateless host carries from one round of a request to the next. It is sealed, so the host can
+// neither read nor make one. It is valid for one principal, one view, one request and a limited time.
 type requestState struct {
-	Errand    string    `json:"e,omitempty"` // that is parked
-	Leg       int       `json:"l,omitempty"` // which of its rounds ended with this handle
-	Approval  string    `json:"a,omitempty"` // or the approval that is pending
+	Errand    string    `json:"e,omitempty"` // name of the parked request
+	Leg       int       `json:"l,omitempty"` // number of the round that ended with this state
+	Approval  string    `json:"a,omitempty"` // or the id of the pending approval
 	Principal string    `json:"p"`
 	View      View      `json:"v"`
 	Digest    string    `json:"d"`
@@ -31,8 +31,8 @@ type requestState struct {
 
 var errHandle = errors.New("callgate did not give this requestState for this request, or it has expired: make the call without it")
 
-// newSeal returns what seals states. A key that is derived from a secret on disk lets states survive a
-// restart; without one they do not.
+// newSeal returns the cipher that seals states. States survive a restart if the key comes from a secret on disk;
+// without a secret they do not.
 func newSeal(secret []byte) (cipher.AEAD, error) {
 	key := sha256.Sum256(append([]byte("callgate requestState 1\x00"), secret...))
 	if secret == nil {
@@ -52,7 +52,7 @@ func (all *Clients) seal(from Sender, h requestState) (string, error) {
 		return "", err
 	}
 	sealed := base64.RawURLEncoding.EncodeToString(all.aead.Seal(nil, nil, text, nil))
-	if h.Errand == "" { // approvals are known anywhere
+	if h.Errand == "" { // every process knows approvals
 		return sealed, nil
 	}
 	return all.o.Place() + "." + sealed, nil
@@ -71,8 +71,8 @@ func (all *Clients) unseal(from Sender, text, digest string) (h requestState, er
 	return h, nil
 }
 
-// PlacesOf are the places (Options.Place) of what a request of a stateless host goes on with: a call that its
-// requestState names, or tasks.
+// PlacesOf returns the places (Options.Place) of what a stateless request continues: a call that its requestState
+// names, or tasks.
 func PlacesOf(m rpc.Message) (places []string) {
 	var state [1]jsonx.Member
 	if slices.Contains(repeatable, m.Method) && jsonx.Members(m.Params, []string{"requestState"}, state[:]) == nil {

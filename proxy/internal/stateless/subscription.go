@@ -14,20 +14,20 @@ import (
 	"callgate/internal/rpc"
 )
 
-// subscription is one subscriptions/listen: a request that stays open and tells what changes.
+// subscription is one subscriptions/listen: a request that stays open and reports changes.
 type subscription struct {
 	x     Exchange
-	id    []byte // of the request, which tags everything that it tells
+	id    []byte // of the request; it tags all notifications
 	lists map[string]bool
 	uris  []string
 	tasks []*task
 
-	mu    sync.Mutex // keeps anything from following the end
+	mu    sync.Mutex // keeps notifications from following the end
 	ended bool
 	done  chan struct{}
 }
 
-// changes are the notifications that a host can listen to, by the member that asks for them.
+// changes lists the notifications that a host can listen to, with the member that asks for each.
 var changes = []struct{ member, method string }{
 	{"toolsListChanged", "notifications/tools/list_changed"},
 	{"promptsListChanged", "notifications/prompts/list_changed"},
@@ -37,7 +37,7 @@ var changes = []struct{ member, method string }{
 // maxWatched bounds the resources that one request listens to.
 const maxWatched = 1024
 
-// listen tells the host what changes, until it closes the connection, or the session ends.
+// listen reports changes to the host until the host closes the connection or the session ends.
 func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
 	l := &subscription{x: x, id: r.ID, lists: map[string]bool{}, done: make(chan struct{})}
 	ids, err := l.read(r)
@@ -77,10 +77,11 @@ func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
 	c.mu.Unlock()
 }
 
-// errLacksTasks says that a host listens to tasks and has not declared that it knows them.
+// errLacksTasks is returned if a host listens to tasks without declaring that it knows them.
 var errLacksTasks = errors.New("the host does not declare tasks")
 
-// read takes from a request what it wants to hear of: lists and resources, which l keeps, and the ids of tasks.
+// read reads which changes a request wants to hear of: lists and resources, which it stores in l, and tasks, whose ids
+// it returns.
 func (l *subscription) read(r incoming) (ids []string, err error) {
 	var wanted [1]jsonx.Member
 	names := []string{"resourceSubscriptions", "taskIds"}
@@ -119,7 +120,7 @@ func (l *subscription) read(r incoming) (ids []string, err error) {
 	return ids, nil
 }
 
-// hear tells the listener how the task is, now and whenever that changes.
+// hear sends the listener the task's state, now and after each change.
 func (t *task) hear(l *subscription) {
 	t.request.mu.Lock()
 	defer t.request.mu.Unlock()
@@ -133,7 +134,7 @@ func (t *task) unhear(l *subscription) {
 	t.subscriptions = slices.DeleteFunc(t.subscriptions, func(have *subscription) bool { return have == l })
 }
 
-// acknowledged are the params that say what is listened to.
+// acknowledged returns the params that list what the host listens to.
 func (l *subscription) acknowledged() []byte {
 	b := []byte(`{"notifications":{`)
 	for _, change := range changes {
@@ -174,7 +175,7 @@ func (l *subscription) tell(method string, params []byte) {
 	}
 }
 
-// tagged puts the id of the request that listens into the params' _meta.
+// tagged adds the id of the listening request to the params' _meta.
 func tagged(params, id []byte) []byte {
 	tag := append(append(jsonx.Quote(metaSubscription), ':'), id...)
 	if params == nil {
@@ -184,13 +185,13 @@ func tagged(params, id []byte) []byte {
 	switch err := jsonx.Members(params, []string{"_meta"}, meta[:]); {
 	case err != nil || meta[0].Value == nil:
 		return jsonx.Splice(params, jsonx.Prepend(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, tag)))
-	case meta[0].Value[0] != '{': // it says nothing, and two of them would be read in two ways
+	case meta[0].Value[0] != '{': // it holds nothing, and a second _meta could be read in two ways
 		return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: fmt.Appendf(nil, `{%s}`, tag)})
 	}
 	return jsonx.Splice(params, jsonx.Prepend(params, meta[0].Start, tag))
 }
 
-// broadcast tells everybody who listens to it what changed. What nobody can listen to is dropped.
+// broadcast sends a change to all subscriptions that listen to it. It drops changes that nobody can listen to.
 func (c *Client) broadcast(m rpc.Message) {
 	uri := ""
 	var member [1]jsonx.Member
@@ -210,7 +211,7 @@ func (c *Client) broadcast(m rpc.Message) {
 	}
 }
 
-// watch has the resource's server tell when it changes; false when it does not.
+// watch subscribes to the resource at its server. It returns false if the server refuses.
 func (c *Client) watch(ctx context.Context, uri string) bool {
 	c.mu.Lock()
 	c.watched[uri]++
@@ -240,7 +241,7 @@ func (c *Client) unwatch(uri string) {
 	}
 }
 
-// endSubscriptions ends every subscriptions/listen in an orderly way.
+// endSubscriptions ends every subscriptions/listen with a response.
 func (c *Client) endSubscriptions() {
 	c.mu.Lock()
 	open := slices.Collect(maps.Keys(c.subscriptions))

@@ -10,46 +10,46 @@ import (
 	"callgate/internal/rpc"
 )
 
-// ExtensionTasks is the extension by which a host can wait for a result without holding a request open.
+// ExtensionTasks is the extension with which a host can wait for a result without holding a request open.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
-// TaskPrefix is what the id of a task begins with.
+// TaskPrefix begins the id of each task.
 const TaskPrefix = "task-"
 
-// taskNotification tells hosts that listen how a task is.
+// taskNotification reports a task's state to hosts that listen.
 const taskNotification = "notifications/tasks"
 
 const (
-	TaskKept = time.Hour       // how long a task waits for its host to look: then its result is gone, or its call is taken back
-	TaskPoll = 2 * time.Second // how often the host is asked to look, where no server says so
-	MaxTasks = 128             // of one principal, those included whose result waits
+	TaskKept = time.Hour       // how long a task waits for its host to ask; then its result is dropped, or its call taken back
+	TaskPoll = 2 * time.Second // how often the host should ask, unless the server says otherwise
+	MaxTasks = 128             // for each principal, including tasks whose result waits
 )
 
-// task is how a host that declares the extension waits for a call that waits for a person, or that its server has made
-// a task of. Its fields are guarded by the request's mu.
+// task lets a host that declares the extension wait for a call that waits for a person, or of which its server has made
+// a task. The request's mu guards its fields.
 type task struct {
 	request *Request
 	id      string
-	message string        // what the host's person may read about it; "" for nothing
-	poll    time.Duration // how often the host is asked to look
-	expiry  *time.Timer   // set, with the proxy's lock, when it is over
-	idle    *time.Timer   // ends the call when nobody asks for it; set with began
-	began   time.Time     // zero until the host was told of it
+	message string        // for the host's person; may be ""
+	poll    time.Duration // how often the host should ask
+	expiry  *time.Timer   // set once it is over; guarded by Clients.mu
+	idle    *time.Timer   // ends the call if nobody asks for the task; set with began
+	began   time.Time     // zero until the host has been told of it
 	updated time.Time
 
-	subscriptions []*subscription // that hear how it goes
+	subscriptions []*subscription // those that hear of its state
 }
 
 func newTask(e *Request) *task {
 	return &task{request: e, id: TaskPrefix + e.client.all.o.Place(), poll: TaskPoll}
 }
 
-// declaresTasks reports whether a request's capabilities have the extension.
+// declaresTasks reports whether a request's capabilities include the tasks extension.
 func declaresTasks(capabilities []byte) bool {
 	return jsonx.Has(capabilities, "extensions", ExtensionTasks)
 }
 
-// says notes what is to be told of the task. The host that waits for the call hears of the task now.
+// says notes the task's new message. A host that waits for the call is told now that it is a task. The caller holds mu.
 func (t *task) says(message string, poll time.Duration) {
 	e := t.request
 	news := message != t.message
@@ -61,7 +61,7 @@ func (t *task) says(message string, poll time.Duration) {
 	}
 }
 
-// changed tells who listens how the task is now.
+// changed sends the task's state to its subscriptions. The caller holds mu.
 func (t *task) changed() {
 	t.updated = time.Now().UTC()
 	for _, l := range t.subscriptions {
@@ -69,13 +69,13 @@ func (t *task) changed() {
 	}
 }
 
-// lacksTasks is the error for a host that does not declare the extension.
+// lacksTasks returns the error for a host that does not declare the extension.
 func lacksTasks(id []byte) []byte {
 	return errorWithData(id, codeLacksCapability, "the request does not declare the extension "+ExtensionTasks,
 		fmt.Appendf(nil, `{"requiredCapabilities":{"extensions":{%s:{}}}}`, jsonx.Quote(ExtensionTasks)))
 }
 
-// begin makes the task known by its id; false when its principal has too many that run.
+// begin makes the task known by its id. It returns false if its principal has too many running tasks.
 func (t *task) begin() bool {
 	if !t.request.client.all.keep(t) {
 		return false
@@ -97,7 +97,7 @@ func (t *task) begin() bool {
 	return true
 }
 
-// ended notes that the request is over. The result waits for the host, for some time.
+// ended notes that the request is over. The result waits TaskKept for the host.
 func (t *task) ended() {
 	if t.began.IsZero() {
 		return
@@ -116,7 +116,7 @@ func (t *task) ended() {
 	}
 }
 
-// keep takes a task in, unless its principal has too many. The one that was over first makes room.
+// keep adds a task, or returns false if its principal has too many. The task that has been over longest makes room.
 func (all *Clients) keep(t *task) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -141,8 +141,8 @@ func (all *Clients) keep(t *task) bool {
 	return true
 }
 
-// describe appends the members that every message about the task has. Its time to live counts from its beginning, and
-// grows as long as it is not over.
+// describe appends the members that all messages about the task have. Its time to live counts from its beginning, and
+// grows until the task is over.
 func (t *task) describe(b []byte, status, message string) []byte {
 	until := t.updated
 	if !t.request.over {
@@ -157,15 +157,15 @@ func (t *task) describe(b []byte, status, message string) []byte {
 	return b
 }
 
-// announcement is the result of the call that became the task.
+// announcement returns the result of the call that became the task.
 func (t *task) announcement() []byte {
 	return append(t.describe([]byte(`{"resultType":"task",`), "working", t.message), '}')
 }
 
-// now is the result of tasks/get.
+// now returns the result of tasks/get. The caller holds mu.
 func (t *task) now() []byte { return t.state([]byte(`{"resultType":"complete",`)) }
 
-// state appends how the task is, with what it has come to, and ends the object.
+// state appends the task's status and outcome, and closes the object.
 func (t *task) state(b []byte) []byte {
 	e := t.request
 	m, err := rpc.Parse(e.response)
@@ -189,7 +189,7 @@ func (t *task) state(b []byte) []byte {
 	return append(append(append(t.describe(b, "completed", ""), `,"result":`...), typed(result)...), '}')
 }
 
-// typed returns a result with the type that results of the stateless revisions have; nothing else of it changes.
+// typed returns a result with the resultType that stateless revisions require; nothing else changes.
 func typed(result []byte) []byte {
 	var kind [1]jsonx.Member
 	if jsonx.Members(result, []string{"resultType"}, kind[:]) != nil || kind[0].Value != nil {
@@ -198,7 +198,7 @@ func typed(result []byte) []byte {
 	return jsonx.Put(result, "resultType", []byte(`"complete"`))
 }
 
-// task returns the task with that id, nil where there is none for the principal and the view.
+// task returns the task with that id, or nil if the principal and the view have no such task.
 func (c *Client) task(id string) *task {
 	s := c.all
 	s.mu.Lock()
@@ -210,7 +210,7 @@ func (c *Client) task(id string) *task {
 	return t
 }
 
-// looked notes that the host has not forgotten the task.
+// looked notes that the host still asks for the task.
 func (t *task) looked() {
 	t.request.mu.Lock()
 	defer t.request.mu.Unlock()
@@ -219,7 +219,7 @@ func (t *task) looked() {
 	}
 }
 
-// serveTask answers the methods of the extension. A task is nobody's business but its principal's.
+// serveTask answers the methods of the extension. Only its own principal can reach a task.
 func (c *Client) serveTask(r incoming) []byte {
 	var m [2]jsonx.Member
 	if err := jsonx.Members(r.Params, []string{"taskId", "inputResponses"}, m[:]); err != nil {
@@ -251,7 +251,7 @@ func (c *Client) serveTask(r incoming) []byte {
 	return rpc.Result(r.ID, c.wrap(r.Method, result))
 }
 
-// tasksOf are the ids of the tasks that a request is about, without TaskPrefix.
+// tasksOf returns the ids of the tasks that a request is about, without TaskPrefix.
 func tasksOf(m rpc.Message) (ids []string) {
 	var one [1]jsonx.Member
 	var all [1]jsonx.Member
@@ -263,7 +263,7 @@ func tasksOf(m rpc.Message) (ids []string) {
 		}
 	case m.Method == "subscriptions/listen":
 		if jsonx.Members(m.Params, []string{"notifications"}, one[:]) == nil && one[0].Value != nil && jsonx.Members(one[0].Value, []string{"taskIds"}, all[:]) == nil && all[0].Value != nil {
-			ids, _ = stringsOf(all[0].Value) // it is refused for it where it is served
+			ids, _ = stringsOf(all[0].Value) // if unreadable, the request is refused where it is served
 		}
 	}
 	for i := range ids {

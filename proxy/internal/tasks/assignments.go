@@ -12,27 +12,27 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Assignment is a request of a server that its host carries out as a task, as hosts of 2025-11-25 can: it is judged
-// like every other before the host hears of it. The server sees and reaches its own assignments and no others.
+// Assignment is a server's request that its host carries out as a task, as hosts of 2025-11-25 may. callgate judges it
+// like any other before the host hears of it. A server sees and reaches only its own assignments.
 type Assignment struct {
-	ID     string // callgate's own, which the server knows
-	Theirs string // the host's
-	Server any    // that asked
-	Token  []byte // progress token of the request as spelled; nil without one
+	ID     string // callgate's own id, which the server knows
+	Theirs string // the host's id
+	Server any    // the server that asked
+	Token  []byte // progress token of the request as spelled, or nil
 
-	shown  []byte      // the Task, as the server sees it; guarded by the assignments' mu, as the rest
+	shown  []byte      // the Task, as the server sees it; this and the rest are guarded by Assignments.mu
 	over   bool        // the host has said so
 	expiry *time.Timer // forgets it, once it is over
 }
 
-// NewAssignment returns the assignment that the host has made of a request of the server.
+// NewAssignment returns the assignment for the task that the host has made of a server's request.
 func NewAssignment(server any, token []byte, made Task) *Assignment {
 	a := &Assignment{ID: "task-" + rand.Text(), Theirs: made.ID, Server: server, Token: bytes.Clone(token)}
 	a.shown = jsonx.Put(made.Raw, "taskId", jsonx.Quote(a.ID))
 	return a
 }
 
-// Named is the server's name for the task that the host calls id; "" for every other.
+// Named returns the server's id of the task that the host calls id, or "" if it is another task.
 func (a *Assignment) Named(id string) string {
 	if id == a.Theirs {
 		return a.ID
@@ -40,18 +40,18 @@ func (a *Assignment) Named(id string) string {
 	return ""
 }
 
-// Assignments are those of one host.
+// Assignments holds the assignments of one host.
 type Assignments struct {
 	mu  sync.Mutex
-	all []*Assignment // in their order
+	all []*Assignment // oldest first
 }
 
-// maxAssignments bounds the tasks that one host has of servers, those included whose result waits.
+// maxAssignments bounds the tasks that one host has for its servers, including those whose result waits.
 const maxAssignments = 64
 
 var ErrAssignedTwice = errors.New("the host answered with a task that it has made for another request")
 
-// Add keeps an assignment. One that is over makes room.
+// Add keeps an assignment. If there are too many, the oldest that is over makes room.
 func (b *Assignments) Add(a *Assignment) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *Assignments) Add(a *Assignment) error {
 	return nil
 }
 
-// Sees notes what the host says of its task and returns it as the server sees it; nil when it is not of that task.
+// Sees notes the host's report on its task and returns it as the server sees it, or nil if it is about another task.
 func (b *Assignments) Sees(a *Assignment, t Task) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *Assignments) drop(a *Assignment) {
 	b.all = slices.DeleteFunc(b.all, func(have *Assignment) bool { return have == a })
 }
 
-// Find returns the newest that is meant, nil when there is none.
+// Find returns the newest assignment for which meant returns true, or nil if there is none.
 func (b *Assignments) Find(meant func(*Assignment) bool) *Assignment {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +115,7 @@ func (b *Assignments) Of(s any) (shown [][]byte) {
 	return shown
 }
 
-// Leave forgets the assignments of a server and returns those that still run; nil means all servers.
+// Leave forgets the assignments of a server, or of all servers if s is nil, and returns those that still run.
 func (b *Assignments) Leave(s any) (running []*Assignment) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *Assignments) Leave(s any) (running []*Assignment) {
 	return running
 }
 
-// Open returns the newest task that runs and is meant, nil when there is none.
+// Open returns the newest running assignment for which meant returns true, or nil if there is none.
 func (b *Assignments) Open(meant func(*Assignment) bool) *Assignment {
 	return b.Find(func(a *Assignment) bool { return !a.over && meant(a) })
 }

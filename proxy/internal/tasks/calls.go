@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	Max   = 64          // tasks of one session that run, or whose result waits
-	Kept  = time.Hour   // how long a result waits at most
-	Least = time.Minute // and at least, whatever the server's time to live
+	Max   = 64          // tasks of one session, running or with a waiting result
+	Kept  = time.Hour   // the longest time that a result waits
+	Least = time.Minute // the shortest, whatever the server's time to live
 )
 
-// Call is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. Only its host waits
-// in another way: it is a call like any other.
+// Call is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 may. Only the host waits
+// differently; otherwise it is a call like any other.
 type Call struct {
-	ID      string     // callgate's own: a host that knows it knows nothing of the server's tasks, or of another host's
-	At      func() any // the server that works on it; nil before it is forwarded
-	Unasked bool       // the server makes tasks by itself, if at all, and has no name for this one
-	Of      any        // what the caller knows of it
+	ID      string     // callgate's own; it reveals nothing about the server's tasks, or another host's
+	At      func() any // returns the server that works on it, or nil before it is forwarded
+	Unasked bool       // the server may make a task of it, but was not asked to
+	Of      any        // what the caller attaches to it
 
-	Announced atomic.Bool            // the host knows the task
-	Waiting   atomic.Pointer[[]byte] // id of the host's tasks/result that waits; nil for none
+	Announced atomic.Bool            // the host has been told of the task
+	Waiting   atomic.Pointer[[]byte] // id of the host's waiting tasks/result, or nil
 	Made      chan struct{}          // closed when the server has made its task
-	Ended     chan struct{}          // closed when the response is there
+	Ended     chan struct{}          // closed when the response has come
 
 	began    time.Time
 	mu       sync.Mutex
 	shown    []byte // the Task, as the host sees it
-	envelope []byte // the result that the server's task came in; nil until there is one
-	theirs   string // the server's id of its task; "" until there is one
+	envelope []byte // the result that held the server's task; nil until it comes
+	theirs   string // the server's id of its task; "" until there is a task
 	over     bool
-	response []byte      // to the tools/call; nil when the call was cancelled
+	response []byte      // to the tools/call; nil if the call was cancelled
 	expiry   *time.Timer // forgets the task once it is over
 }
 
-// New returns the task of a call that begins. ttl is raw JSON; poll is how often the host is asked to look.
+// New returns the task of a call that begins. ttl is raw JSON. poll is how often the host should ask.
 func New(ttl []byte, poll time.Duration, at func() any, unasked bool, of any) *Call {
 	now := time.Now().UTC()
 	c := &Call{ID: "task-" + rand.Text(), At: at, Unasked: unasked, Of: of, began: now, Made: make(chan struct{}), Ended: make(chan struct{})}
@@ -50,10 +50,10 @@ func New(ttl []byte, poll time.Duration, at func() any, unasked bool, of any) *C
 	return c
 }
 
-// Key is what the call runs under once it is a task: no request has such an id.
+// Key returns the id under which the call runs once it is a task. No request has such an id.
 func (c *Call) Key() string { return "task " + c.ID }
 
-// Listening is the id of the host's request that waits for the result; nil for none.
+// Listening returns the id of the host's request that waits for the result, or nil.
 func (c *Call) Listening() []byte {
 	if id := c.Waiting.Load(); id != nil {
 		return *id
@@ -61,7 +61,7 @@ func (c *Call) Listening() []byte {
 	return nil
 }
 
-// Now is the Task, as the host sees it.
+// Now returns the Task as the host sees it.
 func (c *Call) Now() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,17 +75,17 @@ func (c *Call) IsOver() bool {
 	return c.over
 }
 
-// Theirs is the server's id of its task, "" while it has none; over is IsOver.
+// Theirs returns the server's id of its task, or "" if it has none yet, and whether the call has ended.
 func (c *Call) Theirs() (id string, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.theirs, c.over
 }
 
-// Response is what the call was answered; nil when it was cancelled. It MUST have ended.
+// Response returns the call's response, or nil if the call was cancelled. The call MUST have ended.
 func (c *Call) Response() []byte { return c.response }
 
-// Announcement is the result that answers the call with its task.
+// Announcement returns the result that answers the call with its task.
 func (c *Call) Announcement(message string) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *Call) Announcement(message string) []byte {
 	return jsonx.Put(envelope, "task", c.shown)
 }
 
-// Says notes what a server says of a task that it has made unasked. news is false when the host knows it.
+// Says notes the message of a task that the server has made unasked. news is false if the host knows it already.
 func (c *Call) Says(message string) (shown []byte, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +111,8 @@ func (c *Call) Says(message string) (shown []byte, news bool) {
 	return c.shown, true
 }
 
-// Sees takes over what the server says of its task. over says that the server's task has ended, and relevant that
-// it is this task, which for the host still runs.
+// Sees takes over the server's report on its task. over says that the server's task has ended. relevant says that the
+// report is about this task, which still runs for the host.
 func (c *Call) Sees(raw []byte) (shown []byte, over, relevant bool) {
 	t, ok := Read(raw)
 	c.mu.Lock()
@@ -124,7 +124,7 @@ func (c *Call) Sees(raw []byte) (shown []byte, over, relevant bool) {
 	return c.shown, t.Over(), true
 }
 
-// becomes notes the server's task, and the result that it came in.
+// becomes notes the server's task, and the result that held it.
 func (c *Call) becomes(t Task, result []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,15 +141,15 @@ func (c *Call) runsAs(server any, theirs string) bool {
 	return c.At() == server && c.theirs == theirs && !c.over
 }
 
-// Calls are the tasks of one host. It sees and reaches no others.
+// Calls holds the tasks of one host. The host sees and reaches no others.
 type Calls struct {
 	Offered atomic.Bool // the host was told that calls can be tasks
 
 	mu  sync.Mutex
-	all []*Call // in the order of their calls
+	all []*Call // oldest first
 }
 
-// Add keeps a task; false when there are too many. One that is over makes room.
+// Add keeps a task, or returns false if there are too many. The oldest that is over makes room.
 func (b *Calls) Add(c *Call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,8 +171,8 @@ func (b *Calls) Drop(c *Call) {
 	b.all = slices.DeleteFunc(b.all, func(have *Call) bool { return have == c })
 }
 
-// End notes the response to the call, and the status that it ends with, and returns the Task. The result waits for the
-// host as long as the server would have kept it, within bounds of our own.
+// End notes the call's response and final status, and returns the Task. The result waits for the host as long as the
+// server would have kept it, but at least Least and at most Kept.
 func (b *Calls) End(c *Call, response []byte, status string) (shown []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +191,7 @@ func (b *Calls) End(c *Call, response []byte, status string) (shown []byte) {
 	return c.shown
 }
 
-// Close lets go of the tasks when the session ends.
+// Close forgets the tasks when the session ends.
 func (b *Calls) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +217,7 @@ func (b *Calls) List() (shown [][]byte) {
 	return shown
 }
 
-// find returns the newest task that is meant, nil when there is none.
+// find returns the newest task for which meant returns true, or nil if there is none.
 func (b *Calls) find(meant func(*Call) bool) *Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,13 +229,13 @@ func (b *Calls) find(meant func(*Call) bool) *Call {
 	return nil
 }
 
-// Ours returns the task that the host knows by that id and that it was told of.
+// Ours returns the task that the host knows by that id, if the host was told of it.
 func (b *Calls) Ours(id string) *Call {
 	return b.find(func(c *Call) bool { return c.ID == id && c.Announced.Load() })
 }
 
-// Theirs returns the task that the server knows by that id. What the server says of a task can come a moment before
-// its answer with the task has been looked at: that is waited for.
+// Theirs returns the task that the server knows by that id, or nil. A server's message about a task can arrive just
+// before its answer with the task is processed. Theirs waits for that answer.
 func (b *Calls) Theirs(server any, id string) *Call {
 	var late <-chan time.Time
 	for {
@@ -258,11 +258,11 @@ func (b *Calls) Theirs(server any, id string) *Call {
 	}
 }
 
-// aMoment is how long the server's messages may wait for its answer to be looked at.
+// aMoment is how long a server's message may wait for the answer to be processed.
 const aMoment = 100 * time.Millisecond
 
-// known returns the newest task that is with the server and that it knows by that id, because a server that was started
-// anew may use ids again; "" is for one that has none yet.
+// known returns the newest task that the server knows by that id, because a restarted server may use ids again. An id
+// of "" finds a task that has none yet.
 func (b *Calls) known(server any, id string) *Call {
 	return b.find(func(c *Call) bool {
 		c.mu.Lock()
@@ -271,7 +271,7 @@ func (b *Calls) known(server any, id string) *Call {
 	})
 }
 
-// Become notes the server's task of a call; false when another one that still runs has it.
+// Become notes the server's task of a call. It returns false if another running call has that task.
 func (b *Calls) Become(c *Call, server any, t Task, result []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

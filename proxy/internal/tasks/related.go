@@ -4,10 +4,10 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// metaRelated is what says in a message's _meta to which task it belongs.
+// metaRelated is the member of a message's _meta that names the task it belongs to.
 const metaRelated = "io.modelcontextprotocol/related-task"
 
-// WithRelated returns a result that says to which task it belongs.
+// WithRelated returns a result that names the task it belongs to.
 func WithRelated(result []byte, id string) []byte {
 	related := append(append([]byte(`{"taskId":`), jsonx.Quote(id)...), '}')
 	var meta [1]jsonx.Member
@@ -20,11 +20,11 @@ func WithRelated(result []byte, id string) []byte {
 	return jsonx.Put(result, "_meta", jsonx.Put(meta[0].Value, metaRelated, related))
 }
 
-// MayRelate reports whether params or a result may hold the id of a task that they belong to.
+// MayRelate reports whether params or a result may name the task that they belong to.
 func MayRelate(object []byte) bool { return jsonx.MayHold(object, metaRelated) }
 
-// Related returns params or a result, and the task id in it: with the id that translate makes of it, or, when that is
-// "", without any.
+// Related returns params or a result with the task id that translate returns for theirs. If that is "", the id is
+// removed.
 func Related(object []byte, translate func(id string) string) []byte {
 	var meta, task, id [1]jsonx.Member
 	if !MayRelate(object) || jsonx.Members(object, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||

@@ -10,14 +10,14 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Wanted reports whether a request is a call that is to be a task.
+// Wanted reports whether a request is a call that asks for a task.
 func Wanted(m rpc.Message) bool {
 	var task [1]jsonx.Member
 	return m.Method == "tools/call" && jsonx.Members(m.Params, []string{"task"}, task[:]) == nil && task[0].Value != nil
 }
 
-// ReadRequest reads what a host or a server says of the task that it wants, and returns it as it is passed on: how long
-// the result is to be kept, and nothing that nobody has looked at.
+// ReadRequest reads the "task" member of a host or server, and returns what callgate passes on of it: only how long the
+// result should be kept. Nothing unchecked gets through.
 func ReadRequest(raw []byte) (request []byte, err error) {
 	if raw[0] != '{' {
 		return nil, errors.New(`"task" is not an object`)
@@ -36,7 +36,7 @@ func ReadRequest(raw []byte) (request []byte, err error) {
 	}
 }
 
-// TimeToLive is the time to live of a request, null without one.
+// TimeToLive returns the time to live of a request, or null if it has none.
 func TimeToLive(request []byte) []byte {
 	if ttl := jsonx.At(request, "ttl"); ttl != nil {
 		return ttl
@@ -44,7 +44,7 @@ func TimeToLive(request []byte) []byte {
 	return []byte("null")
 }
 
-// Abilities are what of the requests of servers a host can carry out as tasks.
+// Abilities says which requests of servers a host can carry out as tasks, and whether it can cancel them.
 type Abilities struct{ Sampling, Elicitation, Cancel bool }
 
 func (t Abilities) Any() bool { return t.Sampling || t.Elicitation }
@@ -58,7 +58,7 @@ func ReadAbilities(capability []byte) Abilities {
 	}
 }
 
-// Declared is the capability as servers get it. The list callgate keeps by itself.
+// Declared returns the capability as servers get it. callgate itself answers tasks/list.
 func (t Abilities) Declared() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"list":{},`)

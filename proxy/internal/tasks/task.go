@@ -1,4 +1,4 @@
-// Package tasks holds the tasks of MCP 2025-11-25 of one host.
+// Package tasks holds the MCP 2025-11-25 tasks of one host.
 //
 // They are calls of the host that run as tasks, and requests of servers that the host runs as tasks. The package sends
 // nothing.
@@ -11,19 +11,19 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Task is what its maker says of a task.
+// Task is a task as its maker describes it.
 type Task struct {
 	Raw        []byte
 	ID, Status string
-	Message    string        // for people; "" for none
-	TTL        time.Duration // 0 is none
+	Message    string        // for people; may be ""
+	TTL        time.Duration // 0 means none
 }
 
 func (t Task) Over() bool {
 	return t.Status == "completed" || t.Status == "failed" || t.Status == "cancelled"
 }
 
-// In reads the result of a call that has become a task.
+// In reads the task from the result of a call that has become one.
 func In(result []byte) (Task, bool) {
 	if !jsonx.MayHold(result, "task") {
 		return Task{}, false
@@ -31,7 +31,7 @@ func In(result []byte) (Task, bool) {
 	return Read(jsonx.At(result, "task"))
 }
 
-// maxSize bounds what a server may say of a task: it is kept, and told again and again.
+// maxSize bounds the description of a task, because callgate keeps it and sends it again and again.
 const maxSize = 64 << 10
 
 func Read(raw []byte) (t Task, ok bool) {

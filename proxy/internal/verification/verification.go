@@ -1,4 +1,4 @@
-// Package verification runs the user's checks after calls changed files, and tells the model how they went.
+// Package verification runs the user's checks after calls change files, and reports the results to the model.
 package verification
 
 import (
@@ -20,46 +20,46 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// Checks are the user's own, which run after calls changed files.
+// Checks are the user's own checks, which run after calls change files.
 type Checks struct {
 	// Run runs the checks on a workspace after a call, and waits for their end. checkpoint is the id of the checkpoint
-	// that was taken before the call, "" for none. Run returns its report for the model, and the same for programs.
-	// When ctx ends, the report says why.
+	// from before the call, or "". Run returns its report for the model, and the same for programs. If ctx ends, the
+	// report says why.
 	Run func(ctx context.Context, workspace, checkpoint string) (text string, meta map[string]any)
 
-	Workspaces []string            // absolute and real: only these; none means every workspace of a server or host
-	Paths      []*permissions.Glob // only when one of these matches a changed file's path; none means every file
+	Workspaces []string            // absolute and without symlinks; if empty, every workspace of a server or host
+	Paths      []*permissions.Glob // one must match a changed file's path; if empty, every file counts
 }
 
-// Session is the checks that run because of the calls of one host.
+// Session runs the checks that the calls of one host cause.
 type Session struct {
-	Checks *Checks         // nil runs none
-	Unseen func() string   // why people would not see what a check does now; "" when they would
+	Checks *Checks         // nil means no checks
+	Unseen func() string   // returns why people would not see what a check does now, or ""
 	Ended  context.Context // ends with the session
-	Work   *sync.WaitGroup // of the session
+	Work   *sync.WaitGroup // waits for the session's goroutines
 
 	mu      sync.Mutex
-	reports [][]byte // that the host could not wait for, as content
+	reports [][]byte // content items of checks that ended too late for the host
 }
 
-// Kept is what was kept before a call.
+// Kept is what callgate kept before a call.
 type Kept interface {
-	// ID is that of the checkpoint; "" when none was taken.
+	// ID returns the checkpoint's id, or "" if none was taken.
 	ID() string
-	// Changed are the paths that the call was seen to change. It is asked once the call has ended.
+	// Changed returns the paths that the call changed, and whether they are known. The call MUST have ended.
 	Changed() (paths []string, known bool)
 }
 
 // Request is a host's request that waits for checks.
 type Request interface {
-	Record()             // puts the outcome of the call on record, if it is not
-	Beat() (stop func()) // tells the host that checks run, until stop is called
+	Record()             // records the outcome of the call, unless that was done
+	Beat() (stop func()) // tells the host that checks are running, until stop is called
 	Patience() time.Duration
 }
 
-// After runs the checks for what the call changed and appends their report to its result. The host's call
-// waits for them, and nothing else does: the outcome of the call is on record before. When the host would not
-// wait so long, the report comes with the next result of the session.
+// After runs the checks for what the call changed and appends their reports to its result. Only the host's call waits
+// for them: the outcome of the call is recorded before. If the host would not wait so long, the report comes with the
+// session's next result.
 func (s *Session) After(ctx context.Context, r Request, call gate.Call, v *gate.Verdict, k Kept, answer rpc.Message) rpc.Message {
 	if s.Checks == nil || !raw.TakesContent(answer) {
 		return answer
@@ -75,7 +75,7 @@ func (s *Session) After(ctx context.Context, r Request, call gate.Call, v *gate.
 		changed, known = k.Changed()
 	}
 	if !known {
-		for _, w := range v.Analysis.Writes { // what the call names
+		for _, w := range v.Analysis.Writes { // the paths that the call names
 			changed = append(changed, w.Path)
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Session) After(ctx context.Context, r Request, call gate.Call, v *gate.
 	return answer
 }
 
-// workspacesOf returns where checks are to run for the changed paths.
+// workspacesOf returns the workspaces in which checks must run for the changed paths.
 func (o *Checks) workspacesOf(changed []string, place tools.Place) (workspaces []string) {
 	candidates := o.Workspaces
 	if len(candidates) == 0 && len(changed) > 0 {
@@ -118,7 +118,7 @@ func (o *Checks) matches(rel, path string) bool {
 	return len(o.Paths) == 0 || slices.ContainsFunc(o.Paths, func(g *permissions.Glob) bool { return g.Match(rel) || g.Match(path) })
 }
 
-// in waits for one run, as long as the host does.
+// in waits for one run of the checks, as long as the host would.
 func (s *Session) in(ctx context.Context, r Request, workspace, checkpoint string, began time.Time, answer rpc.Message) rpc.Message {
 	if why := s.Unseen(); why != "" {
 		unseen := &verify.Report{Workspace: workspace, Failure: why}
@@ -148,9 +148,9 @@ func (s *Session) in(ctx context.Context, r Request, workspace, checkpoint strin
 		leave()
 		return raw.WithContent(answer, report)
 	case <-enough:
-		leave() // it goes on without the call
+		leave() // the run goes on without the call
 		s.Work.Go(func() {
-			report := <-done // it comes: at the latest when the connection ends
+			report := <-done // it always comes: at the latest when the connection ends
 			s.mu.Lock()
 			s.reports = append(s.reports, report)
 			s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Session) in(ctx context.Context, r Request, workspace, checkpoint strin
 	}
 }
 
-// withReports appends the reports that the host could not wait for.
+// withReports appends the reports that came too late for the host.
 func (s *Session) withReports(answer rpc.Message) rpc.Message {
 	s.mu.Lock()
 	late := s.reports
@@ -171,10 +171,10 @@ func (s *Session) withReports(answer rpc.Message) rpc.Message {
 	return answer
 }
 
-// reportItem is a content item that says that it is callgate's own.
+// reportItem returns a content item that is marked as callgate's.
 func reportItem(words string, meta map[string]any) []byte {
 	text, err := json.Marshal(map[string]any{"type": "text", "text": words, "_meta": map[string]any{"callgate/verification": meta}}, json.Deterministic(true))
-	if err != nil { // a report is text and numbers
+	if err != nil { // cannot happen: a report is text and numbers
 		return append(append([]byte(`{"type":"text","text":`), jsonx.Quote(words)...), '}')
 	}
 	return text

@@ -1,4 +1,4 @@
-// Package workspace knows where a host works: the folders that it names, and the window that it was started in.
+// Package workspace knows where a host works: its folders, and the window that it was started in.
 package workspace
 
 import (
@@ -19,20 +19,20 @@ import (
 	"callgate/internal/gitfiles"
 )
 
-// Folders are where one host works.
+// Folders says where one host works.
 type Folders struct {
 	Local bool // the host started callgate, and works where callgate runs
 
-	roots atomic.Pointer[[]string] // nil until the host has named them
+	roots atomic.Pointer[[]string] // nil until the host has named its folders
 }
 
-// Named takes the host's result of roots/list.
+// Named takes the host's result of roots/list. It replaces what the host named before.
 func (f *Folders) Named(result []byte) {
 	roots := parseRoots(result)
 	f.roots.Store(&roots)
 }
 
-// Roots are the folders that the host has named; none until then.
+// Roots returns the folders that the host has named, or nil before that.
 func (f *Folders) Roots() []string {
 	if roots := f.roots.Load(); roots != nil {
 		return *roots
@@ -40,7 +40,7 @@ func (f *Folders) Roots() []string {
 	return nil
 }
 
-// parseRoots returns the folders that a result of roots/list names. What is not a local folder is left out.
+// parseRoots returns the local folders that a result of roots/list names.
 func parseRoots(result []byte) (roots []string) {
 	var list struct {
 		Roots []struct {
@@ -66,7 +66,7 @@ func parseRoots(result []byte) (roots []string) {
 	return roots
 }
 
-// Place is where calls of a server run, with the host's roots among those that relative paths may mean.
+// Place returns where a server's calls run. It adds the host's roots to the folders that relative paths may mean.
 func (f *Folders) Place(place tools.Place) tools.Place {
 	roots := f.Roots()
 	if len(roots) > 0 {
@@ -80,8 +80,8 @@ func (f *Folders) Place(place tools.Place) tools.Place {
 	return place
 }
 
-// Origin is where the host works, for people: the first folder that it names, else, for a local one, the current
-// folder.
+// Origin returns where the host works, for people to read: the first folder that it names, or else, for a local host,
+// the current folder.
 func (f *Folders) Origin() gate.Origin {
 	var o gate.Origin
 	if roots := f.Roots(); len(roots) > 0 {
@@ -98,7 +98,7 @@ func (f *Folders) Origin() gate.Origin {
 	return gate.Origin{Folder: tools.Visible(o.Folder), Branch: tools.Visible(o.Branch), Terminal: tools.Visible(o.Terminal)}
 }
 
-// terminalOf names the window that the host was started in, as far as its environment and its terminal tell.
+// terminalOf names the window in which the host was started, as far as its environment and terminal tell.
 func terminalOf(getenv func(string) string, parent int) string {
 	var parts []string
 	program := cmp.Or(getenv("TERM_PROGRAM"), getenv("TERMINAL_EMULATOR"))
@@ -121,7 +121,7 @@ func terminalOf(getenv func(string) string, parent int) string {
 	return strings.Join(parts, ", ")
 }
 
-// terminalDevice is the terminal that a process has as one of its standard files; "" where that cannot be told.
+// terminalDevice returns the terminal among a process's standard files, or "" if that is unknown.
 func terminalDevice(pid int) string {
 	for _, fd := range []string{"0", "1", "2"} {
 		to, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "fd", fd))
