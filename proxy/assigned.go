@@ -13,10 +13,10 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// assigned are the requests of one server that the host carries out as tasks.
+// assigned handles the requests of one server that the host carries out as tasks.
 type assigned struct{ server *server }
 
-// possible reports whether the server may have the host do so.
+// possible reports whether the server may ask the host to run requests as tasks.
 func (t assigned) possible() bool {
 	s := t.server
 	can := s.host.capable.Load()
@@ -24,9 +24,9 @@ func (t assigned) possible() bool {
 	return can != nil && can.tasks.Any() && s.shared == nil && known && info.ProtocolVersion >= "2025-11-25" && info.ProtocolVersion != StatelessVersion
 }
 
-// wanted returns a server's request with what callgate passes on of what it says of being a task. If the host
-// cannot do such requests as tasks, nothing is passed on, and the host answers as if the server had not asked for a
-// task.
+// wanted returns a server's request with as much of its "task" member as callgate passes on, and whether any is left.
+// If the host cannot run such a request as a task, wanted drops the member, and the host answers as if the server had
+// not asked for a task.
 func (t assigned) wanted(m rpc.Message) (passed rpc.Message, asTask bool, err error) {
 	var task [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"task"}, task[:]) != nil || task[0].Value == nil {
@@ -44,8 +44,8 @@ func (t assigned) wanted(m rpc.Message) (passed rpc.Message, asTask bool, err er
 	return raw.WithParams(m, jsonx.Put(m.Params, "task", wanted)), true, nil
 }
 
-// add takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that
-// is no task is the answer to the request.
+// add takes the host's answer to a request for a task, and returns it with callgate's id. A result that is not a task
+// is the answer to the request.
 func (t assigned) add(ctx context.Context, m, answer rpc.Message) []byte {
 	s, h := t.server, t.server.host
 	made, ok := tasks.In(answer.Result)
@@ -63,7 +63,7 @@ func (t assigned) add(ctx context.Context, m, answer rpc.Message) []byte {
 	return raw.WithResult(answer, tasks.Related(result, a.Named)).WithID(m.ID)
 }
 
-// recall tells the host, if it listens, that nobody wants its task any more.
+// recall tells the host that nobody wants its task any more, if the host can cancel tasks.
 func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	if !h.host.capable.Load().tasks.Cancel {
 		return
@@ -80,7 +80,7 @@ func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	}
 }
 
-// cancel stops what the host does for a server that has ended, because nobody will ask for the result.
+// cancel stops the host's tasks for a server that has ended, because nobody will ask for their results.
 func (t assigned) cancel(state upstream.State) {
 	if state != upstream.Down {
 		return
@@ -91,7 +91,7 @@ func (t assigned) cancel(state upstream.State) {
 	}
 }
 
-// ask answers a server's request about what the host does for it as a task.
+// ask answers a server's request about a task that the host runs for it.
 func (t assigned) ask(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	s, h := t.server, t.server.host
 	if m.Method == "tasks/list" {
@@ -132,7 +132,7 @@ func (t assigned) ask(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	return raw.WithResult(answer, result).WithID(m.ID)
 }
 
-// assignmentStatus passes a host's report on one of its tasks to the server that asked for the task.
+// assignmentStatus passes the host's report on a task to the server that asked for the task.
 func (h taskCalls) assignmentStatus(m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
 	if !ok {
@@ -147,5 +147,4 @@ func (h taskCalls) assignmentStatus(m rpc.Message) {
 	}
 }
 
-// isAboutTasks reports whether a method is one of those about tasks.
 func isAboutTasks(method string) bool { return strings.HasPrefix(method, "tasks/") }

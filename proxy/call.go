@@ -21,15 +21,15 @@ import (
 // gated is a request that passes the gate: tools/call, resources/read and prompts/get of a host, and
 // sampling/createMessage of a server.
 type gated struct {
-	call   gate.Call // what is judged: the one reading of the request
+	call   gate.Call // the one reading of the request, which the gate judges
 	method string
-	params []byte  // of the request, which say what trace it belongs to
-	server *server // that the request goes to, or that it comes from
-	shown  string  // the host's name of a prompt
+	params []byte  // of the request; they name the trace that it belongs to
+	server *server // where the request goes to, or comes from
+	shown  string  // the host's name for a prompt
 
 	steps
 
-	// What pass adds on the way.
+	// Set by pass.
 	host    *host
 	ctx     context.Context
 	r       *inflight
@@ -37,13 +37,13 @@ type gated struct {
 	span    *traces.Call
 	verdict gate.Verdict
 	kept    Kept
-	began   time.Time // to be forwarded
+	began   time.Time // when forwarding began
 }
 
-// steps are what differs from one kind of request to another.
+// steps holds the steps that differ between kinds of requests.
 type steps interface {
 	// forward sends on exactly the judged call, and calls g.ended once, with the outcome. If onward is set, forward may
-	// return earlier: then g.ended runs where the server's answer is read.
+	// return before the answer comes. The goroutine that reads the server's answer then runs g.ended.
 	forward(g *gated, onward bool)
 	// refuse composes the response to a request that may not run.
 	refuse(call gate.Call, v gate.Verdict) []byte
@@ -53,7 +53,7 @@ type steps interface {
 	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept Kept, answer rpc.Message) []byte
 }
 
-// pass is the life of every request that passes the gate, in the order that keeps it safe:
+// pass takes a request through the gate, in the order that keeps it safe:
 //
 //	hooks before → the gate, on record → checkpoint → forward exactly that Call → outcome → verify → answer
 //
@@ -95,10 +95,10 @@ func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(res
 		return
 	}
 	h.events.Executes(g.call, g.verdict)
-	g.forward(g, g.kept == nil && g.span == nil && h.p.o.Verification == nil) // onward: what is left to do does not wait
+	g.forward(g, g.kept == nil && g.span == nil && h.p.o.Verification == nil) // onward: no later step waits
 }
 
-// ended is the rest of pass, from the outcome on.
+// ended runs the rest of pass, from the outcome on.
 func (g *gated) ended(answer rpc.Message, err error) {
 	defer g.span.End()
 	if g.kept != nil {
@@ -124,7 +124,7 @@ func (g *gated) ended(answer rpc.Message, err error) {
 	g.respond(g.verify(g.ctx, g.call, &g.verdict, g.kept, answer))
 }
 
-// passed is pass for a request whose forward waits.
+// passed runs pass for a request whose forward waits, and returns the response.
 func (h *host) passed(ctx context.Context, r *inflight, g gated) (response []byte) {
 	h.pass(ctx, r, &g, func(composed []byte) { response = composed })
 	return response
@@ -154,7 +154,7 @@ type toolCall struct {
 	m    rpc.Message
 	p    callParams
 	to   *entry
-	sent changed // the params as they are sent
+	sent changed // the params as sent
 }
 
 func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
@@ -171,9 +171,9 @@ func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, 
 	return t.host.checks.After(ctx, t, call, v, kept, answer).Readdressed(t.m.ID)
 }
 
-// readCall makes the Call, the one reading of the message that callgate judges, shows, records and forwards. It refuses
-// text that decoders could read differently. Refusals are recorded too, so even a refused Call is as complete as the
-// message allows.
+// readCall parses the message, once, into the Call that callgate judges, shows, records and forwards. It refuses text
+// that decoders could read differently. Refusals are recorded too, so even a refused Call is as complete as the message
+// allows.
 func (h *host) readCall(ctx context.Context, m rpc.Message, r *inflight) (call gate.Call, to *entry, p callParams, err error) {
 	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent()}
 	if err = m.Check(); err != nil {
@@ -214,7 +214,7 @@ func (t *toolCall) forward(g *gated, onward bool) {
 	ctx, stop := t.to.server.clock.Bound(g.ctx, limit, limits.ErrTooLong)
 	defer stop()
 	arguments := g.call.Arguments
-	if g.call.Fixed { // the host's own go out, with what is beside them
+	if g.call.Fixed { // the host's own arguments go out, with the members beside them
 		arguments = t.p.judged()
 	}
 	trace, forwarded := g.span.Forwarding(t.to.Tool.Name)
@@ -222,7 +222,7 @@ func (t *toolCall) forward(g *gated, onward bool) {
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
 		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
 	}
-	if !t.to.server.up.Lists.Heard(upstream.Tools) { // it began anew while the call waited
+	if !t.to.server.up.Lists.Heard(upstream.Tools) { // the server restarted while the call waited
 		t.r.waits()
 		t.host.offers.hear(ctx, t.to.server)
 	}
@@ -253,7 +253,7 @@ func (t *toolCall) Compose(id []byte) []byte {
 // Answered implements rpc.Posted.
 func (t *toolCall) Answered(answer rpc.Message, err error) { t.to.server.heard(&t.gated, answer, err) }
 
-// redefined says that the host's tool is not the one any more that the call was judged for.
+// redefined returns errRedefined if the tool is no longer the one that the call was judged for, else nil.
 func (t *toolCall) redefined() error {
 	if !t.host.offers.still(t.to) {
 		return errRedefined
@@ -263,8 +263,8 @@ func (t *toolCall) redefined() error {
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
 
-// trace begins the trace of a request, below the one that its params say it belongs to. It is nil, and nothing is read,
-// when no traces are made.
+// trace begins the trace of a request, below the one that its params name. If tracing is off, it reads nothing and
+// returns nil.
 func (g *gated) trace(tracer *traces.Tracer, session string) *traces.Call {
 	if tracer == nil {
 		return nil
@@ -279,7 +279,7 @@ func (g *gated) trace(tracer *traces.Tracer, session string) *traces.Call {
 	return tracer.Begin(raw.Trace(params), about)
 }
 
-// failureKind says in a trace how a call failed; "" if it did not fail.
+// failureKind returns how a call failed, as a trace names it, or "" if it did not fail.
 func failureKind(isError bool, failure string) string {
 	switch {
 	case failure != "":

@@ -16,7 +16,7 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it is
+// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 may. To callgate it is
 // a long call. It is judged before anything goes out, and ends with the server's task. Its result is limited, recorded
 // and verified like any other. Only the host waits differently.
 type deferred struct {
@@ -24,14 +24,14 @@ type deferred struct {
 	r      *inflight
 	server *server
 
-	stopping sync.Mutex // held while the server hears that the host wants it stopped
+	stopping sync.Mutex // held while callgate tells the server to stop
 }
 
-// taskCalls are the calls of one host that it gets as tasks.
+// taskCalls handles the calls of one host that it gets as tasks.
 type taskCalls struct{ host *host }
 
-// defers prepares a call to be a task if its host asks for one. A host that was offered no tasks is answered as if it
-// had not asked, as the revision requires.
+// defers makes a call a task if its host asks for that. A host that was offered no tasks is answered as if it had not
+// asked, as the revision requires.
 func (c taskCalls) defers(r *inflight, p *callParams, to *entry) error {
 	if p.task.Value == nil || !c.host.tasks.Offered.Load() {
 		return nil
@@ -78,7 +78,7 @@ func (c taskCalls) update(d *deferred, message string) {
 	}
 }
 
-// deliver gives the host the response to its request: at once, or, where it is a task, when the host asks.
+// deliver gives the host the response to its request: at once, or, if it is a task, when the host asks.
 func (c taskCalls) deliver(r *inflight, response []byte) {
 	d := r.deferred
 	if d == nil || !d.Announced.Load() && !raw.IsResult(response) {
@@ -94,9 +94,8 @@ func (c taskCalls) deliver(r *inflight, response []byte) {
 	c.host.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.host.tasks.End(d.Call, response, statusOf(response))))
 }
 
-// follow waits for the end of the task that the server has made of a call, and returns the call's result. If the answer
-// is not a task, it is the result already. asked says that the call asked for a task of 2025-11-25; tasks of the
-// extension come unasked.
+// follow returns the result of a call. If the server has answered with a task, follow waits until the task ends. asked
+// says that the call asked for a task of 2025-11-25; servers make tasks of the extension unasked.
 func (c taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
 	switch {
 	case s.extends() && upstream.IsTask(answer.Result):
@@ -125,7 +124,7 @@ func (c taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rp
 	defer stop()
 	params := append(append([]byte(`{"taskId":`), jsonx.Quote(made.ID)...), '}')
 	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/result", params) })
-	if r.deferred != nil { // that there is no result because the host did not want one is no error of the server
+	if r.deferred != nil { // if the host cancelled the call, the server is not to blame for the missing result
 		r.deferred.stopping.Lock()
 		defer r.deferred.stopping.Unlock()
 		if err == nil && answer.Error != nil {
@@ -149,7 +148,8 @@ var (
 	errStopped  = fmt.Errorf("%w, and its server has stopped the task", errTakenBack)
 )
 
-// stop tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
+// stop tells the server that nobody wants the task any more. Even if the session is ending, it allows patience for
+// that.
 func (c taskCalls) stop(s *server, params []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.host.ctx), patience)
 	defer cancel()
@@ -159,7 +159,7 @@ func (c taskCalls) stop(s *server, params []byte) {
 	}
 }
 
-// statusOf is how a call has ended: that its result is an error counts as a failure.
+// statusOf returns the final status of a call. A result that is an error counts as a failure.
 func statusOf(response []byte) string {
 	if response == nil {
 		return "cancelled"
@@ -174,8 +174,8 @@ func statusOf(response []byte) string {
 	return "completed"
 }
 
-// followExtension waits for the end of the task of the extension that a server has made of a call. A host that can wait
-// gets a task of callgate's own, in its revision. For any other host callgate waits, and reports that it does.
+// followExtension waits for the end of a task of the extension that a server has made of a call. A host that can wait
+// gets a task of callgate's, in its revision. For any other host callgate waits, and reports that it does.
 func (c taskCalls) followExtension(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
 	seen := func(upstream.Task) {}
 	switch {
@@ -200,13 +200,14 @@ func (s *server) extends() bool {
 	return known && info.ProtocolVersion == StatelessVersion
 }
 
-// makesTasksUnasked reports whether the server says that it does.
+// makesTasksUnasked reports whether the server declares that it answers calls with tasks unasked. Shared servers
+// cannot.
 func (s *server) makesTasksUnasked() bool {
 	info, known := s.up.Info()
 	return known && s.shared == nil && s.extends() && jsonx.Has(info.Capabilities, "extensions", stateless.ExtensionTasks)
 }
 
-// capability says which task features callgate offers to a host of that revision; nil if it offers none. It assumes
+// capability returns the task features that callgate offers to a host of the given revision, or nil if none. It assumes
 // that an unknown server has tasks, so that its tools can be called as tasks later.
 func (c taskCalls) capability(servers []*server, version string, era upstream.Era) []byte {
 	var makes, cancels bool
@@ -227,10 +228,10 @@ func (c taskCalls) capability(servers []*server, version string, era upstream.Er
 	return append(b, `"requests":{"tools":{"call":{}}}}`...)
 }
 
-// makesTasks reports whether calls of the server's tools can be tasks of it.
+// makesTasks reports whether the server can run calls of its tools as tasks.
 func (s *server) makesTasks() bool { return s.declares("tasks", "requests", "tools", "call") }
 
-// declares reports whether the server, of a revision with a handshake, declares what the path leads to.
+// declares reports whether the server declares the capability at the path. Only revisions with a handshake count.
 func (s *server) declares(path ...string) bool {
 	info, known := s.up.Info()
 	if !known || !slices.Contains(upstream.Versions, info.ProtocolVersion) {
@@ -239,8 +240,8 @@ func (s *server) declares(path ...string) bool {
 	return jsonx.Has(info.Capabilities, path...)
 }
 
-// forHost returns a message of the server with the host's id of the task that it belongs to, or with none where the
-// host knows no such task.
+// forHost returns a message of the server with the host's id of its task, or without an id if the host does not know
+// the task.
 func (s *server) forHost(m rpc.Message) rpc.Message {
 	params := tasks.Related(m.Params, func(id string) string {
 		if d := s.host.tasks.Theirs(s, id); d != nil {
@@ -256,7 +257,7 @@ func (s *server) forServer(answer rpc.Message) rpc.Message {
 	return raw.WithResult(answer, tasks.Related(answer.Result, s.nameOf))
 }
 
-// nameOf is the server's id of a task that the host knows by that id; "" where there is none of the server.
+// nameOf returns the server's id of a task that the host knows as id, or "" if the server has no such task.
 func (s *server) nameOf(id string) string {
 	c := s.host.tasks.Ours(id)
 	if c == nil || c.Of.(*deferred).server != s {
@@ -266,13 +267,14 @@ func (s *server) nameOf(id string) string {
 	return theirs
 }
 
-// unrelated returns the result of a task without the server's id of it.
+// unrelated removes the server's id of the task from a result.
 func unrelated(answer rpc.Message) rpc.Message {
 	return raw.WithResult(answer, tasks.Related(answer.Result, func(string) string { return "" }))
 }
 
-// asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask.
-// callgate asks for them if the tool requires tasks, or if it allows them and the host can wait for one.
+// asTask returns the params to forward, and reports whether they ask for a task. Hosts of the stateless revisions
+// cannot ask. For them, callgate asks if the tool requires tasks, or if it allows them and the host can wait for a
+// task.
 func (h taskCalls) asTask(p callParams, to *entry, params changed) (forwarded changed, asks bool) {
 	if h.host.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.host.waits) && to.server.makesTasks() {
 		return changed{of: jsonx.Put(params.bytes(), "task", []byte("{}"))}, true

@@ -20,9 +20,10 @@ type (
 	ChatUsage  = chat.Usage
 )
 
-// Chat asks the model of a session's host to continue a conversation, for an approver. The request passes the gate as
-// the kind sampling. It ends with ctx, and when a person cancels what the session runs; the host is told. Errors are
-// gate.ErrSession, and gate.ErrDeclined, gate.ErrCancelled and gate.ErrUnavailable for what the person can be told.
+// Chat asks the model of a session's host to continue a conversation, for an approver. The request passes the gate
+// under the kind sampling. It ends with ctx, or when a person cancels what the session runs; callgate tells the host.
+// The error is gate.ErrSession, or one to show to the person: gate.ErrDeclined, gate.ErrCancelled or
+// gate.ErrUnavailable.
 func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (ChatAnswer, error) {
 	h, err := p.hostOf(sessionID)
 	switch {
@@ -70,7 +71,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	return answer, err
 }
 
-// askModel has the host's model answer, and tells the host when nobody waits for it any more.
+// askModel asks the host's model, and tells the host if nobody waits for the answer any more.
 func (h *host) askModel(ctx context.Context, params []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, chat.Patience)
 	defer cancel()
@@ -94,5 +95,5 @@ func (h *host) askModel(ctx context.Context, params []byte) ([]byte, error) {
 	return answer.Result, nil
 }
 
-// chatServer is the server that rules see when an approver asks the model.
+// chatServer is the server name that rules see when an approver asks the model.
 const chatServer = "callgate"

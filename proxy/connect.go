@@ -20,7 +20,7 @@ import (
 	"callgate/proxy/internal/stateless"
 )
 
-// New checks the options and returns a proxy. Close it.
+// New checks the options and returns a proxy. The caller MUST Close it.
 func New(o Options) (*Proxy, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Hooks = cmp.Or(o.Hooks, events.None)
@@ -42,7 +42,7 @@ func New(o Options) (*Proxy, error) {
 	return p, err
 }
 
-// settings checks s, and makes what makes the catalogues of all sessions with these servers.
+// settings checks s, and prepares to make the catalogues of all sessions with these servers.
 func (p *Proxy) settings(s Settings) (*settings, error) {
 	aliases := make([]string, len(s.Servers))
 	m := &catalogue.Maker{Pins: p.o.Pins, Shows: p.o.Expose.Shows, Log: p.o.Logger}
@@ -55,9 +55,9 @@ func (p *Proxy) settings(s Settings) (*settings, error) {
 	return &settings{s, m, map[string]*shared.Server{}}, catalogue.CheckAliases(aliases)
 }
 
-// Configure checks the settings and returns a function that replaces them. Open sessions keep their servers, and new
-// sessions get the new ones. Stateless hosts cannot choose when their sessions begin, so with renew their sessions get
-// the new servers too, and keep what they remember and what is set for them.
+// Configure checks the settings and returns a function that applies them. Open sessions keep their servers, and new
+// sessions get the new ones. Stateless hosts cannot choose when their sessions begin. So with renew their sessions get
+// the new servers too, but keep their state and settings.
 func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 	next, err := p.settings(s)
 	if err != nil {
@@ -74,19 +74,19 @@ func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 	}, nil
 }
 
-// Expel withdraws what waits for a person in sessions of stateless hosts whose principal is not known any more. The
-// caller MUST call end, which ends those sessions and waits for it.
+// Expel withdraws the approvals that wait in sessions of stateless hosts whose principal is no longer known. The caller
+// MUST call end, which ends those sessions and waits for them.
 func (p *Proxy) Expel(known func(principal string) bool) (end func()) {
 	return p.stateless.Expel(known)
 }
 
-// Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
-// Close it. The error is a *QuotaError when the principal has too many.
+// Connect begins a session with the principal's host over the line. It lasts until ctx ends. The caller MUST Close the
+// peer. The error is a *QuotaError if the principal has too many sessions.
 func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line) (Peer, error) {
 	return p.connect(ctx, v, principal, line, upstream.Legacy, nil)
 }
 
-// Knows says why there is no such view.
+// Knows returns an error that says why callgate cannot show the view, or nil if it can.
 func (p *Proxy) Knows(v View) error {
 	known := v.Server == ""
 	for _, s := range p.set.Load().Servers {
@@ -104,8 +104,8 @@ func (p *Proxy) Knows(v View) error {
 	return nil
 }
 
-// connect begins a session with a host that speaks over the line, or goes on with the one that the host had before,
-// with other servers. The caller MUST Close it.
+// connect begins a session with a host over the line. If before is not nil, it continues the session of that host, with
+// other servers. The caller MUST Close the host.
 func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era, before *host) (*host, error) {
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err
@@ -136,13 +136,13 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	}
 	h.offers.now.Store(&table{Catalogue: &catalogue.Catalogue{}})
 	for _, s := range h.servers {
-		if s.shared != nil { // it runs already, and may tell of something at once
+		if s.shared != nil { // it may run already, and send something at once
 			s.shared.Join(s)
 		}
 	}
 	if before != nil && before.session == session {
 		before.inviting.Lock()
-		defer before.inviting.Unlock() // once people reach this one
+		defer before.inviting.Unlock() // only after h is in p.hosts
 		h.takeAlong(before)
 	}
 	p.mu.Lock()
@@ -151,7 +151,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	return h, nil
 }
 
-// join has the host use the session of the one before it, or a new one.
+// join makes the host use the session of the host before it, or a new one.
 func (h *host) join(before *host) (err error) {
 	if before != nil {
 		h.began = before.began + 1
@@ -202,16 +202,15 @@ func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
 	return s
 }
 
-// Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them runs.
-// The proxy does not end hosts with connections of their own; they MUST have ended already. The error is that traces
-// could not be sent.
+// Close ends the sessions of stateless hosts and the shared servers, and waits for them. It does not end hosts with
+// connections of their own: they MUST have ended already. It returns an error if traces could not be sent.
 func (p *Proxy) Close() error {
 	p.stateless.Close()
 	p.closeShared()
 	return p.tracer.Close()
 }
 
-// newStateless prepares for hosts without sessions.
+// newStateless sets up the sessions of hosts that have none of their own.
 func (p *Proxy) newStateless() (*stateless.Clients, error) {
 	return stateless.New(stateless.Options{
 		Open: func(ctx context.Context, c *stateless.Client, from stateless.Sender, o stateless.Opening) (stateless.Host, error) {
@@ -234,8 +233,9 @@ func (p *Proxy) newStateless() (*stateless.Clients, error) {
 	})
 }
 
-// share returns the shared server for o under its settings. A host that begins while settings are replaced does not
-// pass an old server on to later hosts. The server starts with the first host that needs it and ends with the proxy.
+// share returns the shared server for o from among, the servers of the same settings, or adds it. A host that begins
+// while settings are replaced does not pass an old server on to later hosts. The server starts with the first host that
+// needs it and ends with the proxy.
 func (p *Proxy) share(o Server, among map[string]*shared.Server) *shared.Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +254,7 @@ func (p *Proxy) share(o Server, among map[string]*shared.Server) *shared.Server 
 	return sh
 }
 
-// closeShared ends the servers that hosts share.
+// closeShared ends the shared servers and waits for them.
 func (p *Proxy) closeShared() {
 	p.mu.Lock()
 	all := p.shared
@@ -267,16 +267,16 @@ func (p *Proxy) closeShared() {
 	closing.Wait()
 }
 
-// Notified takes a notification of the server.
+// Notified handles a notification of the server.
 func (s *server) Notified(m rpc.Message, cause any) {
 	r, _ := cause.(*inflight)
 	serverSide{s}.notified(m, r)
 }
 
-// ListChanged takes over a new list of the server.
+// ListChanged handles a new list of the server.
 func (s *server) ListChanged(k upstream.Kind) { s.host.offers.changed(k) }
 
-// Changed hears where the server is now.
+// Changed handles a change of the server's state.
 func (s *server) Changed(up *upstream.Upstream, state upstream.State) {
 	s.host.offers.touch()
 	s.noteState(up.Status(), state)

@@ -14,10 +14,10 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// Standing is one tool that a host is offered, and the state of its definition.
+// Standing is a tool that a host is offered, and the state of its definition.
 type Standing struct {
 	Tool      *tools.Tool
-	Redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
+	Redefined *gate.Redefinition // nil if the definition is the accepted one
 }
 
 // Errors of Accept.
@@ -26,8 +26,8 @@ var (
 	ErrDefinition = errors.New("the tool's definition has changed meanwhile")
 )
 
-// Standings returns the tools that a session is offered, by name; "" is the oldest session. It also returns the
-// session's id, "" if no host is connected.
+// Standings returns the session's id, and the tools that the session is offered, by qualified name. A sessionID of ""
+// means the oldest session. The returned id is "" if no host is connected.
 func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 	h, err := p.hostOf(sessionID)
 	if h == nil || err != nil {
@@ -43,7 +43,7 @@ func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 	return h.session.ID(), standings, nil
 }
 
-// Accept pins the current definition of a tool, if hash matches it, and ends the quarantine. Hosts notice with their
+// Accept pins the current definition of a tool, if hash matches it, and so ends the quarantine. Hosts notice with their
 // next call.
 func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 	h, err := p.hostOf(sessionID)
@@ -76,11 +76,11 @@ type Offered struct {
 	definition []byte
 }
 
-// Identity is the name under which the tool's definition is pinned.
+// Identity returns the name under which the tool's definition is pinned.
 func (o Offered) Identity() string { return o.server.Tools.Identity }
 
-// Survey starts the server as a host without capabilities would, and lists its tools. It caches the result for hosts.
-// wall names the guard that kept the server's process away from callgate; "" if there was none.
+// Survey starts the server as a host without capabilities would, lists its tools, and caches the list for hosts. wall
+// names the guard that kept the server's process away from callgate; it is "" if there was no guard.
 func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []Offered, wall string, err error) {
 	u := upstream.New(s.Upstream, upstream.Options{CacheDir: cacheDir})
 	defer u.Close()
@@ -109,7 +109,7 @@ func Remembered(s Server, cacheDir string) (offered []Offered, ok bool) {
 	return offersOf(s, items), ok
 }
 
-// Accepted returns the server's tools as they were accepted last. It asks no server.
+// Accepted returns the server's tools with the definitions that were accepted last. It asks no server.
 func Accepted(s Server, pins *tools.Pins) ([]Offered, error) {
 	pinned, err := pins.Of(s.Tools.Identity)
 	if err != nil {
@@ -122,7 +122,7 @@ func Accepted(s Server, pins *tools.Pins) ([]Offered, error) {
 	return offersOf(s, items), nil
 }
 
-// offersOf leaves out what the server's choice does.
+// offersOf turns items into offers. It leaves out the tools that the server's choice leaves out.
 func offersOf(s Server, all []upstream.Item) []Offered {
 	items := catalogue.Chosen(&s.Choice, upstream.Tools, all)
 	offered := make([]Offered, len(items))
@@ -132,7 +132,7 @@ func offersOf(s Server, all []upstream.Item) []Offered {
 	return offered
 }
 
-// Name gives the tools of all surveyed servers the names that hosts and rules know them by.
+// Name returns the tools of all surveyed servers under the names that hosts and rules use.
 func Name(all []Offered) []*tools.Tool {
 	origins := make([]catalogue.Origin, len(all))
 	for i, o := range all {

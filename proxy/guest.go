@@ -15,26 +15,26 @@ import (
 	"callgate/proxy/internal/guests"
 )
 
-// Guest is a server that an approver's client brings into one session. The client runs its tools itself. Its calls are
-// judged, pinned and recorded like all others. callgate trusts nothing that it says about itself: its annotations can
-// raise a risk, but never lower one.
+// Guest is a server that an approver's client brings into one session. The client runs its tools itself. callgate
+// judges, pins and records its calls like all others. It trusts nothing that a guest says about itself: annotations can
+// raise a risk, but never lower it.
 type Guest struct {
-	Name  string   // alias; no configured server's, nor one that could be mistaken for it
-	By    string   // the client, for people; definitions are pinned under it
-	Tools [][]byte // definitions as MCP has them
+	Name  string   // alias; neither a configured server's nor easily mistaken for one
+	By    string   // the client's name for people; definitions are pinned under it
+	Tools [][]byte // definitions in MCP's format
 
-	// Call runs a tool and returns the raw result of tools/call. ctx ends when nobody wants it any more. An
-	// error becomes the tool's error result, and is what the model reads.
+	// Call runs a tool and returns the raw result of tools/call. ctx ends when nobody wants the result any more. An
+	// error becomes the tool's error result, which the model reads.
 	Call func(ctx context.Context, tool string, arguments []byte) (result []byte, err error)
 }
 
-// Bounds of what is brought into one session.
+// Limits on the guests of one session.
 const (
 	maxGuests    = 16
 	maxGuestName = 32
 )
 
-// Visit is a guest's stay in a session, at all connections that the host has to it. The caller MUST call Leave.
+// Visit is a guest's stay in a session, on all connections of the host. The caller MUST call Leave.
 type Visit struct {
 	session *gate.Session
 
@@ -44,15 +44,15 @@ type Visit struct {
 	stays []stay
 }
 
-// stay is a visit at one connection.
+// stay is a visit on one connection.
 type stay struct {
 	host   *host
 	server *server
 	guest  *guests.Server
 }
 
-// Bring lets the guest's tools in; the host hears that its list changed. Errors are gate.ErrSession when no
-// host of this process has the session, and gate.ErrAnswer when the guest cannot be let in.
+// Bring lets the guest's tools in and tells the host that its list changed. It returns gate.ErrSession if no host of
+// this process has the session, and gate.ErrAnswer if the guest cannot be let in.
 func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 	h, err := p.hostOf(sessionID)
 	switch {
@@ -63,7 +63,7 @@ func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 	}
 	h.inviting.Lock()
 	defer h.inviting.Unlock()
-	if now, err := p.hostOf(sessionID); now != h && err == nil { // another connection goes on with the session now
+	if now, err := p.hostOf(sessionID); now != h && err == nil { // another connection has taken over the session
 		return p.Bring(sessionID, g)
 	}
 	v := &Visit{session: h.session, guest: g}
@@ -73,7 +73,8 @@ func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 	return v, nil
 }
 
-// begin brings the guest to a connection, whose inviting the caller holds unless nobody else knows the connection.
+// begin brings the guest to a connection. The caller holds the connection's inviting lock, unless nobody else knows the
+// connection.
 func (v *Visit) begin(h *host) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -92,7 +93,7 @@ func (v *Visit) begin(h *host) error {
 	s.guest = v
 	all := append(slices.Clone(present), s)
 	h.guests.Store(&all)
-	if h.ctx.Err() != nil { // the host ended at this moment, and may not have seen the guest
+	if h.ctx.Err() != nil { // the host has just ended, and may not have seen the guest
 		s.up.Close()
 		return fmt.Errorf("%w: %q", gate.ErrSession, h.session.ID())
 	}
@@ -101,7 +102,7 @@ func (v *Visit) begin(h *host) error {
 	return nil
 }
 
-// takeAlong brings the guests of another connection of the session, whose inviting the caller holds, to this one.
+// takeAlong brings the guests of the session's earlier connection to this one. The caller holds before.inviting.
 func (h *host) takeAlong(before *host) {
 	for _, s := range before.visitors() {
 		if err := s.guest.begin(h); err != nil {
@@ -110,7 +111,7 @@ func (h *host) takeAlong(before *host) {
 	}
 }
 
-// welcomes says why a guest of that name cannot be let in.
+// welcomes returns an error that says why a guest of that name cannot be let in, or nil if it can.
 func (p *Proxy) welcomes(name string, present []*server) error {
 	aliases := []string{name, OwnName}
 	set := p.set.Load()
@@ -138,7 +139,7 @@ func (p *Proxy) welcomes(name string, present []*server) error {
 	return catalogue.CheckAliases(aliases)
 }
 
-// Offer replaces the guest's tools; the host hears that its list changed.
+// Offer replaces the guest's tools and tells the host that its list changed.
 func (v *Visit) Offer(definitions [][]byte) {
 	v.mu.Lock()
 	v.guest.Tools = definitions
@@ -149,7 +150,7 @@ func (v *Visit) Offer(definitions [][]byte) {
 	}
 }
 
-// Over reports whether the guest is at no connection of the session any more.
+// Over reports whether the guest has no open connection left in the session.
 func (v *Visit) Over() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,7 +159,7 @@ func (v *Visit) Over() bool {
 
 func (at stay) over() bool { return at.host.ctx.Err() != nil }
 
-// Leave takes the tools away. Waiting calls are withdrawn, and running calls fail; reason says why.
+// Leave removes the guest's tools. Waiting calls are withdrawn and running calls fail, with the reason.
 func (v *Visit) Leave(reason string) {
 	v.mu.Lock()
 	v.left = true

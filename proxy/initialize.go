@@ -13,11 +13,11 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// handshake is the beginning of a host's session.
+// handshake answers the first requests of a host's session.
 type handshake struct{ host *host }
 
-// initialize answers the handshake. The servers start now. callgate knows their capabilities from the last start, or
-// waits a moment for them.
+// initialize answers the handshake and starts the servers. callgate knows their capabilities from the last start, or
+// waits up to patience for them.
 func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	if err := m.Check(); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
@@ -43,8 +43,8 @@ func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) [
 	return rpc.Result(m.ID, h.welcome(version))
 }
 
-// offered are the capabilities that callgate relays from servers to hosts. They include what an unknown server is
-// assumed to have, so that its lists can appear later.
+// offered lists the capabilities that callgate relays from servers to hosts. An unknown server is assumed to have them,
+// so that its lists can appear later.
 var offered = []struct {
 	name    string
 	members []string
@@ -74,7 +74,7 @@ func (h handshake) welcome(version string) []byte {
 				only = info
 			}
 			if err := jsonx.Members(info.Capabilities, names, declared); err != nil {
-				continue // the handshake has checked it
+				continue // cannot happen: the handshake has checked it
 			}
 			instructions = appendInstructions(instructions, s.alias, info.Instructions, s.untouched())
 		}
@@ -134,8 +134,8 @@ func appendInstructions(all []byte, alias string, raw []byte, plain bool) []byte
 	return append(all, text...)
 }
 
-// forServers returns the host's capabilities as servers get them, without those that callgate does not
-// relay, and what they say. withTasks says that the host's revision has tasks.
+// forServers returns the host's capabilities as servers get them, without those that callgate does not relay, and in
+// parsed form. withTasks says that the host's revision has tasks.
 func forServers(capabilities []byte, withTasks bool) ([]byte, hostCapabilities) {
 	if capabilities == nil {
 		return []byte("{}"), hostCapabilities{}
@@ -173,8 +173,8 @@ func client(raw []byte) (c gate.Client) {
 	return c
 }
 
-// setLevel passes the level on to every server that logs. It waits a moment for them: what the host calls next
-// is to be logged at that level.
+// setLevel passes the log level on to every server that logs. It waits up to patience for them, so that the host's next
+// call is logged at that level.
 func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
 	var passing sync.WaitGroup
 	for _, s := range h.host.servers {
@@ -198,12 +198,12 @@ func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byt
 	return rpc.Result(m.ID, []byte("{}"))
 }
 
-// rootsPatience bounds how long a host may take to name its roots. No call is held up meanwhile, because some hosts
-// declare roots and never answer.
+// rootsPatience bounds how long a host may take to name its roots. No call waits for that, because some hosts declare
+// roots and never answer.
 const rootsPatience = 30 * time.Second
 
-// learnFolders asks the host for its workspace folders, because relative paths of calls may refer to them too. The host
-// tells when they change.
+// learnFolders asks the host for its workspace folders, because relative paths in calls may refer to them too. The host
+// reports changes.
 func (h handshake) learnFolders() {
 	if can := h.host.capable.Load(); can == nil || !can.roots {
 		h.opened()
@@ -227,17 +227,17 @@ func (h handshake) learnFolders() {
 	})
 }
 
-// opened tells of the host's folders.
+// opened reports the host's folders to Workspaces.
 func (h handshake) opened() {
 	if h.host.p.o.Workspaces != nil && h.host.ctx.Err() == nil {
 		h.host.p.o.Workspaces.Opened(h.host.session.ID(), h.host.folders.Roots())
 	}
 }
 
-// latestVersion is the answer to a host that asks for an unknown version.
+// latestVersion answers a host that asks for an unknown version.
 var latestVersion = upstream.Versions[len(upstream.Versions)-1]
 
-// negotiate returns the version to speak with a host that asks for one.
+// negotiate returns the version that the host asks for, or latestVersion if callgate does not know it.
 func negotiate(version string) string {
 	if slices.Contains(upstream.Versions, version) {
 		return version
@@ -245,10 +245,10 @@ func negotiate(version string) string {
 	return latestVersion
 }
 
-// Versions are the revisions of MCP with a handshake that hosts can speak with callgate, oldest first.
+// Versions returns the revisions of MCP with a handshake that hosts can speak with callgate, oldest first.
 func Versions() []string { return slices.Clone(upstream.Versions) }
 
-// SupportedVersions are all revisions that hosts can speak with callgate, the newest first.
+// SupportedVersions returns all revisions that hosts can speak with callgate, newest first.
 func SupportedVersions() []string {
 	all := append(Versions(), StatelessVersion)
 	slices.Reverse(all)

@@ -18,10 +18,10 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// resources serves what a host asks for beside calls of tools.
+// resources serves a host's requests other than tools/call.
 type resources struct{ host *host }
 
-// readResource is the life of a resources/read: it passes the gate as the kind resource_read.
+// readResource answers a resources/read, which passes the gate as the kind resource_read.
 func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	uri, err := raw.String(m, "uri")
 	if err != nil {
@@ -35,7 +35,7 @@ func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight)
 	return h.passKind(ctx, m, r, s, kindTool(tools.KindResource, s), "", "uri", uri, m.Params)
 }
 
-// getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
+// getPrompt answers a prompts/get, which passes the gate as the kind prompt_get.
 func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	name, err := raw.String(m, "name")
 	if err != nil {
@@ -53,11 +53,11 @@ func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []
 	return h.passKind(ctx, m, r, e.server, e.Tool, name, "name", e.Name, params)
 }
 
-// codeNoResource is what MCP gives for a resource that nobody has.
+// codeNoResource is MCP's error code for a resource that does not exist.
 const codeNoResource = -32002
 
-// passKind takes a request through the gate, as a call of a kind whose rules see one argument, and forwards it. The
-// server gets params. A refusal is an error, because results of these methods have no place for one.
+// passKind takes a request through the gate as a call of a kind, of which rules see one argument, and forwards it with
+// params. A refusal is an error, because results of these methods have no place for one.
 func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, shown, argument, value string, params []byte) []byte {
 	var more []byte
 	var known [2]jsonx.Member
@@ -82,7 +82,7 @@ type kindRequest struct {
 	s      *server
 	m      rpc.Message
 	r      *inflight
-	value  string // what the rules see
+	value  string // what rules see
 	params []byte // what the server gets
 }
 
@@ -101,7 +101,7 @@ func (k *kindRequest) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ 
 	return answer.WithID(k.m.ID)
 }
 
-// denied is the error for a request that may not run, or not yet.
+// denied returns the error text for a request that may not run, or not yet.
 func denied(what string, v gate.Verdict) string {
 	if v.Decision == gate.DecidedPending {
 		return "callgate: " + v.Reason
@@ -109,7 +109,7 @@ func denied(what string, v gate.Verdict) string {
 	return fmt.Sprintf("callgate denied %s. %s", what, v.Reason)
 }
 
-// forward sends the request with the params that were judged.
+// forward sends the request with the judged params.
 func (k *kindRequest) forward(g *gated, _ bool) {
 	name, limit := k.value, g.verdict.Timeout
 	ctx, stop := k.s.clock.Bound(g.ctx, limit, limits.ErrTooLong)
@@ -130,8 +130,8 @@ func (k *kindRequest) forward(g *gated, _ bool) {
 	g.ended(answer, err)
 }
 
-// named are the arguments of a call of a kind whose rules see one of them. The rest of the request, an object or nil,
-// is shown, digested and recorded with it.
+// named returns the arguments of a call of a kind. Rules see one of them. more is the rest of the request, an object or
+// nil, which is shown, digested and recorded too.
 func named(argument, value string, more []byte) []byte {
 	arguments := raw.Named(argument, value)
 	if more != nil {
@@ -140,7 +140,7 @@ func named(argument, value string, more []byte) []byte {
 	return arguments
 }
 
-// kindCall makes the Call of a kind. An approver cannot change its arguments, because they are not what is sent.
+// kindCall returns the Call of a kind. An approver cannot change its arguments, because they are not what is sent.
 func (h *host) kindCall(tool *tools.Tool, s *server, arguments []byte) (gate.Call, error) {
 	digest, err := jsonx.Digest(arguments, h.session.Agent())
 	if err != nil {
@@ -151,8 +151,8 @@ func (h *host) kindCall(tool *tools.Tool, s *server, arguments []byte) (gate.Cal
 	}, nil
 }
 
-// subscribe passes resources/subscribe and unsubscribe on to the server that the URI belongs to. Nothing is
-// read by it: the notifications that follow carry the URI alone.
+// subscribe passes resources/subscribe and unsubscribe on to the URI's server. That reads nothing: the notifications
+// that follow hold only the URI.
 func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	uri, err := raw.String(m, "uri")
 	if err != nil {
@@ -165,7 +165,7 @@ func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []
 	return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
 }
 
-// complete passes completion/complete on to the server whose prompt or resource template it is about.
+// complete passes completion/complete on to the server of the prompt or resource template that it names.
 func (h resources) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	if err := m.Check(); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
@@ -205,7 +205,7 @@ func (h resources) passOn(ctx context.Context, m rpc.Message, s *server, compose
 	return answer.WithID(m.ID)
 }
 
-// stepFuncs are steps as functions.
+// stepFuncs implements steps with functions.
 type stepFuncs struct {
 	onForward func(ctx context.Context, span *traces.Call) (rpc.Message, error)
 	onRefuse  func(v gate.Verdict) []byte
@@ -225,19 +225,19 @@ func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ Kep
 
 func kindTool(kind string, s *server) *tools.Tool { return catalogue.KindTool(kind, s.alias) }
 
-// hostError is why a request to the host's model failed.
+// hostError is the reason why a request to the host's model failed.
 type hostError struct{ text string }
 
 func (e *hostError) Error() string { return e.text }
 
-// sample lets a request to the host's model pass the gate as the kind sampling, with what it says. message is what the
-// host gets.
+// sample takes a server's request to the host's model through the gate, as the kind sampling, and puts it to the host.
+// The gate judges m, and the host gets message.
 func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
 	call, err := s.server.host.kindCall(kindTool(tools.KindSampling, s.server), s.server, named("server", s.server.alias, m.Params))
 	if err != nil {
 		return rpc.Error(m.ID, -1, "callgate denied sampling. "+err.Error())
 	}
-	var fault []byte // that there is no answer
+	var fault []byte // the response if there is no answer
 	var refused rpc.Message
 	return s.server.host.passed(ctx, nil, gated{
 		call: call, method: m.Method, params: m.Params, server: s.server, steps: stepFuncs{
@@ -275,10 +275,11 @@ func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask b
 		}})
 }
 
-// wall is the sandbox around a server. Whatever the server wants from outside is judged.
+// wall is the sandbox around a server. The gate judges whatever the server wants from outside.
 type wall struct{ server *server }
 
-// connects takes a connection that a sandboxed server wants to make through the gate, as the kind connect.
+// connects takes a connection that a sandboxed server wants to make through the gate, as the kind connect. It returns
+// why the connection is refused.
 func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
 	if to.Private.IsValid() {
@@ -287,7 +288,8 @@ func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	return s.judges(ctx, tools.KindConnect, append(arguments, '}'))
 }
 
-// widens takes what the sandbox refused through the gate. If it is allowed, the server's next process may have it.
+// widens takes an access that the sandbox refused through the gate. If it is allowed, the server's next process may
+// have it.
 func (s wall) widens(ctx context.Context, a guard.Access) error {
 	kind := tools.KindSandboxRead
 	if a.Write {
@@ -296,10 +298,11 @@ func (s wall) widens(ctx context.Context, a guard.Access) error {
 	return s.judges(ctx, kind, append(append([]byte(`{"path":`), jsonx.Quote(a.Path)...), '}'))
 }
 
-// refused notes what the sandbox has refused to the server, for the model.
+// refused notes an access that the sandbox refused, for the model.
 func (s wall) refused(a guard.Access) { s.server.refusals.add(a) }
 
-// judges takes something that a server wants beside its calls through the gate, as a kind.
+// judges takes something other than a call that a server wants through the gate, as a kind. It returns why it is
+// refused.
 func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
 	h := s.server.host
 	call, err := h.kindCall(kindTool(kind, s.server), s.server, arguments)

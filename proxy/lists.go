@@ -17,25 +17,25 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// offers are what one host is offered: the lists of its servers as one, and the way back from a name to its server.
+// offers holds what one host is offered: the merged lists of its servers, and a lookup from each name to its server.
 type offers struct {
 	h     *host
-	maker *catalogue.Maker // of the settings that the session began with, as are its servers
+	maker *catalogue.Maker // of the settings that the session and its servers began with
 
 	building sync.Mutex // held while the table is made
 	finder   catalogue.Finder
 	now      atomic.Pointer[table]
-	served   [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
+	served   [len(upstream.Kinds)]atomic.Pointer[[]byte] // the last result of each list that the host was given
 
 	mu    sync.Mutex
 	moved chan struct{} // closed and replaced when a list or a state changes
 }
 
-// table is what the host is offered at one moment: every name with where it leads. Lists and look-ups use
-// the same table, so nothing is listed that cannot be called, or called that is not listed. It is immutable.
+// table is what the host is offered at one moment, with the server of each name. Lists and look-ups use the same table,
+// so callgate lists exactly what can be called. It is immutable.
 type table struct {
 	*catalogue.Catalogue
-	servers []*server // of this host, where the catalogue has their numbers
+	servers []*server // of this host, by the catalogue's numbers
 }
 
 // entry is an offer to one host.
@@ -70,7 +70,7 @@ func (o *offers) rebuild() {
 	t := &table{servers: h.everyone()}
 	sources := make([]*catalogue.Source, len(t.servers))
 	for i, s := range t.servers {
-		sources[i] = s.source() // before the lists are read: what comes in between is listed and counts as settling
+		sources[i] = s.source() // read before the lists: a list that arrives in between is shown, and still counts as settling
 	}
 	for i, s := range t.servers {
 		for _, k := range upstream.Kinds {
@@ -82,7 +82,7 @@ func (o *offers) rebuild() {
 	h.session.SetTools(t.Names)
 }
 
-// source is the server as catalogues see it, without its lists.
+// source returns the server as catalogues see it, without its lists.
 func (s *server) source() *catalogue.Source {
 	c := &catalogue.Source{Alias: s.alias, About: s.about, Choice: &s.choice, Locked: s.locked, Own: s.own, Untouched: s.untouched(), Listed: has(upstream.Tools)(s)}
 	if s.guest != nil {
@@ -93,8 +93,8 @@ func (s *server) source() *catalogue.Source {
 	return c
 }
 
-// await waits until done says so for every server, or until patience or ctx ends. Servers that are down,
-// or did not start the last time, are not waited for.
+// await waits until done returns true for every server, or until limit or ctx ends. It does not wait for servers that
+// are down or did not start the last time.
 func (o *offers) await(ctx context.Context, limit time.Duration, done func(*server) bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -119,8 +119,8 @@ func (o *offers) await(ctx context.Context, limit time.Duration, done func(*serv
 	}
 }
 
-// awaitLists is await for the lists of the kinds, and ends as soon as enough says so, which may be nil. A list that
-// could not be read is read again, if that was a while ago, and not waited for after that.
+// awaitLists does the same for lists of the kinds, and ends early if enough returns true; enough may be nil. It asks
+// again for a list that could not be read a while ago, and does not wait for one that still cannot be read.
 func (o *offers) awaitLists(ctx context.Context, limit time.Duration, enough func() bool, kinds ...upstream.Kind) {
 	for _, s := range o.h.everyone() {
 		for _, k := range kinds {
@@ -132,7 +132,7 @@ func (o *offers) awaitLists(ctx context.Context, limit time.Duration, enough fun
 	})
 }
 
-// has reports whether the server's list of the kind is known.
+// has returns a function that reports whether a server's list of the kind is known.
 func has(k upstream.Kind) func(*server) bool {
 	return func(s *server) bool {
 		if _, known := s.up.Lists.Known(k); known {
@@ -143,10 +143,10 @@ func has(k upstream.Kind) func(*server) bool {
 	}
 }
 
-// tool looks a tool up by the name the host sees, as the running server defines it: what it was in an earlier run is not
-// what the call gets. An unknown name may belong to a server that is still starting. callgate waits for it as long as the
-// server may take to start, but only until one server has listed the name. r is the request that names the tool; nil for
-// none.
+// tool looks up a tool by the name that the host sees, as the running server defines it; a definition from an earlier
+// run is not what the call gets. An unknown name may belong to a server that is still starting. callgate waits for it
+// as long as a server may take to start, but only until one server has listed the name. r is the request that names the
+// tool, or nil.
 func (o *offers) tool(ctx context.Context, r *inflight, name string) *entry {
 	e := o.now.Load().tool(name)
 	switch {
@@ -163,8 +163,8 @@ func (o *offers) tool(ctx context.Context, r *inflight, name string) *entry {
 	return o.now.Load().tool(name)
 }
 
-// hear waits until the running server has told its tools. It starts one that is down. A server that does not start runs
-// no call either.
+// hear waits until the running server has listed its tools. It starts the server if that is down. A server that does
+// not start runs no call either.
 func (o *offers) hear(ctx context.Context, s *server) {
 	ctx, cancel := context.WithTimeout(ctx, upstream.DefaultStartTimeout)
 	defer cancel()
@@ -173,7 +173,7 @@ func (o *offers) hear(ctx context.Context, s *server) {
 	}
 }
 
-// prompt is tool for prompts.
+// prompt does the same for prompts.
 func (o *offers) prompt(ctx context.Context, name string) *entry {
 	if e := o.now.Load().prompt(name); e != nil {
 		return e
@@ -183,14 +183,13 @@ func (o *offers) prompt(ctx context.Context, name string) *entry {
 	return o.now.Load().prompt(name)
 }
 
-// still reports whether the table still has exactly this definition of a tool.
+// still reports whether the table still has this definition of the tool.
 func (o *offers) still(to *entry) bool {
 	e := o.now.Load().Tools[to.Shown]
 	return e != nil && e.Tool == to.Tool
 }
 
-// downNote says which servers are down, or do not list their tools, to a reader who misses a tool; "" if there are
-// none.
+// downNote returns which servers are down or do not list their tools, for a reader who misses a tool, or "".
 func (o *offers) downNote() (note string) {
 	for _, s := range o.h.everyone() {
 		if st := s.up.Status(); st.State == upstream.Down {
@@ -202,12 +201,12 @@ func (o *offers) downNote() (note string) {
 	return note
 }
 
-// patience is how long a host waits for servers that are not in the cache. It is well under a second, after which the
-// least patient host goes on without any tools.
+// patience is how long a host waits for servers that are not in the cache. It is well under a second, because the least
+// patient host then goes on without any tools.
 const patience = 700 * time.Millisecond
 
-// resource returns the server that a URI belongs to: the one that lists it, or whose template it fits,
-// or the only one that has resources at all. Servers that are still starting are waited for, as in tool.
+// resource returns the server that a URI belongs to: the one that lists it, or whose template it fits, or the only one
+// that has resources at all. It waits for servers that are still starting, as tool does.
 func (o *offers) resource(ctx context.Context, uri string) *server {
 	if s := o.now.Load().resource(uri); s != nil {
 		return s
@@ -230,7 +229,7 @@ func (o *offers) resource(ctx context.Context, uri string) *server {
 	return only
 }
 
-// touch tells all callers that wait that a list or a state changed.
+// touch wakes all callers that wait for a change of a list or state.
 func (o *offers) touch() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -238,19 +237,19 @@ func (o *offers) touch() {
 	o.moved = make(chan struct{})
 }
 
-// list answers with what is known. callgate never cuts lists into pages, so a host has no cursor of ours.
+// list answers with what is known after at most patience. callgate never cuts lists into pages, so no cursor is valid.
 func (o *offers) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte {
 	if raw.HasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 	}
 	o.awaitLists(ctx, patience, nil, k)
-	o.rebuild() // a list may be known a moment before its change is told
+	o.rebuild() // a list may be known a moment before its change is announced
 	result := o.now.Load().Results[k]
 	o.served[k].Store(&result)
 	return rpc.Result(m.ID, result)
 }
 
-// changed takes over a new list, and tells the host if it was given a different one.
+// changed takes over a new list. It notifies the host if the host was given a different one.
 func (o *offers) changed(k upstream.Kind) {
 	o.rebuild()
 	o.touch()
@@ -267,10 +266,10 @@ func (o *offers) changed(k upstream.Kind) {
 	}
 }
 
-// Found holds the tools that answer a host's query.
+// Found holds the tools that match a host's query.
 type Found struct {
-	Tools []json.RawMessage `json:"tools"` // definitions, as tools/list has them, best first
-	Of    int               `json:"of"`    // how many there are to find, without the two tools that find and call them
+	Tools []json.RawMessage `json:"tools"` // definitions as in tools/list, best first
+	Of    int               `json:"of"`    // how many tools can be found, without the two that find and call them
 	Note  string            `json:"note,omitempty"`
 }
 
@@ -281,8 +280,8 @@ const (
 	maxFoundBytes = 64 << 10
 )
 
-// FindTools returns the tools of a session that answer the query best, by the words and the meaning of their names,
-// descriptions and schemas. A limit of 0 means 5; the most is 20. It waits for starting servers as tools/list does.
+// FindTools returns the tools of a session that match the query best, by the words and the meaning of their names,
+// descriptions and schemas. A limit of 0 means 5; the maximum is 20. It waits for starting servers as tools/list does.
 func (p *Proxy) FindTools(ctx context.Context, sessionID, query string, limit int) (Found, error) {
 	h, err := p.hostOf(sessionID)
 	if err != nil {

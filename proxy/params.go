@@ -19,19 +19,19 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// callParams are the members of a tools/call that a server understands.
+// callParams holds the members of a tools/call that a server understands.
 type callParams struct {
-	of         []byte // the params as they were read; the members' places are in it
+	of         []byte // the params as read; the members' offsets refer to it
 	name       string
 	rawName    jsonx.Member
 	arguments  jsonx.Member
 	task       jsonx.Member
-	taskWanted []byte // the task as it is passed on; nil where none is wanted of the server
-	beside     []byte // object of the members that callgate knows no meaning of, nil when there is none
-	agent      string // _meta["callgate/agent"], "" when there is none
+	taskWanted []byte // the task member to pass on; nil if the server is not asked for a task
+	beside     []byte // object of the members whose meaning callgate does not know, or nil
+	agent      string // _meta["callgate/agent"], or ""
 }
 
-// judged returns the arguments; a null is how some hosts say that there are none.
+// judged returns the arguments, or nil if there are none. Some hosts send null for that.
 func (p *callParams) judged() []byte {
 	if string(p.arguments.Value) == "null" {
 		return nil
@@ -39,11 +39,11 @@ func (p *callParams) judged() []byte {
 	return p.arguments.Value
 }
 
-// besideName is the argument that stands for the members beside the arguments where a call is judged.
+// besideName is the argument that holds the members beside the arguments when a call is judged.
 const besideName = "callgate/beside"
 
-// judgedWithBeside returns the arguments, and what is beside them as one more unmapped argument. Servers may read it,
-// so it is judged, shown, digested and recorded like the arguments.
+// judgedWithBeside returns the arguments, with the members beside them as one more argument, which no kind maps.
+// Servers may read those members, so they are judged, shown, digested and recorded like the arguments.
 func (p *callParams) judgedWithBeside() []byte {
 	judged := append(append(append([]byte{'{'}, jsonx.Quote(besideName)...), ':'), p.beside...)
 	if arguments := bytes.TrimSpace(p.judged()); len(arguments) > 2 {
@@ -54,8 +54,8 @@ func (p *callParams) judgedWithBeside() []byte {
 	return append(judged, '}')
 }
 
-// callMembers are all members of tools/call params in any revision of MCP: a case variant of one of them is
-// refused, because decoders that fold case would read it as that member.
+// callMembers lists all members of tools/call params in any revision of MCP. A case variant of one is refused, because
+// decoders that fold case would read it as that member.
 var callMembers = []string{"name", "arguments", "task", "_meta", "inputResponses", "requestState"}
 
 func readCallParams(params []byte) (p callParams, err error) {
@@ -81,7 +81,7 @@ func readCallParams(params []byte) (p callParams, err error) {
 	return p, err
 }
 
-// agentOf reads the agent that a call says it is made by. The name can only tighten what is decided.
+// agentOf returns the agent that a call says it is made by, or "". The name can only make the decision stricter.
 func agentOf(meta []byte) (string, error) {
 	if !bytes.Contains(meta, []byte("agent")) && !bytes.Contains(meta, []byte(`\`)) {
 		return "", nil
@@ -97,8 +97,8 @@ func agentOf(meta []byte) (string, error) {
 	return name, nil
 }
 
-// changed holds params and edits to them. The edits are made when the message is composed, so that long arguments are
-// copied once.
+// changed holds params and edits to them. The edits are applied when the message is composed, so that long arguments
+// are copied only once.
 type changed struct {
 	of    []byte
 	edits []jsonx.Edit
@@ -112,7 +112,7 @@ func (c changed) bytes() []byte {
 }
 
 // forwardParams returns the call's params with the upstream's name for the tool and these arguments; every other byte
-// stays. Of a request for a task, only the parts that callgate has checked are passed on.
+// stays. Of a request for a task, callgate passes on only the parts that it has checked.
 func forwardParams(p callParams, name string, arguments []byte) changed {
 	var edits []jsonx.Edit
 	if p.name != name {
@@ -135,7 +135,7 @@ func forwardParams(p callParams, name string, arguments []byte) changed {
 	return changed{of: p.of, edits: edits}
 }
 
-// refusal is the result of a call that may not run: an error that the model can act on.
+// refusal returns the result of a call that may not run: an error that the model can act on.
 func refusal(call gate.Call, v gate.Verdict) []byte {
 	var b strings.Builder
 	switch v.Decision {
@@ -147,19 +147,19 @@ func refusal(call gate.Call, v gate.Verdict) []byte {
 		fmt.Fprintf(&b, "callgate: the call was not run. %s", v.Reason)
 	default:
 		fmt.Fprintf(&b, "callgate denied %s. %s", call.Tool.Qualified, v.Reason)
-		if v.By != gate.ByFreeze { // whose reason says what to do
+		if v.By != gate.ByFreeze { // then the reason says what to do
 			b.WriteString(" Do not look for another way to do the same: tell the user what you need and why.")
 		}
 	}
 	return raw.ErrorResult(b.String())
 }
 
-// unkeptError is why a call was not forwarded: its files could not be kept.
+// unkeptError says why a call was not forwarded: its files could not be saved.
 type unkeptError struct{ why string }
 
 func (e *unkeptError) Error() string { return e.why }
 
-// outcome reads how a forwarded call ended. failure is for people and, when no result came, for the model.
+// outcome returns how a forwarded call ended. failure is for people and, if no result came, for the model.
 func outcome(answer rpc.Message, err error) (result []byte, isError bool, failure string) {
 	switch {
 	case err != nil:
@@ -189,7 +189,7 @@ var (
 	lastCall   atomic.Uint64
 )
 
-// newCallID returns a name that no other call has, on this machine or in its records.
+// newCallID returns an id that no other call has, on this machine or in its records.
 func newCallID() string {
 	var room [64]byte
 	b := append(room[:0], "call_"...)
@@ -198,7 +198,7 @@ func newCallID() string {
 	return string(strconv.AppendUint(append(b, '_'), lastCall.Add(1), 36))
 }
 
-// codeOf is the code of a refusal that comes before the gate.
+// codeOf returns the error code for a refusal before the gate.
 func codeOf(err error) int {
 	if errors.Is(err, errNoDeferral) {
 		return rpc.CodeMethodNotFound
@@ -208,9 +208,9 @@ func codeOf(err error) int {
 
 var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
 
-// innerCall returns what a call of CallTool asks for, as the params of a direct call: the host's own, with the inner
-// name and arguments in place of the outer ones. Params of any other call are returned as they are. The result never
-// names CallTool again.
+// innerCall returns the params of the direct call that a call of CallTool stands for: the host's own params, with the
+// inner name and arguments in place of the outer ones. It returns params of any other call unchanged. The result never
+// names CallTool.
 func innerCall(params []byte, p callParams) (callParams, error) {
 	if p.name != CallTool {
 		return p, nil

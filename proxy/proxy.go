@@ -1,6 +1,6 @@
 // Package proxy serves MCP hosts. It takes each call through the gate to its server, and relays everything else.
 //
-// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. All else passes
+// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. Everything else passes
 // unchanged in both directions.
 package proxy
 
@@ -32,17 +32,17 @@ type Server struct {
 	Upstream Upstream
 	Tools    tools.Server // Name is the alias; it MUST pass CheckAliases
 	Place    tools.Place  // where its calls run
-	Shared   bool         // one for all hosts, instead of one for each
-	Choice   Choice       // which of its tools there are
-	Bounds   Bounds       // of its requests
+	Shared   bool         // one server for all hosts, instead of one for each
+	Choice   Choice       // which of its tools hosts get
+	Bounds   Bounds       // limits of its requests
 
-	// Locked are the digests of the definitions that people accepted for everybody, by the server's own names; nil when
-	// there are none. A definition among them is accepted, another one waits for a person.
+	// Locked maps the server's tool names to digests of definitions that people accepted for everybody; it may be nil.
+	// If it is not, any other definition waits for a person.
 	Locked map[string]string
 
-	// Own makes this callgate's own server, for one session: the function is what Upstream.Serve is. Its names
-	// are qualified also where the others are untouched, its definitions are not pinned, because they come with
-	// the program, and it does not count as a configured server. Nil for every other.
+	// Own makes this callgate's own server: for each session, it returns an Upstream.Serve. Its names are always
+	// qualified. Its definitions are not pinned, because they come with the program. It does not count as a configured
+	// server. Own is nil for every other server.
 	Own func(*gate.Session) func(ctx context.Context, in io.Reader, out io.Writer) error
 }
 
@@ -50,38 +50,38 @@ type Server struct {
 type Options struct {
 	Gate       *gate.Gate
 	Servers    []Server
-	Reserved   []string    // further names that nobody may bring tools under: of servers that are configured and not served
-	Pins       *tools.Pins // definitions as people know them; nil compares none
-	Agent      string      // profile that sessions run under whose view names none; "" is none
+	Reserved   []string    // more names under which nobody may bring tools: those of servers that are configured but not served
+	Pins       *tools.Pins // the accepted definitions; nil compares none
+	Agent      string      // profile for sessions whose view names none; may be ""
 	Version    string
 	Expose     *Expose    // nil shows hosts every tool
-	Workspaces Workspaces // hears of the folders that hosts work in; nil for nobody
-	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
-	// limit, a negative one lets calls wait as long as approvals do.
+	Workspaces Workspaces // hears of the folders that hosts work in; may be nil
+	// HandOver is how long a call waits for a person before the host gets an answer. 0 means the host's own limit; a
+	// negative value lets calls wait as long as approvals do.
 	HandOver time.Duration
 	Hosts    []HostLimit // what users know of their hosts' limits
-	// HostApproves makes the host an approver: the answers of its person in a form count.
+	// HostApproves makes the host an approver: the answers that its person gives in a form count.
 	HostApproves bool
-	Page         func() string // address of the page for approvers, "" when there is none; may be nil
-	Hooks        Hooks         // nil has none
-	Traces       bool          // sends OpenTelemetry spans of calls; the OTEL_* variables say where, and alone send none
-	CacheDir     string        // of what upstreams said of themselves; "" means none
-	Checkpoints  Checkpoints   // keeps files before calls change them; nil keeps none
-	Verification *Verification // runs checks after calls changed files; nil runs none
+	Page         func() string // returns the address of the page for approvers, or ""; may be nil
+	Hooks        Hooks         // nil means no hooks
+	Traces       bool          // sends OpenTelemetry spans of calls to where the OTEL_* variables say; those alone do nothing
+	CacheDir     string        // of what upstreams said about themselves; "" means no cache
+	Checkpoints  Checkpoints   // saves files before calls change them; nil saves none
+	Verification *Verification // runs checks after calls change files; nil runs none
 	Logger       *slog.Logger
-	Budget       *Budget // of messages in flight; nil has no bound
+	Budget       *Budget // of messages in flight; nil means no bound
 
-	// Place makes the names of what stateless hosts go on with, which say where that is, see Places; nil makes those that
-	// say nothing.
+	// Place returns a name for what stateless hosts continue, which tells where that is, see Places. nil means names
+	// that tell nothing.
 	Place func() string
-	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.
+	// Secret seals what stateless hosts carry from one request to the next; nil means a secret that ends with the
+	// process.
 	Secret      []byte
-	IdleTimeout time.Duration // sessions of stateless hosts end when nobody used them for so long; 0 means 30 min
-	MaxSessions int           // of one principal at once; 0 sets no bound
+	IdleTimeout time.Duration // sessions of stateless hosts end after this time without use; 0 means 30 min
+	MaxSessions int           // of one principal at once; 0 means no bound
 }
 
-// Settings are the options that Configure replaces while hosts are served; they mean what the options of their names
-// mean.
+// Settings holds the options that Configure can replace while hosts are served. The fields mean the same as in Options.
 type Settings struct {
 	Servers  []Server
 	Reserved []string
@@ -89,26 +89,26 @@ type Settings struct {
 	Hosts    []HostLimit
 }
 
-// settings are those that hold from some moment on.
+// settings are the Settings in effect, with what belongs to them.
 type settings struct {
 	Settings
 	maker  *catalogue.Maker
-	shared map[string]*shared.Server // servers that hosts share, by alias; the proxy's mu guards it
+	shared map[string]*shared.Server // servers that hosts share, by alias; guarded by the proxy's mu
 }
 
-// Upstream says which server, and how it is run.
+// Upstream says which server to run, and how.
 type Upstream = upstream.Config
 
 // Budget bounds the memory of messages in flight. Proxies can share one.
 type Budget = budget.Budget
 
-// NewBudget returns a budget of limit bytes; nil for 0, which is no bound.
+// NewBudget returns a budget of limit bytes, or nil for 0, which means no bound.
 func NewBudget(limit int64) *Budget { return budget.New(limit) }
 
 // Hooks hear what happens to calls, and can tighten what the gate decides.
 type Hooks = events.Hooks
 
-// HookEvent is what Hooks hear, and HookOpinion what one of them says of a call before the gate decides.
+// HookEvent is what Hooks hear. HookOpinion is what a hook says about a call before the gate decides.
 type (
 	HookEvent   = hooks.Event
 	HookOpinion = hooks.Opinion
@@ -120,69 +120,70 @@ type Bounds = limits.Bounds
 // HostLimit says how long a host lets a tool call run.
 type HostLimit = limits.Host
 
-// Expose shows hosts few tools of many.
+// Expose shows hosts only a few of many tools.
 type Expose = catalogue.Expose
 
-// Checkpoints keep files before calls change them.
+// Checkpoints saves files before calls change them.
 type Checkpoints interface {
-	// Keep keeps what an allowed call is about to change, and returns nil if that is nothing. When it returns without an
-	// error, the files are on the disk, and the call is forwarded. The error is for the model; the call is not forwarded.
+	// Keep saves the files that an allowed call is about to change, and returns nil if there are none. When it returns
+	// without an error, the files are on disk, and the call is forwarded. An error is for the model, and the call is
+	// not forwarded.
 	Keep(ctx context.Context, g *gate.Gate, s *gate.Session, call gate.Call, v *gate.Verdict) (Kept, error)
 }
 
-// Kept is what was kept before one call.
+// Kept is what was saved before one call.
 type Kept interface {
-	// ID is that of the checkpoint; "" when none was taken.
+	// ID returns the checkpoint's id, or "" if none was taken.
 	ID() string
-	// End notes what the call left. The host may have taken the call back: what it did is done all the same.
+	// End notes the state that the call left. The host may have cancelled the call, but what it did is done.
 	End(ctx context.Context)
-	// Changed are the paths that the call was seen to change. It is asked after End.
+	// Changed returns the paths that the call changed, and whether they are known. End MUST come first.
 	Changed() (paths []string, known bool)
 }
 
-// Verification runs the user's checks after a call changed files.
+// Verification runs the user's checks after calls change files.
 type Verification = verification.Checks
 
-// Choice says which tools of a server there are for hosts, and how they are called.
+// Choice says which tools of a server hosts get, and under which names.
 type Choice = catalogue.Choice
 
 // OwnName is the alias of the server that callgate itself is. Nothing else may have it.
 const OwnName = catalogue.OwnName
 
-// Sanitize returns name with everything but letters, digits, _ and - replaced by _.
+// Sanitize returns name with every character except letters, digits, _ and - replaced by _.
 func Sanitize(name string) string { return catalogue.Sanitize(name) }
 
-// CheckAliases reports aliases that would make a qualified name mean two things.
+// CheckAliases returns an error for aliases that would make a qualified name ambiguous.
 func CheckAliases(aliases []string) error { return catalogue.CheckAliases(aliases) }
 
-// Plain is the name that the suffix of a qualified name was added to, if it has one.
+// Plain returns a qualified name without its suffix, if it has one.
 func Plain(qualified string) string { return catalogue.Plain(qualified) }
 
-// Proxy serves hosts. Each connection has a session and upstream processes of its own.
+// Proxy serves hosts. Each connection has its own session and, unless they are shared, upstream processes.
 type Proxy struct {
-	o     Options                  // but for what is in set
-	set   atomic.Pointer[settings] // as they are now
+	o     Options                  // except what is in set
+	set   atomic.Pointer[settings] // in effect now
 	quota quota
 
 	mu     sync.Mutex
 	hosts  map[*host]struct{}
-	shared []*shared.Server // all that were begun: they end when nobody uses them for long, or with the proxy
+	shared []*shared.Server // all that were made; they end after long disuse, or with the proxy
 
 	stateless *stateless.Clients
-	tracer    *traces.Tracer // nil makes no traces
+	tracer    *traces.Tracer // nil if tracing is off
 }
 
-// Workspaces learns which folders the hosts of a proxy work in.
+// Workspaces hears which folders the hosts of a proxy work in.
 type Workspaces interface {
-	// Opened is called when a host has shaken hands and named its folders, none if it names none, and whenever
-	// it names others.
+	// Opened is called when a host has finished the handshake and named its folders, if any, and again whenever it
+	// names others.
 	Opened(sessionID string, folders []string)
 
-	// Closed is called when the session ends, also for one that was never opened.
+	// Closed is called when the session ends, even if Opened was not called.
 	Closed(sessionID string)
 }
 
-// page is the address that a host may lead its person to.
+// page returns the address of the page that a host may lead its person to, or "".
 func (p *Proxy) page() string {
 	if p.o.Page == nil {
 		return ""
@@ -190,16 +191,16 @@ func (p *Proxy) page() string {
 	return p.o.Page()
 }
 
-// quota bounds the sessions of one principal, in both eras. Sessions cost memory that all share, and hosts that never
+// quota bounds the sessions of each principal, in both eras. Sessions use memory that all share, and hosts that never
 // end theirs must not keep others out.
 type quota struct {
-	limit int // 0 is none
+	limit int // 0 means no bound
 
 	mu sync.Mutex
-	of map[string]int // by principal; those with none are not in it
+	of map[string]int // by principal; without those that have no session
 }
 
-// QuotaError says that a principal has reached its limit of sessions.
+// QuotaError is the error for a principal that has reached its limit of sessions.
 type QuotaError struct {
 	Principal string
 	Limit     int
@@ -210,7 +211,7 @@ func (e *QuotaError) Error() string {
 		"a session ends with DELETE, or when nobody has used it for idleTimeout", e.Principal, e.Limit)
 }
 
-// enter counts a session in; the error is a *QuotaError. A session that has entered MUST leave.
+// enter counts a session. The error is a *QuotaError. If it is nil, the caller MUST call leave later.
 func (q *quota) enter(principal string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -229,35 +230,35 @@ func (q *quota) leave(principal string) {
 	}
 }
 
-// View is the part of callgate that a host is shown. The zero value is everything.
+// View is the part of callgate that a host sees. The zero value is everything.
 type View struct {
-	Server string // the alias of the one server that is shown, with its own names; "" shows all, with qualified ones
-	Agent  string // profile that the session runs under; "" is the configured one
+	Server string // the alias of the only server, shown with its own names; "" shows all servers, with qualified names
+	Agent  string // profile that the session runs under; "" means the configured one
 }
 
-// shows reports whether the view has the server.
+// shows reports whether the view includes the server.
 func (v View) shows(alias string) bool { return v.Server == "" || v.Server == alias }
 
-// untouched reports whether names are shown as the server has them. Rules see qualified names all the same.
+// untouched reports whether the host sees the server's own names. Rules see qualified names in any case.
 func (v View) untouched() bool { return v.Server != "" }
 
 // StatelessVersion is the first revision of MCP that has neither a handshake nor sessions.
 const StatelessVersion = stateless.Version
 
-// told notes that a message to a host was not sent.
+// told logs that a message to a host was not sent.
 func (p *Proxy) told(err error) {
 	if err != nil {
 		p.o.Logger.Debug("message to the host not sent", "error", err)
 	}
 }
 
-// StdioPrincipal is the host that started callgate. No other may be called so.
+// StdioPrincipal is the host that started callgate. No other principal may have this name.
 const StdioPrincipal = "stdio"
 
-// AnyPrincipal is every host where hosts need no credential. No other may be called so.
+// AnyPrincipal stands for every host when hosts need no credential. No other principal may have this name.
 const AnyPrincipal = "anyone"
 
-// The names of the two tools that take the place of those that are not shown.
+// FindTool and CallTool take the place of the tools that are not shown.
 const (
 	FindTool = catalogue.FindTool
 	CallTool = catalogue.CallTool

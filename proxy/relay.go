@@ -13,8 +13,8 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// notified takes a notification of the server, on the goroutine that reads from the server, so that the host gets it
-// before a later response. r is the host's request that it belongs to; nil if that is not known.
+// notified handles a notification of the server on the goroutine that reads from the server, so that the host gets it
+// before any later response. r is the host's request that it belongs to, or nil if that is unknown.
 func (s serverSide) notified(m rpc.Message, r *inflight) {
 	h := s.server.host
 	m, err := provenance.Marked(m)
@@ -43,7 +43,7 @@ func (s serverSide) notified(m rpc.Message, r *inflight) {
 	}
 }
 
-// pretends says why a notification of the server could pass for callgate's own; "" when it cannot.
+// pretends returns why a notification of the server could pass for callgate's own, or "" if it cannot.
 func (s serverSide) pretends(m rpc.Message) (why string) {
 	switch m.Method {
 	case "notifications/message":
@@ -63,8 +63,8 @@ func (s serverSide) pretends(m rpc.Message) (why string) {
 	return ""
 }
 
-// progress passes progress on only if it belongs to a running request of this server. A server has no say about other
-// servers' requests, or about one that has ended.
+// progress passes progress on only if it belongs to a running request of this server. A server cannot report on another
+// server's requests, or on one that has ended.
 func (s serverSide) progress(m rpc.Message) {
 	token := jsonx.At(m.Params, "progressToken")
 	if token == nil {
@@ -81,7 +81,8 @@ func (s serverSide) progress(m rpc.Message) {
 	}
 }
 
-// relay passes on a notification of the server that names no request, before the response of the one that carries it.
+// relay passes on a notification of the server that names no request. It goes out before the response of the request
+// that carries it.
 func (s serverSide) relay(m rpc.Message, r *inflight) {
 	for _, r := range s.carriers(m, r) {
 		if s.server.host.notifyRunning(r, m.Raw) {
@@ -91,8 +92,7 @@ func (s serverSide) relay(m rpc.Message, r *inflight) {
 	s.server.host.notify(nil, m.Raw)
 }
 
-// asked takes a request of the server. It is answered on a goroutine of its own, so that a host that never answers
-// delays only this request.
+// asked handles a request of the server on a new goroutine, so that a host that never answers delays only this request.
 func (s serverSide) asked(m rpc.Message, r *inflight) {
 	h := s.server.host
 	can := h.capable.Load()
@@ -126,14 +126,14 @@ func (s serverSide) asked(m rpc.Message, r *inflight) {
 	})
 }
 
-// askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
+// askHost puts a server's request to the host and returns the response for the server. r is as in notified.
 func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	h, label := s.server.host, labelOf(m)
 	err := m.Check()
 	if err == nil {
 		m, err = provenance.Marked(m)
 	}
-	if err != nil { // the host could read it unlike the person who is asked about it
+	if err != nil { // the host could read it differently from the person who is asked about it
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
 	}
 	m.Label = label
@@ -155,7 +155,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	switch m.Method {
 	case "sampling/createMessage":
 		return s.sample(ctx, m, message, asTask, r)
-	case "elicitation/create": // is the person's own affair, as roots are: there is nothing to decide
+	case "elicitation/create": // like roots, it is up to the person: the gate has nothing to decide
 		if why := cmp.Or(provenance.Imitates(m.Params), provenance.UnsafeAddress(m.Params)); why != "" {
 			h.log.Warn("a server's request does not reach the host", "server", s.server.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
@@ -175,7 +175,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	return s.answered(ctx, m, answer, asTask)
 }
 
-// answered is the host's answer to the server's request m, as the server gets it.
+// answered returns the host's answer to the server's request m as the server gets it.
 func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
 	if asTask {
 		return assigned(s).add(ctx, m, answer)
@@ -183,8 +183,8 @@ func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask 
 	return s.server.forServer(answer).WithID(m.ID)
 }
 
-// progressForServers passes the host's progress on a server's request to the servers that gave the token in
-// a request which is open: no other server hears of it.
+// progressForServers passes the host's progress on to the servers that gave the token in an open request. No other
+// server hears of it.
 func progressForServers(h *host, m rpc.Message) {
 	token := jsonx.At(m.Params, "progressToken")
 	if token == nil {
@@ -205,7 +205,7 @@ func progressForServers(h *host, m rpc.Message) {
 	}
 }
 
-// labelOf is the label of a server's question: the server's own, unless callgate uses that label for its questions.
+// labelOf returns the server's label for its question, or "" if callgate uses that label for its own questions.
 func labelOf(m rpc.Message) string {
 	if m.Label == stateless.ApprovalLabel || provenance.NamesCallgate(m.Label) {
 		return ""

@@ -12,25 +12,25 @@ import (
 	"callgate/proxy/internal/stateless"
 )
 
-// requestHandler composes the response to one request and gives it to respond, once.
+// requestHandler composes the response to one request and calls respond once with it.
 type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight, respond func(response []byte))
 
-// handles is a handler that returns the response.
+// handles returns a handler from a function that returns the response.
 func handles(serve func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)) requestHandler {
 	return func(h *host, ctx context.Context, m rpc.Message, r *inflight, respond func([]byte)) {
 		respond(serve(h, ctx, m, r))
 	}
 }
 
-// as is a method that a view of the host serves.
+// as returns a handler from a method of a view of the host.
 func as[view ~struct{ host *host }](serve func(view, context.Context, rpc.Message, *inflight) []byte) requestHandler {
 	return handles(func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return serve(view{host: h}, ctx, m, r)
 	})
 }
 
-// requests are the methods that a host may call. All others are refused, because a method that nobody has looked at is
-// a way around the gate.
+// requests lists the methods that a host may call. All others are refused, because an unexamined method is a way around
+// the gate.
 var requests = map[string]requestHandler{
 	"initialize":               as(handshake.initialize),
 	"ping":                     handles(ping),
@@ -51,8 +51,8 @@ var requests = map[string]requestHandler{
 	"tasks/cancel":             as(taskCalls.cancelTask),
 }
 
-// begin starts a request, which may come from a host without sessions. A short tool call is handled where it was read,
-// because waking another goroutine costs as much as judging the call.
+// begin starts a request, which may come from a host without sessions. A short tool call is handled on the goroutine
+// that read it, because waking another costs as much as judging the call.
 func (h *host) begin(m rpc.Message, e *stateless.Request) {
 	line, ok := h.line.(stdio)
 	if !ok || e != nil || m.Method != "tools/call" || len(m.Raw) > long {
@@ -61,12 +61,12 @@ func (h *host) begin(m rpc.Message, e *stateless.Request) {
 		return
 	}
 	r := h.admit(m, nil, line.conn)
-	h.jobs.Here(func() { line.conn.Here(func() { r.serve(nothing) }) }) // in this order: who closes waits for a job that was left behind
+	h.jobs.Here(func() { line.conn.Here(func() { r.serve(nothing) }) }) // in this order, so that closing waits for a job that was left behind
 }
 
 func nothing() {}
 
-// long is the size in bytes from which a message takes a while to read. Other requests do not wait for it.
+// long is the size in bytes at which a message takes a while to read. Other requests do not wait for it.
 const long = 16 << 10
 
 // Serve implements Peer.
@@ -75,13 +75,13 @@ func (h *host) Serve(m rpc.Message, answered func()) {
 	h.jobs.Here(func() { r.serve(answered) })
 }
 
-// turned is how a request is turned away.
+// turned is how a request is refused before it begins.
 type turned struct {
 	code int
 	why  string
 }
 
-// admit registers a request, so that a cancellation in the next message finds it. The caller MUST let it be served.
+// admit registers a request, so that a cancellation in the next message finds it. The caller MUST have it served.
 func (h *host) admit(m rpc.Message, e *stateless.Request, line *rpc.Conn) *inflight {
 	r := &inflight{host: h, message: m, id: m.ID, stateless: e, handler: requests[m.Method], token: raw.ProgressToken(m.Params), line: line}
 	r.life.Begin(h.ctx, r)
@@ -90,13 +90,13 @@ func (h *host) admit(m rpc.Message, e *stateless.Request, line *rpc.Conn) *infli
 		r.away = turned{rpc.CodeMethodNotFound, "method not found: " + m.Method}
 	case !h.running.add(r):
 		r.handler, r.away = nil, turned{rpc.CodeInvalidRequest, "a request with this id is still running"}
-	case h.ctx.Err() != nil: // nobody else ends it
+	case h.ctx.Err() != nil: // the session has ended, so nothing else ends the request
 		r.life.End(nil)
 	}
 	return r
 }
 
-// serve answers the request, calls answered, and does the rest.
+// serve answers the request, calls answered, and then does the remaining work.
 func (r *inflight) serve(answered func()) {
 	if r.handler == nil {
 		r.host.turnAway(r.id, r.away.code, r.away.why)
@@ -113,14 +113,14 @@ func (r *inflight) respond(response []byte) {
 	}
 	taskCalls{r.host}.deliver(r, response)
 	r.answered()
-	if len(response) > long && r.line == nil { // whoever reads the host's next request does not wait for it
+	if len(response) > long && r.line == nil { // so that the host's next request does not wait
 		r.host.jobs.Run(r.host.ctx, r.finish)
 	} else {
 		r.finish()
 	}
 }
 
-// finish does what is left once the host has its answer.
+// finish does the work that is left once the host has its answer.
 func (r *inflight) finish() {
 	if r.afterwards != nil {
 		r.afterwards()
@@ -128,13 +128,13 @@ func (r *inflight) finish() {
 	r.life.End(nil)
 }
 
-// lists is the method that lists a kind.
+// lists returns the handler of the method that lists a kind.
 func lists(k upstream.Kind) requestHandler {
 	return handles(func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) })
 }
 
-// Handle takes every message of the host but the answers to our requests, in their order. It does not wait
-// for any of them.
+// Handle takes every message of the host, in order, except the answers to our requests. It does not wait for any of
+// them.
 func (h *host) Handle(m rpc.Message) {
 	switch {
 	case m.IsRequest():
@@ -146,7 +146,7 @@ func (h *host) Handle(m rpc.Message) {
 	}
 }
 
-// notified takes a notification of the host.
+// notified handles a notification of the host.
 func (h *host) notified(m rpc.Message) {
 	switch m.Method {
 	case "notifications/initialized":
@@ -154,7 +154,7 @@ func (h *host) notified(m rpc.Message) {
 		h.offers.rebuild()
 		handshake{h}.learnFolders()
 	case "notifications/cancelled":
-		h.takeBack(jsonx.At(m.Params, "requestId")) // one that has ended already is no error: hosts cancel late
+		h.takeBack(jsonx.At(m.Params, "requestId")) // a request that has ended already is no error: hosts cancel late
 	case "notifications/roots/list_changed":
 		handshake{h}.learnFolders()
 		for _, s := range h.servers {
@@ -171,7 +171,7 @@ func (h *host) notified(m rpc.Message) {
 	}
 }
 
-// cancelCalls ends every running request, because an approver wants it.
+// cancelCalls ends every running request because an approver wants that.
 func (h *host) cancelCalls() {
 	h.running.cancel(errCancelled)
 	for _, cancel := range h.chats.all() {

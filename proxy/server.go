@@ -24,32 +24,32 @@ import (
 	"callgate/proxy/internal/shared"
 )
 
-// server is one upstream of one host's connection.
+// server is one upstream for one connection of a host.
 type server struct {
 	host  *host
 	alias string
 	about tools.Server
 	place tools.Place
 	own   bool   // callgate's own, see Server.Own
-	guest *Visit // that it is, see Guest; nil for a configured server
+	guest *Visit // the visit behind a guest, see Guest; nil for a configured server
 
 	choice Choice
 	locked map[string]string // see Server.Locked
 	bounds Bounds
-	clock  limits.Clock      // of its requests
-	words  provenance.Server // what it says, as hosts and people may hear it
+	clock  limits.Clock      // runs while its requests do
+	words  provenance.Server // turns what it says into what hosts and people may see
 
 	up       *upstream.Upstream
-	shared   *shared.Server // whose up it is; nil for a server that is this host's alone
+	shared   *shared.Server // the shared server that owns up; nil if the server is this host's alone
 	refusals refusals
 
-	told atomic.Pointer[string] // the last that hooks heard of its state, as an event
-	down atomic.Bool            // that it is down is on record
+	told atomic.Pointer[string] // the last event about its state that hooks got
+	down atomic.Bool            // it is on record as down
 }
 
 // noteState records each start of a configured server, with the guard that keeps its process away from callgate, and
-// each end, with the reason. Of several failures in a row it records the first. The end of the session is on record by
-// itself.
+// each end, with the reason. Of several failures in a row it records only the first. It leaves out Closed, because the
+// end of the session is on record anyway.
 func (s *server) noteState(status upstream.Status, state upstream.State) {
 	if s.own || s.guest != nil {
 		return
@@ -76,16 +76,16 @@ func (s *server) noteState(status upstream.Status, state upstream.State) {
 	}
 }
 
-// maxRefusals is how many refusals of a sandbox one answer speaks of.
+// maxRefusals bounds the refusals of a sandbox that one answer mentions.
 const maxRefusals = 8
 
-// refusals are what the sandbox has refused to a server since the last answer.
+// refusals holds what the sandbox has refused to a server since the last answer.
 type refusals struct {
 	sync.Mutex
 	list []guard.Access
 }
 
-// add notes one, unless there are enough.
+// add notes a refusal, unless there are enough.
 func (r *refusals) add(a guard.Access) {
 	r.Lock()
 	defer r.Unlock()
@@ -94,7 +94,7 @@ func (r *refusals) add(a guard.Access) {
 	}
 }
 
-// note adds to a server's answer what the sandbox has refused meanwhile, because that may explain the answer.
+// note adds the refusals to a server's answer, because they may explain it.
 func (r *refusals) note(answer rpc.Message, alias string) rpc.Message {
 	r.Lock()
 	defer r.Unlock()
@@ -103,7 +103,7 @@ func (r *refusals) note(answer rpc.Message, alias string) rpc.Message {
 	}
 	note := fmt.Sprintf("The sandbox of the server %q refused it", alias)
 	for i, a := range r.list {
-		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + strconv.Quote(a.Path) // the server chose it
+		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + strconv.Quote(a.Path) // quoted, because the server chose it
 	}
 	r.list = nil
 	return raw.WithNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
@@ -122,7 +122,8 @@ func (s *server) withdrawApprovals(up *upstream.Upstream, state upstream.State) 
 	}
 }
 
-// revive waits until the server runs again, and for the end of the pause after a failure if that is near.
+// revive waits until the server runs again. It also waits out the pause after a failure if that ends within
+// revivePatience.
 func (s *server) revive(ctx context.Context) error {
 	_, err := s.up.Ready(ctx)
 	var down *upstream.DownError
@@ -136,13 +137,13 @@ func (s *server) revive(ctx context.Context) error {
 	return err
 }
 
-// revivePatience is the longest pause after a failure that a call is held for which a person has approved.
+// revivePatience is the longest pause after a failure for which callgate holds a call that a person has approved.
 const revivePatience = 5 * time.Second
 
 // untouched reports whether the host sees the server's own names.
 func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && s.guest == nil }
 
-// unavailable reports that the server is not expected to answer soon.
+// unavailable reports whether the server is not expected to answer soon.
 func (s *server) unavailable() bool {
 	state := s.up.Status().State
 	if state == upstream.Down || state == upstream.Closed {
@@ -159,7 +160,7 @@ func (s *server) offers(capability string) bool {
 	return known && jsonx.Members(info.Capabilities, []string{capability}, m[:]) == nil && m[0].Value != nil
 }
 
-// bounded sends a request to the server and ends it when the time for it is over.
+// bounded sends a request to the server and ends it after the server's timeout.
 func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	ctx, stop := s.clock.Bound(ctx, s.bounds.Timeout, errTooSlow)
 	defer stop()
@@ -182,7 +183,8 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	return s.words.Heard(answer)
 }
 
-// post is forward for a caller that does not wait (see upstream.Post), and that gives the answer to heard.
+// post does the same for a caller that does not wait (see upstream.Post); heard gets the answer. It returns false if
+// the request has to go through forward.
 func (s *server) post(life *lifetime.Request, request rpc.Posted) bool {
 	if s.shared != nil || s.own || s.bounds.Timeout > 0 || s.extends() {
 		return false
@@ -195,7 +197,7 @@ func (s *server) post(life *lifetime.Request, request rpc.Posted) bool {
 	return posted
 }
 
-// heard ends a call with the answer to what was posted. Work that follows a long answer does not hold up the goroutine
+// heard ends a call with the answer to a posted request. The work after a long answer does not hold up the goroutine
 // that reads from the server.
 func (s *server) heard(g *gated, answer rpc.Message, err error) {
 	if len(answer.Raw) > long {
@@ -214,7 +216,7 @@ func (s *server) hear(g *gated, answer rpc.Message, err error) {
 	g.ended(limits.Limited(answer, s.bounds, s.alias), err)
 }
 
-// tellState tells hooks that a server came up or went down, once for each change between the two.
+// tellState tells hooks when a server comes up or goes down, once for each change between the two.
 func (s *server) tellState(up *upstream.Upstream, state upstream.State) {
 	name, reason := hooks.UpstreamUp, ""
 	switch state {
@@ -229,7 +231,7 @@ func (s *server) tellState(up *upstream.Upstream, state upstream.State) {
 	}
 }
 
-// Upstreams tells the state of every configured server: the best one of all connections.
+// Upstreams returns the state of every configured server: the best one among all connections.
 func (p *Proxy) Upstreams() []UpstreamStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +251,7 @@ func (p *Proxy) Upstreams() []UpstreamStatus {
 	return states
 }
 
-// UpstreamState is where a server is in its life.
+// UpstreamState is the stage of a server's life.
 type UpstreamState = upstream.State
 
 // UpstreamStatus describes a server to people.
@@ -258,12 +260,12 @@ type UpstreamStatus struct {
 	State  UpstreamState
 	Tools  int
 	Reason string // why it is down
-	Guard  string // what keeps its process from callgate; "" when none runs
+	Guard  string // what keeps its process away from callgate; may be ""
 
-	Resting bool // it is Idle because nobody used it for long: the next use starts it
+	Resting bool // it is Idle because nobody used it for long; the next use starts it
 }
 
-// better returns the status that says more: a server that is up for one host is up.
+// better returns the status of the two that is better: a server that is up for one host is up.
 func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
 	rank := func(s UpstreamStatus) int {
 		switch s.State {
@@ -286,18 +288,18 @@ func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
 	return a
 }
 
-// status tells how the server is for this host.
+// status returns the server's status for this host.
 func (s *server) status() UpstreamStatus {
 	st := s.up.Status()
 	list, _ := s.up.Lists.Known(upstream.Tools)
 	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason, Guard: st.Wall}
 }
 
-// serverSide is what a server asks of the host, and tells it.
+// serverSide handles what a server asks the host and tells it.
 type serverSide struct{ server *server }
 
-// putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response
-// that says why there is none.
+// putToHost sends the server's request m to the host as message and waits for the answer. fault is the response for the
+// server if there is no answer.
 func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
 	h := s.server.host
 	if r == nil {
@@ -317,8 +319,8 @@ func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *in
 	return answer, nil
 }
 
-// running returns the requests of the host that the server works on, the newest first. Requests that callgate makes for
-// a host without a session are left out, because nobody waits for them.
+// running returns the host's requests that the server works on, newest first. It leaves out requests that callgate
+// makes for a host without a session, because nobody waits for those.
 func (s serverSide) running() []*inflight {
 	found := s.server.host.running.at(s.server)
 	if s.server.host.era == upstream.Modern {
@@ -327,10 +329,10 @@ func (s serverSide) running() []*inflight {
 	return found
 }
 
-// carriers returns requests of the host; the first of them that still runs carries a notification of the server. r is
-// the request that the notification belongs to, if its connection tells. If it does not, and the server works on
-// several requests, nobody knows which one it is. A host with a session then gets the notification outside its
-// requests. A host without one gets it with its newest request that wants it.
+// carriers returns requests of the host. The first that still runs carries a notification of the server. r is the
+// request that the notification belongs to, if its connection tells. If it does not, and the server works on several
+// requests, nobody knows which one is meant. A host with a session then gets the notification outside its requests. A
+// host without one gets it with its newest request that wants it.
 func (s serverSide) carriers(m rpc.Message, r *inflight) []*inflight {
 	if r != nil {
 		return []*inflight{r}
@@ -345,7 +347,7 @@ func (s serverSide) carriers(m rpc.Message, r *inflight) []*inflight {
 	return running
 }
 
-// start begins with the server, if it has not begun.
+// start starts the server, if it has not begun.
 func (s *server) start(hello upstream.Hello) {
 	if s.shared != nil {
 		hello.Capabilities, hello.Tasks = []byte("{}"), false
@@ -354,7 +356,7 @@ func (s *server) start(hello upstream.Hello) {
 	s.up.Start(hello)
 }
 
-// send sends a request of this host.
+// send sends a request of this host to the server.
 func (s *server) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	if s.shared != nil {
 		return s.shared.Forward(ctx, s, compose)
@@ -362,7 +364,7 @@ func (s *server) send(ctx context.Context, compose func(id []byte) []byte) (rpc.
 	return s.up.Forward(ctx, compose)
 }
 
-// close ends the server for this host. Nothing is delivered for it any more when it returns.
+// close ends the server for this host. After it returns, nothing more is delivered from the server.
 func (s *server) close() {
 	if s.shared == nil {
 		s.up.Close()

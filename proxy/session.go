@@ -26,35 +26,35 @@ import (
 	"callgate/proxy/internal/workspace"
 )
 
-// host is one host's connection with everything that belongs to it.
+// host is a host's connection with everything that belongs to it.
 type host struct {
 	p         *Proxy
 	log       *slog.Logger
 	line      Line
-	admitted  func() error // of a line that is Vouched; else nil
+	admitted  func() error // set if line is Vouched, else nil
 	view      View
-	principal string       // who the host has proven to be to its transport
-	era       upstream.Era // that the host speaks
+	principal string       // the host's identity, as proven to its transport
+	era       upstream.Era // the era that the host speaks
 	waits     bool         // it can wait for a task of the extension; see task
 	session   *gate.Session
-	leave     func()    // the session
-	began     int       // how many had the session before
-	servers   []*server // those of the view, in the order of the configuration
+	leave     func()    // leaves the session
+	began     int       // how many hosts had the session before
+	servers   []*server // the view's servers, in the order of the configuration
 
-	inviting sync.Mutex                // held while guests changes
-	guests   atomic.Pointer[[]*server] // that clients of the companion brought; nil for none
+	inviting sync.Mutex                // held while guests or the session's connection changes
+	guests   atomic.Pointer[[]*server] // servers that clients of the companion brought; nil if none
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
-	jobs   *pool.Pool // the host's requests
+	jobs   *pool.Pool // run the host's requests
 
 	offers      offers
 	folders     workspace.Folders
 	events      events.Events
 	checks      verification.Session
-	asking      unanswered[*serverRequest]          // by the servers, by id
-	chats       unanswered[context.CancelCauseFunc] // by people, of its model
+	asking      unanswered[*serverRequest]          // questions of the servers, by id
+	chats       unanswered[context.CancelCauseFunc] // questions of people to its model
 	capable     atomic.Pointer[hostCapabilities]    // nil before initialize
 	initialized atomic.Bool
 
@@ -64,17 +64,17 @@ type host struct {
 	assignments tasks.Assignments
 }
 
-// respond writes the response to the request with that id, or, when it is nil, lets the line know that there
-// will be none. A host that is gone ends the connection elsewhere.
+// respond writes the response to the request with that id. A nil response tells the line that there will be none. A
+// write error needs no handling here, because the connection of a host that is gone ends elsewhere.
 func (h *host) respond(id, response []byte) {
 	h.p.o.Budget.Adopt(response)
 	h.sent(h.line.Respond(id, response))
 }
 
-// notify writes a notification that belongs to the request r, or to none when r is nil.
+// notify writes a notification that belongs to the request r; r may be nil.
 func (h *host) notify(r *inflight, message []byte) { h.sent(h.line.Notify(r.about(), message)) }
 
-// ask sends a request that belongs to the request r, or to none when r is nil. The caller MUST Wait or Forget.
+// ask sends a request that belongs to the request r; r may be nil. The caller MUST Wait or Forget.
 func (h *host) ask(r *inflight, label string, compose func(id []byte) []byte) (*rpc.Pending, error) {
 	return h.line.Ask(r.about(), label, compose)
 }
@@ -85,31 +85,31 @@ func (h *host) sent(err error) {
 	}
 }
 
-// Malformed records text that is not exactly one message. It may be a call that is meant to be read in two ways.
+// Malformed records text that is not exactly one message. The text may be a call that is meant to be read in two ways.
 func (h *host) Malformed(err error) {
 	h.log.Warn("the host sent what is not a message", "error", err)
 	h.refuse(err)
 }
 
-// noise records and answers text that is not a message, so that the host knows that it was not understood. The id is
-// nil if none can be read.
+// noise records and answers text that is not a message, so that the host learns that it was not understood. id is nil
+// if none can be read.
 func (h *host) noise(id []byte, err error) {
 	h.Malformed(err)
 	h.jobs.Run(h.ctx, func() { h.turnAway(id, rpc.CodeInvalidRequest, err.Error()) })
 }
 
-// turnAway answers a request that is not begun. The goroutine that reads from the host MUST NOT call it: a host that
-// reads nothing would keep it from seeing that the host has ended.
+// turnAway answers a request that does not begin. The goroutine that reads from the host MUST NOT call it: a host that
+// reads nothing would keep that goroutine from noticing that the host has ended.
 func (h *host) turnAway(id []byte, code int, message string) {
 	h.respond(id, rpc.Error(id, code, message))
 }
 
-// refuse records a request that got no decision because it was malformed.
+// refuse records a malformed request, for which there is no decision.
 func (h *host) refuse(err error) {
 	h.p.o.Gate.Refuse(h.session, gate.Call{ID: newCallID(), SessionID: h.session.ID()}, err.Error())
 }
 
-// proven is who a host has shown to be by a credential; "" where it needs none.
+// proven returns the identity that a host has proven with a credential, or "" if it needs none.
 func proven(principal string) string {
 	if principal == StdioPrincipal || principal == AnyPrincipal {
 		return ""
@@ -122,7 +122,7 @@ func (h *host) Expelled() {
 	h.session.WithdrawServer("", "The credential of its host is no longer valid.")
 }
 
-// Close ends everything of the connection, in the order in which each needs the other, and waits for it.
+// Close ends everything of the connection, each part before the parts that it needs, and waits for it.
 func (h *host) Close() {
 	h.cancel(gate.ErrSessionEnded)
 	h.running.cancel(nil)
@@ -137,7 +137,7 @@ func (h *host) Close() {
 	if err := h.offers.finder.Close(); err != nil {
 		h.log.Debug("index of tools not closed", "error", err)
 	}
-	h.work.Wait() // last: requests and servers begin more of it as long as they run
+	h.work.Wait() // last: requests and servers start more work as long as they run
 	if h.p.o.Workspaces != nil && h.session.Ended() {
 		h.p.o.Workspaces.Closed(h.session.ID())
 	}
@@ -149,7 +149,8 @@ func (h *host) Close() {
 	h.p.quota.leave(h.principal)
 }
 
-// hostOf returns the host that has a session now; of "" the one that came first, or nil when there is none.
+// hostOf returns the host that has a session now. For "" it returns the host of the oldest session, or nil if there is
+// none.
 func (p *Proxy) hostOf(sessionID string) (now *host, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +167,7 @@ func (p *Proxy) hostOf(sessionID string) (now *host, err error) {
 	return now, nil
 }
 
-// visitors are the guests of the session.
+// visitors returns the guests of the session.
 func (h *host) visitors() []*server {
 	if guests := h.guests.Load(); guests != nil {
 		return *guests
@@ -174,19 +175,19 @@ func (h *host) visitors() []*server {
 	return nil
 }
 
-// everyone is the configured servers of the view and the guests.
+// everyone returns the configured servers of the view, and the guests.
 func (h *host) everyone() []*server {
 	return append(h.servers[:len(h.servers):len(h.servers)], h.visitors()...)
 }
 
-// hostCapabilities are what the host said that it can do for servers.
+// hostCapabilities says what the host can do for servers.
 type hostCapabilities struct {
 	roots, sampling, elicitation, elicitationURL bool
 
-	tasks tasks.Abilities // which of them as tasks
+	tasks tasks.Abilities // which of these it can run as tasks
 }
 
-// server returns the host's server with that alias, nil when its view has none.
+// server returns the host's server with that alias, or nil if its view has none.
 func (h *host) server(alias string) *server {
 	for _, s := range h.servers {
 		if s.alias == alias {
@@ -196,46 +197,46 @@ func (h *host) server(alias string) *server {
 	return nil
 }
 
-// inflight is a request of the host that has no answer yet.
+// inflight is a request of the host that has no response yet.
 type inflight struct {
 	host       *host
 	life       lifetime.Request // its context
 	message    rpc.Message
 	handler    requestHandler         // nil for a request that is turned away
-	away       turned                 // then
-	answered   func()                 // called when the host has its answer
-	id         []byte                 // as spelled
-	stateless  *stateless.Request     // that it is, of a host without sessions; nil for other hosts
-	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
-	number     uint64                 // in the order of arrival
-	token      []byte                 // progress token as spelled, nil without one
-	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
-	afterwards func()                 // what is left to do once the host has its answer; nil for nothing
-	line       *rpc.Conn              // that it was read from, on the goroutine that serves it; nil where it has a goroutine of its own
+	away       turned                 // set if handler is nil
+	answered   func()                 // called once the host has its response
+	id         []byte                 // as spelled by the host
+	stateless  *stateless.Request     // the request of a host without sessions; nil for other hosts
+	deferred   *deferred              // set before forwarding if the host wants a task, else nil
+	number     uint64                 // counts up in the order of arrival
+	token      []byte                 // progress token as spelled, or nil
+	from       atomic.Pointer[server] // the server that works on it and may report its progress; nil until it is forwarded
+	afterwards func()                 // runs once the host has its response; nil if nothing is left to do
+	line       *rpc.Conn              // the connection that it was read from, if the reading goroutine serves it; nil if it has its own goroutine
 
-	// mu is held while a notification of the call is written and while the call ends, so that no notification follows
+	// mu is held while a notification of the call is written, and while the call ends, so that no notification follows
 	// the response.
 	mu      sync.Mutex
 	ended   bool
-	reached float64 // the highest progress that the host was told of
-	ours    bool    // it was callgate that told it
+	reached float64 // the highest progress value that the host has seen
+	ours    bool    // callgate sent that value
 }
 
-// waits is called before a wait on the goroutine that read the request.
+// waits MUST be called before a wait that may happen on the goroutine that read the request.
 func (r *inflight) waits() {
 	if r != nil && r.line != nil {
 		r.line.Lend()
 	}
 }
 
-// running are the requests of one host that run.
+// running holds the running requests of one host.
 type running struct {
 	mu    sync.Mutex
-	byKey map[string]*inflight // by id as spelled, or by what stands for it
-	begun uint64               // requests so far
+	byKey map[string]*inflight // by id as spelled, or by the key of the task
+	begun uint64               // number of requests so far
 }
 
-// add registers a request; false when one with its id runs.
+// add registers a request. It returns false if a request with that id is running.
 func (q *running) add(r *inflight) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -248,7 +249,7 @@ func (q *running) add(r *inflight) bool {
 	return true
 }
 
-// end makes sure that no notification of the request follows its response.
+// end removes a request and makes sure that no notification of it follows its response.
 func (q *running) end(r *inflight) {
 	q.mu.Lock()
 	delete(q.byKey, r.key())
@@ -258,7 +259,7 @@ func (q *running) end(r *inflight) {
 	r.mu.Unlock()
 }
 
-// rename lets the request run under another key: its id is free again.
+// rename moves the request to another key, which frees its id.
 func (q *running) rename(r *inflight, key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -266,14 +267,14 @@ func (q *running) rename(r *inflight, key string) {
 	q.byKey[key] = r
 }
 
-// byID returns the request with that id; nil when it does not run.
+// byID returns the running request with that id, or nil.
 func (q *running) byID(id []byte) *inflight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.byKey[string(id)]
 }
 
-// byToken returns the request with that progress token, nil for none.
+// byToken returns the request with that progress token, or nil.
 func (q *running) byToken(token []byte) *inflight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -285,7 +286,7 @@ func (q *running) byToken(token []byte) *inflight {
 	return nil
 }
 
-// cancel ends every request; why is as of lifetime.Request.End.
+// cancel ends every request. why is that of lifetime.Request.End.
 func (q *running) cancel(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -294,7 +295,7 @@ func (q *running) cancel(why error) {
 	}
 }
 
-// at returns the requests that the server works on, the newest first.
+// at returns the requests that the server works on, newest first.
 func (q *running) at(s *server) (found []*inflight) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -307,20 +308,20 @@ func (q *running) at(s *server) (found []*inflight) {
 	return found
 }
 
-// takeBack ends the request with that id, if it runs: its host does not want the response any more.
+// takeBack ends the request with that id, if it is running, because its host no longer wants the response.
 func (h *host) takeBack(id []byte) {
 	if r := h.running.byID(id); r != nil {
 		r.life.End(errTakenBack)
 	}
 }
 
-// errTakenBack is why a request ended that the host cancelled: such a request gets no response.
+// errTakenBack ends a request that the host cancelled. Such a request gets no response.
 var errTakenBack = errors.New("the host cancelled the request")
 
-// errCancelled is why a request ended that a person cancelled.
+// errCancelled ends a request that a person cancelled.
 var errCancelled = errors.New("a person cancelled the call")
 
-// about is the id of the request that messages about r belong to; nil for none.
+// about returns the id of the request that messages about r belong to, or nil.
 func (r *inflight) about() []byte {
 	switch {
 	case r == nil:
@@ -331,7 +332,7 @@ func (r *inflight) about() []byte {
 	return r.id
 }
 
-// key is what the request runs under.
+// key returns the key of the request in running.
 func (r *inflight) key() string {
 	if r.deferred != nil && r.deferred.Announced.Load() {
 		return r.deferred.Key()
@@ -339,7 +340,7 @@ func (r *inflight) key() string {
 	return string(r.id)
 }
 
-// server is the server that works on the request; nil for none, and for no request.
+// server returns the server that works on the request, or nil. r may be nil.
 func (r *inflight) server() *server {
 	if r == nil {
 		return nil
@@ -348,7 +349,8 @@ func (r *inflight) server() *server {
 }
 
 // told notes the server's progress and returns the params for the host. They are the server's own, unless callgate sent
-// progress before and the server's value is not higher, as when it begins at 0 after a wait. The caller holds r.mu.
+// progress before and the server's value is not higher, for example when it begins at 0 after a wait. The caller holds
+// r.mu.
 func (r *inflight) told(params []byte) []byte {
 	var m [1]jsonx.Member
 	if jsonx.Members(params, []string{"progress"}, m[:]) != nil {
@@ -366,7 +368,7 @@ func (r *inflight) told(params []byte) []byte {
 	return params
 }
 
-// callID is the id of the request's call: a new one, or that of the approval that the request comes back for.
+// callID returns the id of the request's call: fresh, or that of the approval that the request comes back for.
 func (r *inflight) callID(fresh string) string {
 	if r.stateless != nil && r.stateless.Resumes() != "" {
 		return r.stateless.Resumes()
@@ -374,7 +376,8 @@ func (r *inflight) callID(fresh string) string {
 	return fresh
 }
 
-// redirect is the result that leads the host's person to the page while an approval is pending; nil for other hosts.
+// redirect returns the result that leads the person of a stateless host to the page while an approval is pending, or
+// nil.
 func (r *inflight) redirect(call gate.Call, v gate.Verdict) []byte {
 	if r.stateless == nil || v.Decision != gate.DecidedPending {
 		return nil
@@ -382,11 +385,11 @@ func (r *inflight) redirect(call gate.Call, v gate.Verdict) []byte {
 	return r.stateless.Redirect(call.ID)
 }
 
-// progressStep is the distance between callgate's own values. It is small, because servers mostly count from 0 or 1 in
-// whole steps.
+// progressStep is the distance between callgate's own progress values. It is small, because most servers count from 0
+// or 1 in whole steps.
 const progressStep = 0.0001
 
-// notifyRunning writes a notification that belongs to the request, unless that has ended.
+// notifyRunning writes a notification that belongs to the request. It returns false if the request has ended.
 func (h *host) notifyRunning(r *inflight, message []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -401,10 +404,10 @@ func (h *host) notifyRunning(r *inflight, message []byte) bool {
 type serverRequest struct {
 	cancel context.CancelFunc
 	from   *server
-	token  []byte // progress token as spelled, nil without one
+	token  []byte // progress token as spelled, or nil
 }
 
-// unanswered is what the host was asked and has not answered yet.
+// unanswered holds questions to the host that have no answer yet.
 type unanswered[V any] struct {
 	mu    sync.Mutex
 	byKey map[string]V
@@ -425,7 +428,7 @@ func (u *unanswered[V]) begin(key string, question V) (end func()) {
 	}
 }
 
-// of is the question with that key, if there is one.
+// of returns the question with that key, if there is one.
 func (u *unanswered[V]) of(key string) (question V, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

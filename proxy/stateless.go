@@ -7,26 +7,27 @@ import (
 	"callgate/proxy/internal/stateless"
 )
 
-// Exchange is one stateless request, and the way back for what belongs to it.
+// Exchange is one stateless request, and the way back for everything that belongs to it.
 type Exchange = stateless.Exchange
 
-// Sender is whoever sends stateless requests: those of one sender that say the same of their host share a session.
+// Sender identifies who sends stateless requests. Requests of one sender that say the same of their host share a
+// session.
 type Sender struct {
 	View      View
 	Principal string
-	Session   string // by which one principal tells its sessions apart; "" is one like others
+	Session   string // tells the sessions of one principal apart; "" is a value like others
 }
 
-// IsStateless reports whether a message is of a stateless revision. It is decided for each message anew.
+// IsStateless reports whether a message belongs to a stateless revision. callgate decides that for each message.
 func IsStateless(m rpc.Message) bool { return stateless.Is(m) }
 
-// Exchange serves one stateless request. It returns at once; the request is taken back when ctx ends before
-// it is answered.
+// Exchange serves one stateless request. It returns at once. If ctx ends before the answer, callgate takes the request
+// back.
 func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Message) {
 	p.stateless.Serve(ctx, stateless.Sender{View: stateless.View(from.View), Principal: from.Principal, Session: from.Session}, x, m)
 }
 
-// Places are the names (see Options.Place) of what a request of a stateless host continues: a call that asked its host
+// Places returns the names (see Options.Place) of what a stateless request continues: a call that asked its host
 // something, or tasks.
 func Places(m rpc.Message) []string { return stateless.PlacesOf(m) }
 
@@ -45,7 +46,7 @@ func (s statelessHost) Context() context.Context                   { return s.h.
 func (s statelessHost) Expelled()                                  { s.h.Expelled() }
 func (s statelessHost) Close()                                     { s.h.Close() }
 
-// Welcome has waited for no server: the handshake has.
+// Welcome waits for no server, unlike the handshake.
 func (s statelessHost) Welcome(version string) []byte { return handshake{s.h}.welcome(version) }
 
 func (s statelessHost) Definition(ctx context.Context, tool string) []byte {

@@ -18,8 +18,8 @@ import (
 	"callgate/internal/upstream"
 )
 
-// stdio is a line over a pair of byte streams. They have one order for everything, so it does not matter what
-// a message is about.
+// stdio is a Line over a pair of byte streams. They keep everything in one order, so it does not matter what a message
+// is about.
 type stdio struct {
 	conn *rpc.Conn
 	out  io.Writer // what conn writes to
@@ -28,7 +28,7 @@ type stdio struct {
 
 var _ Line = stdio{}
 
-// Run serves one host until in or ctx ends. It returns when nothing of the connection runs any more.
+// Run serves one host until in or ctx ends. It returns when nothing of the connection is running.
 func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer) error {
 	if err := p.Knows(v); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer
 	return nil
 }
 
-// connection is one host over stdio. It decides for each message in which era it is: a host may try one and
-// then the other.
+// connection is one host over stdio. It decides the era for each message, because a host may try one and then the
+// other.
 type connection struct {
 	p      *Proxy
 	view   View
@@ -65,14 +65,14 @@ type connection struct {
 	hangUp func()
 
 	// Only the reading goroutine uses these.
-	legacy *host // nil until there is a message for it
+	legacy *host // nil until a message needs it
 	failed error
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // the stateless requests, by id as spelled
+	running map[string]context.CancelFunc // cancels the stateless requests, by id as spelled
 }
 
-// handle takes every message of the host but answers to requests of ours, on the reading goroutine.
+// handle takes every message of the host on the reading goroutine, except answers to our requests.
 func (c *connection) handle(m rpc.Message) {
 	switch {
 	case m.IsRequest() && (IsStateless(m) || m.Method == "server/discover"):
@@ -85,7 +85,7 @@ func (c *connection) handle(m rpc.Message) {
 	}
 }
 
-// host returns the session of the eras with a handshake; nil when it could not be opened, which ends the connection.
+// host returns the session of the eras with a handshake. If it cannot open, host returns nil and ends the connection.
 func (c *connection) host() *host {
 	if c.legacy == nil && c.failed == nil {
 		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, StdioPrincipal, c.line, upstream.Legacy, nil); c.failed != nil {
@@ -118,7 +118,7 @@ func (c *connection) exchange(m rpc.Message) {
 	c.p.Exchange(ctx, Sender{View: c.view, Principal: StdioPrincipal, Session: c.name}, stdioExchange{c: c, id: id}, m)
 }
 
-// cancelled takes back the stateless request that the host names; false when there is none.
+// cancelled takes back the stateless request that the host names. It returns false if there is none.
 func (c *connection) cancelled(m rpc.Message) bool {
 	cancel := c.forget(string(jsonx.At(m.Params, "requestId")))
 	if cancel == nil {
@@ -128,7 +128,7 @@ func (c *connection) cancelled(m rpc.Message) bool {
 	return true
 }
 
-// forget takes the request out of those that run and returns what ends it, nil when it does not run.
+// forget removes a running request and returns its cancel function, or nil if it is not running.
 func (c *connection) forget(id string) context.CancelFunc {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *connection) forget(id string) context.CancelFunc {
 	return cancel
 }
 
-// close ends both sessions and waits for them.
+// close ends the sessions of both eras and waits for them.
 func (c *connection) close() {
 	c.line.Hurry()
 	if c.legacy != nil {
@@ -186,11 +186,11 @@ func (s stdio) Ask(_ []byte, _ string, compose func(id []byte) []byte) (*rpc.Pen
 // lastWords is how long a host that has ended may take to read the last messages.
 const lastWords = time.Second
 
-// Waits has nothing to say: a pipe is not lost.
+// Waits does nothing, because a pipe is not lost.
 func (s stdio) Waits([]byte) {}
 
-// Hurry bounds the remaining writes. Otherwise a host that closed its side and reads nothing would hold up the end of
-// the session for ever.
+// Hurry bounds the remaining writes. Otherwise a host that has closed its side and reads nothing could hold up the end
+// of the session for ever.
 func (s stdio) Hurry() {
 	out, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
 	if !ok {

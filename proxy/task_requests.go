@@ -12,7 +12,7 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// getTask returns the state of a task. While the task runs, it asks the server again.
+// getTask answers with the state of a task. While the task runs, it asks the server again.
 func (c taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, params, refused := c.of(m)
 	if d == nil {
@@ -28,7 +28,7 @@ func (c taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []by
 	if err != nil || answer.Error != nil {
 		return failedAt(m, answer, err)
 	}
-	if _, over, _ := d.Sees(unrelated(answer).Result); over { // its result comes in a moment
+	if _, over, _ := d.Sees(unrelated(answer).Result); over { // its result will come in a moment
 		select {
 		case <-d.Ended:
 		case <-time.After(patience):
@@ -76,7 +76,7 @@ func (c taskCalls) listTasks(_ context.Context, m rpc.Message, _ *inflight) []by
 	return rpc.Result(m.ID, append(append([]byte(`{"tasks":[`), list...), "]}"...))
 }
 
-// cancelTask stops a task: at its server, or before the server has heard of it.
+// cancelTask stops a task, at its server or before the server has heard of it.
 func (c taskCalls) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, params, refused := c.of(m)
 	if d == nil {
@@ -110,12 +110,13 @@ func (c taskCalls) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) [
 	return rpc.Result(m.ID, d.Now())
 }
 
-// stopPatience is how long a server has to say whether it stops a task.
+// stopPatience is how long a server may take to say whether it stops a task.
 const stopPatience = 10 * time.Second
 
 var errNotStopped = fmt.Errorf("the server has not said within %s whether it stops the task", stopPatience)
 
-// stop has the server stop its task, and ends the call when it has. It returns why it has not.
+// stop asks the server to stop its task, and then ends the call. It returns an error response if the server does not
+// stop the task.
 func (d *deferred) stop(ctx context.Context, m rpc.Message, params []byte) (refused []byte) {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopPatience, errNotStopped)
 	defer cancel()
@@ -133,7 +134,7 @@ func (d *deferred) stop(ctx context.Context, m rpc.Message, params []byte) (refu
 	return nil
 }
 
-// failedAt relays how a request about a task failed at the server.
+// failedAt returns the response for a request about a task that failed at the server.
 func failedAt(m, answer rpc.Message, err error) []byte {
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, "callgate: the request did not end: "+err.Error())
@@ -141,8 +142,8 @@ func failedAt(m, answer rpc.Message, err error) []byte {
 	return answer.WithID(m.ID)
 }
 
-// of returns the task that a request is about, and the params that name it to its server. They are nil while the server
-// has no task, or if there is nothing left to ask. Without a task it returns the response.
+// of returns the task that a request is about, and the params that name it to its server. params are nil if the server
+// has no task yet, or the task is over. If there is no task, of returns an error response in refused.
 func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 	if !c.host.tasks.Offered.Load() {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
@@ -167,7 +168,7 @@ func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 	return d, params, nil
 }
 
-// status passes on the state of a task. callgate itself announces the end, once the result is there.
+// status passes on the state of a task. callgate itself announces the end, once it has the result.
 func (c taskCalls) status(s *server, m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
 	d := c.host.tasks.Theirs(s, t.ID)

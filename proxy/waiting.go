@@ -35,12 +35,12 @@ func (h waiter) handOver(r *inflight) time.Duration {
 	return limits.Patience(set.Hosts, h.host.session.Client(), r.token != nil)
 }
 
-// beat is how often a host hears that its call still waits. It is below the limit of every host, even if one message is
+// beat is how often a host hears that its call still waits. It is below every host's limit, even if one message is
 // lost.
 const beat = 12 * time.Second
 
-// heartbeat tells the host, as long as its call waits for something, that it does. stop MUST be called; nothing is
-// sent after it has returned.
+// heartbeat keeps telling the host that its call waits for something. The caller MUST call stop; nothing is sent after
+// stop returns.
 func (h waiter) heartbeat(r *inflight, forWhat string) (stop func()) {
 	if r == nil || r.token == nil {
 		return func() {}
@@ -67,8 +67,8 @@ func (h waiter) heartbeat(r *inflight, forWhat string) (stop func()) {
 	}
 }
 
-// progress tells the host of progress of our own. The values rise from 0, or from where the server ended. The caller
-// holds r.mu, and r has a token and has not ended.
+// progress sends progress of our own. The values rise from 0, or from the server's last value. The caller holds r.mu,
+// and r has a token and has not ended.
 func (h waiter) progress(r *inflight, text string) {
 	r.reached += progressStep
 	r.ours = true
@@ -76,12 +76,12 @@ func (h waiter) progress(r *inflight, text string) {
 		r.token, r.reached, jsonx.Quote(text))))
 }
 
-// elicit asks in the host too while an approval waits, if the host can do that. It never holds anything up, because
-// some hosts declare elicitation and never show it. done withdraws the question.
+// elicit also asks in the host while an approval waits, if the host can do that. It never blocks, because some hosts
+// declare elicitation and never show it. done withdraws the question.
 //
-// The authority is the gate's own record. An answer from the host counts only where the configuration makes
-// the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
-// page, if the host can show an address.
+// The authority is the gate's own record. The host's answer counts only if the configuration makes the host an
+// approver, because some hosts answer by themselves. Otherwise the question only leads to the page, if the host can
+// show an address.
 func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	r.waits()
 	h.host.line.Waits(r.about())
@@ -96,12 +96,12 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 		taskCalls(h).announce(r.deferred, "waiting for a person's approval")
 	}
 	can := h.host.capable.Load()
-	params, counts := []byte(nil), h.host.p.o.HostApproves && !a.Presence // a host has no passkey
+	params, counts := []byte(nil), h.host.p.o.HostApproves && !a.Presence // never with presence, because a host has no passkey
 	switch page := h.host.p.page(); {
 	case can == nil || !can.elicitation:
 	case counts:
 		params = elicitation.Question(a)
-	case can.elicitationURL && page != "" && r.stateless == nil: // a stateless request ends with the address
+	case can.elicitationURL && page != "" && r.stateless == nil: // a stateless request ends with the address instead
 		params = elicitation.Signpost(a, page)
 	}
 	if params == nil {
@@ -142,8 +142,8 @@ func (h waiter) take(a *gate.Approval, answer rpc.Message) {
 	}
 }
 
-// askHooks asks hooks about a call, while its host is kept waiting. r is nil if no request of the host is behind the
-// call.
+// askHooks asks hooks about a call and keeps its host waiting. r is nil if the call does not come from a request of the
+// host.
 func (h waiter) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
 	h.host.events.Requested(call)
 	if !h.host.p.o.Hooks.Decides() {
@@ -162,7 +162,7 @@ func (t *toolCall) Record() {
 	}
 }
 
-// Beat implements verification.Request: the host hears that the checks run at once, and then at every beat.
+// Beat implements verification.Request. The host hears at once that the checks run, and then at every beat.
 func (t *toolCall) Beat() (stop func()) {
 	if t.r.token == nil {
 		return func() {}
