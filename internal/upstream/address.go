@@ -14,8 +14,8 @@ type address struct {
 
 	endpoint *remote.Endpoint
 	conn     *rpc.Conn
-	ended    chan struct{} // closed when nothing of the endpoint runs any more
-	err      error         // why, set before
+	ended    chan struct{} // closed when the endpoint has stopped
+	err      error         // the reason; set before ended closes
 }
 
 var _ link = (*address)(nil)
@@ -46,7 +46,7 @@ func (a *address) epitaph(cause error) error {
 	return explained(a.ended, &a.err, cause)
 }
 
-// stop does not need grace: the endpoint knows how long a server may take to end a session.
+// stop ignores grace: the endpoint knows how long a server may take to end a session.
 func (a *address) stop(time.Duration) error {
 	a.endpoint.Close()
 	return nil

@@ -9,12 +9,11 @@ import (
 	"callgate/internal/rpc"
 )
 
-// maxAsks bounds the requests of one server that nobody has answered yet.
+// maxAsks bounds one server's requests without an answer.
 const maxAsks = 256
 
-// asks are the requests of a server that wait for an answer. Each gets an id of callgate's own, because two
-// processes of one server use the same ids, and an answer that was given to a question of the first must
-// never reach the second.
+// asks holds a server's requests that wait for an answer. Each gets an id from callgate, because two processes of one
+// server use the same ids. An answer to a question of the first process must never reach the second.
 type asks struct {
 	mu     sync.Mutex
 	ours   map[string]ask // by callgate's id, as spelled
@@ -23,8 +22,8 @@ type asks struct {
 
 type ask struct {
 	in     *incarnation
-	id     []byte           // the server's, as spelled; nil for a question that is not a message of the server
-	answer chan rpc.Message // of such a question; has room
+	id     []byte           // the server's id, as spelled; nil for a question that did not come as a message
+	answer chan rpc.Message // for such a question; buffered
 }
 
 type askKey struct {
@@ -34,7 +33,7 @@ type askKey struct {
 
 var lastAsk atomic.Uint64
 
-// add notes a request and returns its new id. ok is false when the server must not ask now.
+// add registers a request and returns its new id. ok is false if the server must not ask now.
 func (a *asks) add(in *incarnation, id []byte) (own []byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,7 +46,7 @@ func (a *asks) add(in *incarnation, id []byte) (own []byte, ok bool) {
 	return own, true
 }
 
-// keep returns a new id for a request; the caller holds mu.
+// keep registers a request under a new id and returns the id. The caller holds mu.
 func (a *asks) keep(q ask) (own []byte) {
 	if a.ours == nil {
 		a.ours, a.theirs = map[string]ask{}, map[askKey]string{}
@@ -57,7 +56,8 @@ func (a *asks) keep(q ask) (own []byte) {
 	return own
 }
 
-// put notes a question that a server asks in a result, and returns its id and what its answer comes on.
+// put registers a question that a server asks in a result, and returns its id and the channel for its answer. ok is
+// false if too many wait.
 func (a *asks) put(in *incarnation) (own []byte, answer <-chan rpc.Message, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,7 @@ func (a *asks) put(in *incarnation) (own []byte, answer <-chan rpc.Message, ok b
 	return a.keep(q), q.answer, true
 }
 
-// take returns the request that has our id, and forgets it.
+// take removes and returns the request with our id.
 func (a *asks) take(own []byte) (ask, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +80,7 @@ func (a *asks) take(own []byte) (ask, bool) {
 	return q, ok
 }
 
-// find returns our id of a request that the server sent.
+// find returns our id for a request that the server sent.
 func (a *asks) find(in *incarnation, id []byte) (own string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +88,7 @@ func (a *asks) find(in *incarnation, id []byte) (own string, ok bool) {
 	return own, ok
 }
 
-// drop forgets the requests of an incarnation that is over.
+// drop forgets the requests of an incarnation that has ended.
 func (a *asks) drop(in *incarnation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,8 +100,8 @@ func (a *asks) drop(in *incarnation) {
 	}
 }
 
-// Reply sends the answer to a request that Events.Request got: a response message with that request's id.
-// It never blocks. An answer to a question that nobody asks any more is dropped.
+// Reply sends the answer to a request that Events.Request got: a response message with that request's id. It never
+// blocks. It drops an answer to a question that no longer waits.
 func (u *Upstream) Reply(response []byte) {
 	m, err := rpc.Parse(oneLine(response))
 	if err != nil || !m.IsResponse() {
@@ -114,7 +114,7 @@ func (u *Upstream) Reply(response []byte) {
 		return
 	}
 	if q.answer != nil {
-		q.answer <- m // has room: an ask is taken once
+		q.answer <- m // buffered: an ask is taken only once
 		return
 	}
 	if err := q.in.conn.Write(m.WithID(q.id)); err != nil {

@@ -5,20 +5,20 @@ import "time"
 const (
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 30 * time.Second
-	steady     = 30 * time.Second // a server that was up this long has recovered from earlier failures
+	steady     = 30 * time.Second // a server that stayed up this long has recovered from earlier failures
 
-	// After so many failures in a row the circuit is open: the server is left alone for longer. The next try closes it
-	// if the server stays up, or opens it again.
+	// After this many failures in a row, the circuit is open: callgate leaves the server alone for longer. The next try
+	// closes the circuit if the server stays up, or opens it again.
 	openAfter   = 6
 	minOpen     = time.Minute
 	maxOpen     = 5 * time.Minute
-	authBackoff = 2 * time.Second // a person has to act: how often changes nothing
+	authBackoff = 2 * time.Second // a person has to act, so waiting longer does not help
 )
 
-// backoff is how long a server that failed is left alone.
+// backoff decides how long to leave a failed server alone.
 type backoff struct{ failures int }
 
-// next counts a failure and returns how long to wait.
+// next counts a failure and returns how long to wait before the next try.
 func (b *backoff) next() time.Duration {
 	b.failures++
 	if b.open() {

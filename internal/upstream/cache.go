@@ -20,28 +20,28 @@ import (
 	"callgate/internal/durable"
 )
 
-// cacheFormat changes when a file that an older callgate wrote would be misread. cluster.Lists has it, too.
+// cacheFormat changes when callgate would misread files of an older version. cluster.Lists has it, too.
 const cacheFormat = 1
 
-// maxCacheFile bounds a file. Lists that need more are fetched at every start.
+// maxCacheFile bounds a cache file, in bytes. Longer lists are fetched at every start.
 const maxCacheFile = 32 << 20
 
-// keepUnused is how long a file is kept that nobody loads: an environment with a token that changes makes a
-// new file with every token.
+// keepUnused is how long a file is kept that nobody loads. An environment with a changing token makes a new file for
+// every token.
 const keepUnused = 30 * 24 * time.Hour
 
-// record is what a cache file holds: results as the server sent them, so that reading them goes through
-// the same checks as reading from the server.
+// record is the content of a cache file. It holds results as the server sent them, so that they go through the same
+// checks as results from the server itself.
 type record struct {
 	Format     int                 `json:"format"`
 	Initialize []byte              `json:"initialize,omitempty"`
 	Lists      map[string][][]byte `json:"lists,omitempty"` // pages by Kind
 	Failure    *failure            `json:"failure,omitempty"`
-	Era        Era                 `json:"era,omitzero"` // that the server was found to speak
+	Era        Era                 `json:"era,omitzero"` // the era that the server spoke
 	EraAt      time.Time           `json:"eraAt,omitzero"`
 }
 
-// failure is why the last start failed.
+// failure says why the last start failed.
 type failure struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason"`
@@ -50,7 +50,7 @@ type failure struct {
 // cache is the file that remembers a server between runs. It only saves time, so a fault in it costs only time. Two
 // processes may write it, always as a whole; the last one wins.
 type cache struct {
-	dir string // "" when nothing is to be kept between runs
+	dir string // "" if nothing is kept between runs
 
 	mu   sync.Mutex
 	path string // "" until load
@@ -65,8 +65,8 @@ func newCache(dir string) *cache {
 	return &cache{dir: dir}
 }
 
-// cacheKey names the file: another command, environment or host may see another server. The environment's values
-// may be secrets, and only their digest is in the name. What comes before the dash is the same for all hosts.
+// cacheKey names the file. Another command, environment or host may see another server. The environment's values may be
+// secrets, so only their digest is in the name. The part before the dash is the same for all hosts.
 func cacheKey(cfg Config, hello Hello) (string, error) {
 	env := slices.Clone(cfg.Env)
 	slices.SortStableFunc(env, func(a, b string) int {
@@ -86,7 +86,8 @@ func cacheKey(cfg Config, hello Hello) (string, error) {
 	return hex.EncodeToString(s[:16]) + "-" + hex.EncodeToString(h[:16]), nil
 }
 
-// load reads the file for the server. A file that is missing or damaged is an empty record.
+// load reads the server's file. If it is missing, load returns what the server said to another host; if it is damaged,
+// an empty record.
 func (c *cache) load(cfg Config, hello Hello, log *slog.Logger) record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +118,8 @@ func (c *cache) load(cfg Config, hello Hello, log *slog.Logger) record {
 	return rec
 }
 
-// sibling returns what the same server last said to another host. Most servers say the same to all. If one does not,
-// its own lists replace these once it has started.
+// sibling returns what the same server last said to another host. Most servers say the same to all. If this one does
+// not, its own lists replace these once it has started.
 func (c *cache) sibling(key string) (newest record) {
 	server, _, _ := strings.Cut(key, "-")
 	paths, err := filepath.Glob(filepath.Join(c.dir, server+"-*.json"))
@@ -135,12 +136,12 @@ func (c *cache) sibling(key string) (newest record) {
 			newest, at = rec, info.ModTime()
 		}
 	}
-	newest.EraAt = time.Time{} // it was met in the other host's era
+	newest.EraAt = time.Time{} // it was found with another host
 	return newest
 }
 
-// Remembered returns the items of the list that the server sent last, to whichever host; ok is false if none is cached.
-// It starts no server.
+// Remembered returns the items of the list that the server sent last, to any host. ok is false if none is cached. It
+// starts no server.
 func Remembered(cfg Config, k Kind, cacheDir string) (items []Item, ok bool) {
 	if cacheDir == "" || cfg.Serve != nil {
 		return nil, false
@@ -157,13 +158,14 @@ func Remembered(cfg Config, k Kind, cacheDir string) (items []Item, ok bool) {
 	return list.Items, err == nil
 }
 
-// Cached is what servers said last of themselves, by the key of their configuration, as other replicas may have it.
+// Cached holds what servers last said about themselves, by the key of their configuration, as other replicas can use
+// it.
 type Cached struct{ dir string }
 
-// CachedIn is what the data directory's cache has.
+// CachedIn returns the cache of a data directory.
 func CachedIn(cacheDir string) Cached { return Cached{newCache(cacheDir).dir} }
 
-// Version changes whenever a file does. It is "" when there is no cache.
+// Version returns a text that changes whenever a file does, or "" if there is no cache.
 func (c Cached) Version() (string, error) {
 	entries, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,15 +173,15 @@ func (c Cached) Version() (string, error) {
 	}
 	sum := sha256.New()
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil { // else it was removed meanwhile
+		if info, err := e.Info(); err == nil { // otherwise it was just removed
 			fmt.Fprintln(sum, e.Name(), info.Size(), info.ModTime().UnixNano())
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Servers returns the records by key, without how the last start went here. The text is "" for those without a list, and
-// for those that cannot be read: nobody removed them.
+// Servers returns the records by key, without the state of the last start here. The text is "" for records without a
+// list and for unreadable records, because those were not removed.
 func (c Cached) Servers() (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.json"))
 	servers := make(map[string]string, len(paths))
@@ -187,7 +189,7 @@ func (c Cached) Servers() (map[string]string, error) {
 		key := strings.TrimSuffix(filepath.Base(path), ".json")
 		rec, err := readRecord(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+		case errors.Is(err, fs.ErrNotExist): // it was just removed
 			continue
 		case err != nil || len(rec.Lists) == 0:
 			servers[key] = ""
@@ -203,7 +205,7 @@ func (c Cached) Servers() (map[string]string, error) {
 	return servers, err
 }
 
-// Put keeps a record of another replica. How the last start went here stays.
+// Put stores a record from another replica. It keeps the state of the last start here.
 func (c Cached) Put(key, text string) error {
 	path, err := c.path(key)
 	if err != nil {
@@ -219,7 +221,7 @@ func (c Cached) Put(key, text string) error {
 	return writeRecord(path, rec)
 }
 
-// Remove removes a record. It is no error when there is none.
+// Remove removes a record. A missing record is no error.
 func (c Cached) Remove(key string) error {
 	path, err := c.path(key)
 	if err == nil {
@@ -231,7 +233,7 @@ func (c Cached) Remove(key string) error {
 	return err
 }
 
-// path is the file of a key, which comes from another replica.
+// path returns the file for a key, which it checks because it comes from another replica.
 func (c Cached) path(key string) (string, error) {
 	if strings.Trim(key, "0123456789abcdef-") != "" || key == "" {
 		return "", fmt.Errorf("%q is not a key of a server", key)
@@ -274,7 +276,7 @@ func parseRecord(text []byte) (rec record, err error) {
 	return rec, nil
 }
 
-// failure returns how the last start went.
+// failure returns why and when the last start failed. ok is false if it did not fail.
 func (c *cache) failure() (reason string, at time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,7 +286,7 @@ func (c *cache) failure() (reason string, at time.Time, ok bool) {
 	return c.rec.Failure.Reason, c.rec.Failure.At, true
 }
 
-// update changes the record; when mutate returns true it also writes the file.
+// update changes the record. If mutate returns true, it also writes the file.
 func (c *cache) update(mutate func(*record) (changed bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,7 +299,7 @@ func (c *cache) update(mutate func(*record) (changed bool)) {
 	}
 }
 
-// writeRecord replaces the file. It does not sync: a file that a power cut damages is ignored.
+// writeRecord replaces the file. It does not sync, because a file damaged by a power cut is ignored.
 func writeRecord(path string, rec record) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
@@ -312,7 +314,7 @@ func writeRecord(path string, rec record) error {
 	return durable.Put(path, text)
 }
 
-// saveInfo remembers that the server started, and what it said.
+// saveInfo stores that the server started, and what it said.
 func (c *cache) saveInfo(info *Info, era Era) {
 	c.update(func(r *record) bool {
 		kept := time.Since(r.EraAt) < eraKept && r.Era == era
@@ -327,7 +329,7 @@ func (c *cache) saveInfo(info *Info, era Era) {
 	})
 }
 
-// saveFailure remembers that the server did not start.
+// saveFailure stores that the server did not start.
 func (c *cache) saveFailure(down *DownError) {
 	c.update(func(r *record) bool {
 		r.Failure = &failure{At: time.Now(), Reason: down.Reason}
@@ -335,7 +337,7 @@ func (c *cache) saveFailure(down *DownError) {
 	})
 }
 
-// saveList remembers a list.
+// saveList stores a list.
 func (c *cache) saveList(k Kind, list List) {
 	c.update(func(r *record) bool {
 		if r.Lists == nil {

@@ -2,7 +2,7 @@ package upstream
 
 import "sync"
 
-// causes are what requests that run were made for, by id. The zero value is ready.
+// causes maps running requests, by id, to what they were made for. The zero value is ready.
 type causes struct {
 	mu sync.Mutex
 	of map[string]any
@@ -23,7 +23,7 @@ func (c *causes) remove(id []byte) {
 	delete(c.of, string(id))
 }
 
-// cause returns what the request with that id was sent for.
+// cause returns what the request with that id was made for, or nil.
 func (in *incarnation) cause(id []byte) any {
 	in.causes.mu.Lock()
 	defer in.causes.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Era is one of the two ways to speak MCP. callgate finds it out for each server, whatever the hosts speak.
+// Era is one of the two ways to speak MCP. callgate detects it for each server, independently of the hosts.
 type Era uint8
 
 const (
-	AnyEra Era = iota // not known: the server is asked
+	AnyEra Era = iota // unknown: callgate asks the server
 	Legacy            // a handshake begins a session; the revisions up to 2025-11-25
-	Modern            // every request says all that the server needs to know; 2026-07-28
+	Modern            // every request carries all that the server needs to know; 2026-07-28
 )
 
 func (e Era) String() string {
@@ -31,7 +31,7 @@ func (e Era) String() string {
 	return ""
 }
 
-// ParseEra is the opposite of String; "auto" is AnyEra too.
+// ParseEra is the inverse of String; "auto" is AnyEra too.
 func ParseEra(text string) (Era, error) {
 	switch text {
 	case "", "auto":
@@ -47,48 +47,49 @@ func ParseEra(text string) (Era, error) {
 const modernVersion = "2026-07-28"
 
 const (
-	// callgate offers the handshake after this time, because some servers do not answer what they do not know.
+	// callgate offers the handshake after this time, because some servers do not answer unknown methods.
 	probePatience = 2 * time.Second
 
-	// A server gets longer if it answered the last time, or if it has an address and so can say that it does not know.
+	// A server gets longer if it answered the last time, or if it has an address and so can refuse an unknown method.
 	knownPatience = 20 * time.Second
 
-	// A server that answered the question after the offer of the handshake has this long to answer the offer.
+	// A server that answered the question after the handshake was offered has this long to answer the offer.
 	offerPatience = 10 * time.Second
 
-	// An answer that came first is heard so much later at most.
+	// callgate waits at most this long for an answer that came before but is heard later.
 	lateness = 100 * time.Millisecond
 
 	// Servers change, so callgate remembers an era for this long.
 	eraKept = 24 * time.Hour
 )
 
-// errDiedOfProbe says that the server ended when it was asked for its era: some take nothing before the handshake.
+// errDiedOfProbe is returned if the server ended when it was asked for its era. Some accept nothing before the
+// handshake.
 var errDiedOfProbe = errors.New("it ended when it was asked for its era")
 
-// errDiedOfHandshake says that the server ended when it was offered the handshake, after it had told its era.
+// errDiedOfHandshake is returned if the server told its era, but then ended when it was offered the handshake.
 var errDiedOfHandshake = errors.New("it ended at the handshake of another era")
 
-// errOtherEra says that the server refuses the era that it was addressed in.
+// errOtherEra is returned if the server refuses the era that it was addressed in.
 var errOtherEra = errors.New("it speaks another era of MCP")
 
-// greeter makes the acquaintance of a server.
+// greeter finds out the era of a server and greets it.
 type greeter struct {
 	in    *incarnation
 	hello Hello
 
-	// While it is not known which era the server speaks:
+	// Used while the server's era is unknown:
 	greetings chan greeting
-	open      int       // greetings that are to come
-	again     bool      // the question was put a second time
-	offered   bool      // the handshake was
-	told      *greeting // the answer to the question, when it came after the offer
+	open      int       // answers that are still to come
+	again     bool      // the question was asked a second time
+	offered   bool      // the handshake was offered
+	told      *greeting // the answer to the question, if it came after the offer
 }
 
-// greet greets the server in the era that callgate expects of it.
+// greet greets the server in its expected era.
 func (g *greeter) greet(ctx context.Context, era Era) (err error) {
 	switch {
-	case g.in.u.cfg.URL != "" && g.in.u.cfg.terms.Transport == remote.SSE: // it is older than the other era
+	case g.in.u.cfg.URL != "" && g.in.u.cfg.terms.Transport == remote.SSE: // this transport is older than the modern era
 		err = g.initialize(ctx)
 	case era == Legacy:
 		if err = g.initialize(ctx); errors.Is(err, errOtherEra) && g.in.u.cfg.terms.Era == AnyEra {
@@ -109,20 +110,20 @@ func (g *greeter) greet(ctx context.Context, era Era) (err error) {
 	return err
 }
 
-// greeting is the server's answer to one way of being greeted.
+// greeting is the server's answer to one greeting.
 type greeting struct {
 	era    Era
 	answer rpc.Message
 	err    error
 }
 
-// probe asks the server for its era, and offers it the handshake when it does not know the question, or does not answer
-// it for so long: servers that start slowly, and those that ignore what they do not know, look the same. One that
-// answers both is met in the legacy era then, because some keep to what they were told last.
+// probe asks the server for its era. It offers the handshake if the server does not know the question, or does not
+// answer it within patient: slow servers, and those that ignore unknown methods, look the same. A server that answers
+// both is taken to be legacy, because some keep to what they were told last.
 func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g.greetings = make(chan greeting, 3) // has room for all
+	g.greetings = make(chan greeting, 3) // buffered for all
 	g.in.link.speak(modernVersion)
 	g.ask(ctx, Modern, "server/discover", discoverParams(g.hello))
 	patience := time.NewTimer(patient)
@@ -156,7 +157,7 @@ func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 			}
 		case <-patience.C:
 			if g.toldModern() {
-				return nil // it ignores the handshake
+				return nil // the server ignores the handshake
 			}
 			if !g.offered {
 				g.offer(ctx)
@@ -167,8 +168,8 @@ func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	}
 }
 
-// hearLate hears the answer to the question for the era that came before the handshake failed: each answer has a
-// goroutine of its own, so the later one may be heard first.
+// hearLate waits for an answer to the question for the era that came before the handshake failed. Each answer has its
+// own goroutine, so the later one may be heard first.
 func (g *greeter) hearLate() {
 	late := time.NewTimer(lateness)
 	defer late.Stop()
@@ -199,8 +200,8 @@ func (g *greeter) offer(ctx context.Context) {
 	g.ask(ctx, Legacy, "initialize", initializeParams(g.hello))
 }
 
-// modern reports whether the answer to the question settles the era. Else the question is put once more, or the
-// handshake offered.
+// modern reports whether the answer to the question settles the era. Otherwise it asks once more, or offers the
+// handshake.
 func (g *greeter) modern(ctx context.Context, heard greeting) bool {
 	if g.acceptModern(heard.answer, heard.err) == nil {
 		return true
@@ -220,7 +221,7 @@ func (g *greeter) toldModern() bool {
 }
 
 // died returns the error for a conversation that ended before the server was greeted. told says that the server had
-// answered the question for its era, so that the next start can skip the step that ended it.
+// answered the question for its era. The next start can then skip the step that ended it.
 func (g *greeter) died(cause error, told bool) error {
 	err := g.in.link.epitaph(noReason(cause))
 	switch {
@@ -232,7 +233,7 @@ func (g *greeter) died(cause error, told bool) error {
 	return fmt.Errorf("%w: %w", errDiedOfProbe, err)
 }
 
-// isOver reports whether err ended the conversation, and not only the request.
+// isOver reports whether err ended the whole conversation, not only the request.
 func (g *greeter) isOver(err error) bool {
 	if errors.Is(err, rpc.ErrClosed) {
 		return true
@@ -250,7 +251,7 @@ func isUnreadable(err error) bool {
 	return ok
 }
 
-// noReason returns nil for an error that says no more than that the conversation is over.
+// noReason returns nil for an error that only says that the conversation is over.
 func noReason(err error) error {
 	if errors.Is(err, rpc.ErrClosed) {
 		return nil
@@ -271,7 +272,7 @@ func (g *greeter) discover(ctx context.Context) error {
 	return g.acceptModern(m, nil)
 }
 
-// acceptModern takes the answer to server/discover.
+// acceptModern handles the answer to server/discover.
 func (g *greeter) acceptModern(m rpc.Message, err error) error {
 	switch {
 	case err != nil:
@@ -291,11 +292,11 @@ func (g *greeter) acceptModern(m rpc.Message, err error) error {
 	return nil
 }
 
-// discoverParams are what every modern request says of the host, and nothing else.
+// discoverParams returns the part that every modern request says about the host, and nothing else.
 func discoverParams(hello Hello) []byte { return newModern(hello).describe(nil) }
 
-// wantsModern reports whether a server refused the revision that it was asked in, and says that it is one that it
-// speaks: servers that change may, and mean that they are to be asked again.
+// wantsModern reports whether a server refused the revision of a request but lists that same revision as supported. A
+// server that is changing over may do so, and wants to be asked again.
 func wantsModern(fault []byte) bool {
 	var m, data [2]jsonx.Member
 	if fault == nil || jsonx.Members(fault, []string{"code", "data"}, m[:]) != nil || string(m[0].Value) != "-32022" || m[1].Value == nil ||
@@ -306,14 +307,14 @@ func wantsModern(fault []byte) bool {
 	return ok && version == modernVersion
 }
 
-// refusesAnyHandshake reports whether a server behind a URL turned the handshake away before it read it, as some do
-// that speak the other era alone, and others that are no MCP server.
+// refusesAnyHandshake reports whether a server behind a URL refused the handshake before reading it. Servers that speak
+// only the modern era may do so, as do addresses that are no MCP server.
 func refusesAnyHandshake(err error) bool {
 	status, ok := errors.AsType[*remote.StatusError](err)
 	return ok && status.Code/100 == 4
 }
 
-// refusesLegacy reports whether the error to initialize is one of a server that has no handshake.
+// refusesLegacy reports whether the error to initialize shows that the server has no handshake.
 func refusesLegacy(fault []byte) bool {
 	return slices.Contains([]string{"-32601", "-32022", "-32602", "-32020"}, string(jsonx.At(fault, "code")))
 }

@@ -10,15 +10,15 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// DownError says that a server is not running, or stopped running before it answered.
+// DownError is returned if a server is not running, or stopped before it answered.
 type DownError struct {
 	Server  string
 	Reason  string    // a clause: "exit status 1", "cannot start: …"
-	Stderr  []string  // the last lines the server wrote there, control characters removed
-	RetryAt time.Time // when a use may start it again; zero when none will
-	Err     error     // what is beneath, may be nil
+	Stderr  []string  // the last lines that the server wrote to stderr, without control characters
+	RetryAt time.Time // when a use may start it again; zero if never
+	Err     error     // the underlying error; may be nil
 
-	missing string // the variable that the server says it needs, "" when it says nothing of the kind
+	missing string // the variable that the server says it needs, or ""
 }
 
 func (e *DownError) Error() string {
@@ -32,13 +32,13 @@ func (e *DownError) Error() string {
 
 func (e *DownError) Unwrap() error { return e.Err }
 
-// UnsentError says why a request was not sent: the server has seen nothing of it.
+// UnsentError says why a request was not sent. The server has seen nothing of it.
 type UnsentError struct{ Err error }
 
 func (e *UnsentError) Error() string { return e.Err.Error() }
 func (e *UnsentError) Unwrap() error { return e.Err }
 
-// downError words err, with which an attempt ended. in is nil when nothing was started.
+// downError returns the error for an attempt that ended with err. in is nil if nothing was started.
 func (u *Upstream) downError(err error, in *incarnation) *DownError {
 	if u.ctx.Err() != nil {
 		return u.closedError()
@@ -60,15 +60,15 @@ func (u *Upstream) closedError() *DownError {
 	return &DownError{Server: u.cfg.Name, Reason: "closed", Err: context.Canceled}
 }
 
-// explainedLines is how much of what a server wrote last stands in an explanation.
+// explainedLines is how many of a server's last lines an explanation includes.
 const explainedLines = 5
 
-// trace matches a line that Node.js or Python writes around an error and that says nothing of its cause: a place in the
-// code, the error's members, the version.
+// trace matches a line that Node.js or Python writes around an error without saying its cause: a place in the code, the
+// error's members, the version.
 var trace = lazyregexp.New(`^\s*(?:at \S.*|File ".*", line \d+.*|Traceback \(most recent call last\):|node:\S+:\d+|Node\.js v\S+|throw err;|code: '\w+',?|requireStack: \[.*|[\^~]+|[{}\]]+|)$`)
 
-// Explain says why the server is down, with what it wrote last and what can be done about it. It is for people, not for
-// models, because a server may write anything.
+// Explain returns why the server is down, with its last output and what can be done. It is for people, not for models,
+// because a server may write anything.
 func (e *DownError) Explain() string {
 	text := e.Reason
 	said := slices.DeleteFunc(slices.Clone(e.Stderr), trace.MatchString)
@@ -91,7 +91,7 @@ var (
 	}
 )
 
-// missing returns the variable that the server's last words say is missing and that it was not given.
+// missing returns the variable that the server's last words call missing, if the server was not given it, or "".
 func (c *Config) missing(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		for _, pattern := range missingVariable {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// A server that registers its tools one by one announces each: wait for the last.
+	// A server that registers its tools one by one announces each; callgate waits for the last.
 	minSettle = 100 * time.Millisecond
 	// A server that announces a change whenever it is asked is asked less and less often.
 	maxSettle = 10 * time.Second
 
-	listTimeout = 60 * time.Second // all pages of one list
+	listTimeout = 60 * time.Second // for all pages of one list
 
-	// A list that could not be read is not asked for more often than this.
+	// A list that could not be read is not asked for again sooner than this.
 	reread = 2 * time.Second
 )
 
-// Lists are the lists of one server, as it told them last.
+// Lists holds the lists of one server, as last told by it.
 type Lists struct {
-	running func() *incarnation // nil while the server does not run
+	running func() *incarnation // nil if the server is not running
 	ready   func(context.Context) (*incarnation, error)
-	changed func(k Kind) // hears of every new list, and of lists that cannot be read
+	changed func(k Kind) // called for every new list, and for lists that cannot be read
 	cache   *cache
 	log     *slog.Logger
 
@@ -36,19 +36,19 @@ type Lists struct {
 	of [len(Kinds)]listState
 }
 
-// listState is one list, and how the reading of it goes.
+// listState is one list, and the state of reading it.
 type listState struct {
-	list *List // nil when nobody ever saw it
+	list *List // nil if it was never read
 
-	by     *incarnation // that was asked last
-	err    error        // how that went
-	failed time.Time    // when, if it did not go well
+	by     *incarnation // the incarnation that was asked last
+	err    error        // its error, if it failed
+	failed time.Time    // when it failed last
 
-	pass  chan struct{} // closed at the end of the pass that runs or is about to; nil when none does
+	pass  chan struct{} // closed at the end of the current or coming pass; nil if there is none
 	again bool          // the list changed during the pass
 }
 
-// recall takes a list from the cache.
+// recall sets a list from the cache.
 func (l *Lists) recall(k Kind, list *List) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,8 +62,8 @@ func (l *Lists) leave(in *incarnation) {
 	in.cancel()
 }
 
-// Known returns the list as it is known now, from the running server or, until that has answered, from an
-// earlier run. known is false when nobody ever saw it.
+// Known returns the list as known now: from the running server or, until that has answered, from an earlier run. known
+// is false if it was never read.
 func (l *Lists) Known(k Kind) (list List, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Lists) Known(k Kind) (list List, known bool) {
 	return List{}, false
 }
 
-// Heard reports whether the running server has told the list, or that it cannot. Until then, Known is from an earlier run.
+// Heard reports whether the running server has sent the list, or failed to. Until then, Known is from an earlier run.
 func (l *Lists) Heard(k Kind) bool {
 	in := l.running()
 	l.mu.Lock()
@@ -81,8 +81,8 @@ func (l *Lists) Heard(k Kind) bool {
 	return in != nil && l.of[k].by == in
 }
 
-// Fresh returns the list as the running server tells it. It starts a server that is down, waits for a
-// fetch that runs, and fetches again when the last one failed.
+// Fresh returns the list from the running server. It starts a server that is down, waits for a running fetch, and
+// fetches again if the last fetch failed.
 func (l *Lists) Fresh(ctx context.Context, k Kind) (List, error) {
 	in, err := l.ready(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *Lists) Fresh(ctx context.Context, k Kind) (List, error) {
 	}
 }
 
-// Error returns why the running server's list could not be read; nil when it could, or is being read.
+// Error returns why the running server's list could not be read. It is nil if the list was read, or is being read.
 func (l *Lists) Error(k Kind) error {
 	in := l.running()
 	l.mu.Lock()
@@ -119,7 +119,7 @@ func (l *Lists) Error(k Kind) error {
 	return s.err
 }
 
-// Reread begins to read a list again that could not be read, unless that was just now. It does not wait.
+// Reread starts to read a list again that could not be read, unless that was just now. It does not wait.
 func (l *Lists) Reread(k Kind) {
 	if l.Error(k) == nil {
 		return
@@ -132,7 +132,7 @@ func (l *Lists) Reread(k Kind) {
 	}
 }
 
-// told returns how the last fetch by in ended; told is false when none has.
+// told returns the result of the last fetch by in. told is false if there was none.
 func (l *Lists) told(in *incarnation, k Kind) (list List, told bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +156,7 @@ func (l *Lists) fetchAll(in *incarnation) {
 // announced fetches a list that the server says has changed.
 func (l *Lists) announced(in *incarnation, k Kind) {
 	if !in.greeted.Load() {
-		return // all lists will be fetched
+		return // all lists will be fetched anyway
 	}
 	l.mu.Lock()
 	if s := &l.of[k]; s.pass != nil {
@@ -166,11 +166,11 @@ func (l *Lists) announced(in *incarnation, k Kind) {
 	l.fetch(in, k, minSettle)
 }
 
-// fetch begins a pass after settle, unless one runs, and returns the pass; nil when in is over.
+// fetch starts a pass after settle, unless one is running. It returns the pass, or nil if in is over.
 func (l *Lists) fetch(in *incarnation, k Kind, settle time.Duration) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if in.ctx.Err() != nil { // its fetches may be waited for already
+	if in.ctx.Err() != nil { // its workers may be waited for already
 		return nil
 	}
 	s := &l.of[k]
@@ -181,7 +181,7 @@ func (l *Lists) fetch(in *incarnation, k Kind, settle time.Duration) <-chan stru
 	return s.pass
 }
 
-// keep makes passes as long as the list changes meanwhile.
+// keep makes passes until the list no longer changes meanwhile.
 func (l *Lists) keep(in *incarnation, k Kind, settle time.Duration) {
 	for {
 		periodic.Sleep(in.ctx, settle)
@@ -209,7 +209,7 @@ func (l *Lists) keep(in *incarnation, k Kind, settle time.Duration) {
 	}
 }
 
-// take takes the result of a pass. If a list could not be read, the earlier one stays.
+// take stores the result of a pass. If a list could not be read, the earlier one stays.
 func (l *Lists) take(in *incarnation, k Kind, list *List, err error) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,7 +255,7 @@ func (in *incarnation) pages(k Kind) (List, error) {
 		case err != nil:
 			return List{}, err
 		case m.Error != nil && r.list.Pages == 0 && methodNotFound(m.Error):
-			return List{}, nil // resources without templates, say
+			return List{}, nil // for example, resources without templates
 		case m.Error != nil:
 			return List{}, fmt.Errorf("%s: %s", k.Method(), excerpt(m.Error))
 		}

@@ -15,14 +15,14 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Versions are the revisions of MCP that begin with a handshake, oldest first.
+// Versions lists the revisions of MCP that begin with a handshake, oldest first.
 var Versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-// Info is what a server says of itself when it is greeted. The slices are parts of Raw; nobody may change them.
+// Info is what a server says about itself when it is greeted. The slices are parts of Raw; nobody may change them.
 type Info struct {
 	ProtocolVersion string
 	Capabilities    []byte // an object
-	ServerInfo      []byte // nil when absent, as Instructions
+	ServerInfo      []byte // nil if absent, like Instructions
 	Instructions    []byte // a JSON string
 	Raw             []byte // the whole result of initialize or server/discover
 
@@ -32,12 +32,12 @@ type Info struct {
 // Declares reports whether the server has lists of the kind.
 func (i *Info) Declares(k Kind) bool { return i.declares[k] }
 
-// infos are what all servers say of themselves: what several say alike is kept once.
+// infos holds what all servers say about themselves. Equal texts are kept once.
 var infos interned.Map[[sha256.Size]byte, Info]
 
 // readInfo reads the result of initialize or of server/discover.
 func readInfo(result []byte) (*Info, error) {
-	result = bytes.Clone(result) // it is part of a message that may be longer
+	result = bytes.Clone(result) // the message that it is part of may be longer
 	info, err := parseInfo(result)
 	if err != nil {
 		return nil, err
@@ -72,13 +72,13 @@ func parseInfo(result []byte) (*Info, error) {
 		return nil, fmt.Errorf("its capabilities are malformed: %w", err)
 	}
 	for _, k := range Kinds {
-		i := slices.Index(names, names[k]) // two kinds share one capability, and the first index has it
+		i := slices.Index(names, names[k]) // two kinds share one capability; the first index has it
 		info.declares[k] = bytes.HasPrefix(declared[i].Value, []byte("{"))
 	}
 	return info, nil
 }
 
-// speaks returns the revision in a list of such that callgate speaks without a handshake, or else the first.
+// speaks returns from a list of revisions the one that callgate speaks without a handshake, or else the first.
 func speaks(versions []byte) (version string, ok bool) {
 	var all []string
 	if json.Unmarshal(versions, &all) != nil || len(all) == 0 {
@@ -103,7 +103,7 @@ func (g *greeter) initialize(ctx context.Context) error {
 	return g.accept(m, nil)
 }
 
-// accept takes the answer to initialize and ends the handshake.
+// accept handles the answer to initialize and completes the handshake.
 func (g *greeter) accept(m rpc.Message, err error) error {
 	switch {
 	case err != nil:
@@ -142,7 +142,7 @@ func (g *greeter) converse(ctx context.Context, method string, params []byte) (r
 	return rpc.Message{}, g.in.link.epitaph(err)
 }
 
-// lines are the host's capabilities and its description, each in one line.
+// lines returns the host's capabilities and its description, each on one line.
 func (h *Hello) lines() (capabilities, client []byte) {
 	if capabilities = oneLine(h.Capabilities); capabilities == nil {
 		capabilities = []byte("{}")

@@ -10,21 +10,21 @@ import (
 	"callgate/internal/periodic"
 )
 
-// usage says whether an incarnation is in use, and since when it is not.
+// usage records whether an incarnation is in use, and since when it is not.
 type usage struct {
-	requests atomic.Int64 // that run; far below 0 once the incarnation is retired
-	last     atomic.Int64 // when one began or ended, in nanoseconds
+	requests atomic.Int64 // running requests; far below 0 once the incarnation is retired
+	last     atomic.Int64 // when a request last began or ended, in Unix nanoseconds
 }
 
 const retired = math.MinInt64 / 2
 
-// errIdle is why an incarnation ends that nobody has used for long.
+// errIdle ends an incarnation that nobody has used for long.
 var errIdle = errors.New("it was stopped because nobody used it")
 
-// breath is how long an incarnation must be unused before it is stopped early.
+// breath is how long an incarnation must be unused before it can be stopped early.
 const breath = 5 * time.Millisecond
 
-// begin notes a request; false when the incarnation takes none any more.
+// begin counts a request. It returns false if the incarnation takes no more.
 func (u *usage) begin() bool {
 	u.last.Store(time.Now().UnixNano())
 	return u.requests.Add(1) > 0
@@ -35,7 +35,7 @@ func (u *usage) end() {
 	u.requests.Add(-1)
 }
 
-// idle waits until nobody has used the incarnation for limit, and retires it; false when ctx ended first.
+// idle waits until nobody has used the incarnation for limit, and retires it. It returns false if ctx ends first.
 func (u *usage) idle(ctx context.Context, limit time.Duration) bool {
 	u.last.CompareAndSwap(0, time.Now().UnixNano())
 	for {

@@ -21,25 +21,25 @@ type incarnation struct {
 	u    *Upstream
 	link link
 	conn *rpc.Conn
-	log  *throttle // of the reading goroutine
+	log  *throttle // for the reading goroutine
 	late func(rpc.Message)
 
 	info    *Info   // set by greet
-	modern  *modern // likewise; nil for a legacy server
+	modern  *modern // set by greet; nil for a legacy server
 	usage   usage
 	causes  causes
-	faults  atomic.Int32 // requests in a row that the server failed to answer
-	greeted atomic.Bool  // set after info, for the reading goroutine; everybody else comes later
+	faults  atomic.Int32 // consecutive requests that the server failed to answer
+	greeted atomic.Bool  // set after info, for the reading goroutine; all others come later
 
 	read    chan struct{} // closed when nothing more will be read
-	readErr error         // why, set before
+	readErr error         // the reason; set before read closes
 
-	broken    chan struct{} // closed when the server is of no use any more though it runs
-	brokenErr error         // why, set before
+	broken    chan struct{} // closed when the server is of no more use, though it runs
+	brokenErr error         // the reason; set before broken closes
 	breaking  sync.Once
 
 	over    chan struct{} // closed when down is set
-	down    *DownError    // for all callers that wait
+	down    *DownError    // the error for all callers that wait
 	ctx     context.Context
 	cancel  context.CancelFunc
 	workers sync.WaitGroup // fetches
@@ -70,9 +70,9 @@ func (u *Upstream) spawn() (*incarnation, error) {
 	return in, nil
 }
 
-// wait returns why the incarnation is over: ctx ended, or its link did, or nobody uses it.
+// wait waits until the incarnation is over, and returns why: ctx ended, its link ended, or nobody uses it.
 func (in *incarnation) wait(ctx context.Context) error {
-	unused := make(chan error, 1) // usage retires once, for one reason
+	unused := make(chan error, 1) // usage retires only once, for one reason
 	retire := func(limit time.Duration, why error) {
 		if in.usage.idle(in.ctx, limit) {
 			unused <- why
@@ -117,7 +117,7 @@ func (in *incarnation) fail(err error) {
 	})
 }
 
-// end stops the server and waits until no goroutine of the incarnation is left.
+// end stops the server and waits for all goroutines of the incarnation.
 func (in *incarnation) end(down *DownError) {
 	in.down = down
 	close(in.over)
@@ -131,14 +131,14 @@ func (in *incarnation) end(down *DownError) {
 }
 
 // send sends the request that compose makes and waits for its response. It does not send a request that was cancelled
-// during the decision, or while the server started.
+// while a person decided or the server started.
 func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	if ctx.Err() != nil {
 		return rpc.Message{}, fmt.Errorf("it was cancelled before the server got it: %w", ctx.Err())
 	}
 	cause := lifetime.CauseOf(ctx)
 	p, err := in.conn.Send(func(id []byte) []byte {
-		if cause != nil { // before the request can be answered
+		if cause != nil { // set before the request can be answered
 			in.causes.add(id, cause)
 		}
 		return oneLine(compose(id))
@@ -151,18 +151,18 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	return in.answered(ctx, p.ID, m, err)
 }
 
-// post is send for a caller that does not wait, see Upstream.Post. The request is in the usage already. A process does
-// not say which request its own messages belong to, so nobody asks what the request is made for.
+// post does the same for a caller that does not wait, see Upstream.Post. usage has counted the request. A process does
+// not say which request its own messages belong to, so no cause is needed.
 func (in *incarnation) post(life *lifetime.Request, request rpc.Posted) {
 	f := &flight{in: in, life: life, request: request}
 	if err := in.conn.Post(&f.Pending, f); err != nil {
 		go func() { f.end(rpc.Message{}, in.unsent(life, err)) }()
 		return
 	}
-	life.Watch(f) // if it has been answered, RequestEnded finds nothing to do
+	life.Watch(f) // if the answer is there already, RequestEnded does nothing
 }
 
-// flight is a request that nobody waits for.
+// flight is a request that no goroutine waits for.
 type flight struct {
 	rpc.Pending
 	in      *incarnation
@@ -179,10 +179,10 @@ func (f *flight) RequestEnded() {
 	}
 }
 
-// Compose implements rpc.Posted: the request, in one line.
+// Compose implements rpc.Posted. It returns the request on one line.
 func (f *flight) Compose(id []byte) []byte { return oneLine(legacy(id, f.request.Compose(id))) }
 
-// Answered implements rpc.Posted. It is called once for a request that was sent.
+// Answered implements rpc.Posted. It is called once for each request that was sent.
 func (f *flight) Answered(m rpc.Message, err error) {
 	f.life.Unwatch()
 	f.end(f.in.answered(f.life, f.ID, m, err))
@@ -193,15 +193,15 @@ func (f *flight) end(m rpc.Message, err error) {
 	f.request.Answered(m, err)
 }
 
-// unsent is why a request was not sent.
+// unsent returns why a request was not sent.
 func (in *incarnation) unsent(ctx context.Context, err error) error {
-	if !errors.Is(err, rpc.ErrClosed) { // it may still write, but nothing can be asked of it any more
+	if !errors.Is(err, rpc.ErrClosed) { // the server may still write, but callgate can ask it nothing any more
 		in.fail(fmt.Errorf("it takes no more input: %w", err))
 	}
 	return in.verdict(ctx)
 }
 
-// answered returns what a request has come to that was sent.
+// answered returns the outcome of a request that was sent.
 func (in *incarnation) answered(ctx context.Context, id []byte, m rpc.Message, err error) (rpc.Message, error) {
 	in.causes.remove(id)
 	if err == nil {
@@ -225,14 +225,14 @@ func (in *incarnation) answered(ctx context.Context, id []byte, m rpc.Message, e
 	return rpc.Message{}, fmt.Errorf("server %q: %w", in.u.cfg.Name, err)
 }
 
-// maxFaults is how many requests in a row may fail that reached the server, before it counts as down.
+// maxFaults is how many requests in a row may reach the server and fail before it counts as down.
 const maxFaults = 5
 
-// errNotRun says that a request was not run because the incarnation takes none any more, or the server does not
-// know its session: it may be sent again to the next.
+// errNotRun is returned if a request was not run, because the incarnation takes no more or the server does not know its
+// session. The request may be sent again to the next incarnation.
 var errNotRun = errors.New("the server has ended the session, and its next one too")
 
-// verdict waits until it is known why the incarnation is over.
+// verdict waits until it is known why the incarnation is over, and returns that.
 func (in *incarnation) verdict(ctx context.Context) error {
 	select {
 	case <-in.over:
@@ -251,7 +251,7 @@ func (in *incarnation) cancelRequest(id []byte, cause error) {
 	}
 }
 
-// noise logs what is not a message.
+// noise logs a line that is not a message.
 func (in *incarnation) noise(line []byte, err error) {
 	in.log.write(slog.LevelWarn, "the server wrote something other than MCP to stdout: skipped", "line", excerpt(line), "error", err)
 }

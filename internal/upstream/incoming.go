@@ -10,12 +10,12 @@ import (
 	"callgate/internal/rpc"
 )
 
-// handle takes what the server sends but the answers to our requests, on the reading goroutine.
+// handle takes what the server sends, except answers to our requests, on the reading goroutine.
 func (in *incarnation) handle(m rpc.Message, of []byte) {
 	switch {
 	case m.IsResponse():
 		in.u.log.Debug("answer dropped: nobody waits for it", "id", string(m.ID))
-	case !utf8.Valid(m.Raw): // a host that decodes strictly would end at it
+	case !utf8.Valid(m.Raw): // a host with a strict decoder would end at it
 		in.noise(m.Raw, errors.New("it is not valid UTF-8"))
 		if m.IsRequest() && utf8.Valid(m.ID) {
 			in.answer(rpc.Error(m.ID, rpc.CodeInvalidRequest, "the request is not valid UTF-8"))
@@ -52,7 +52,7 @@ func (in *incarnation) asked(m rpc.Message, cause any) {
 	u.events.Request(u, renamed, cause)
 }
 
-// answer answers the server itself.
+// answer answers the server on callgate's behalf.
 func (in *incarnation) answer(response []byte) {
 	if err := in.conn.Write(response); err != nil {
 		in.u.log.Debug("answer to the server not sent", "error", err)
@@ -83,10 +83,10 @@ func (in *incarnation) notified(m rpc.Message, cause any) {
 	}
 }
 
-// subscriptionID is the member of _meta that names the request for announcements that one answers.
+// subscriptionID is the member of _meta that names the subscription request behind a notification.
 const subscriptionID = "io.modelcontextprotocol/subscriptionId"
 
-// untagged returns a notification without the name of the stream that it came on, which is ours.
+// untagged removes the id of the subscription, which is ours, from a notification.
 func (in *incarnation) untagged(m rpc.Message) rpc.Message {
 	var meta, id [1]jsonx.Member
 	if !in.greeted.Load() || in.modern == nil || m.Params == nil || !bytes.Contains(m.Params, []byte(subscriptionID)) ||
@@ -103,8 +103,7 @@ func (in *incarnation) untagged(m rpc.Message) rpc.Message {
 	return untagged
 }
 
-// renameCancel puts our id into the server's withdrawal of its request. ok is false when there is no such
-// request.
+// renameCancel puts our id into the server's cancellation of its request. ok is false if there is no such request.
 func (in *incarnation) renameCancel(m rpc.Message) (_ rpc.Message, ok bool) {
 	var id [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {

@@ -18,20 +18,20 @@ import (
 	"callgate/internal/upstream/lifetime"
 )
 
-// input is one question that a modern server asks before it goes on with a request.
+// input is a question that a modern server asks before it continues with a request.
 type input struct {
 	key    string
 	method string
-	params []byte // nil when absent
+	params []byte // nil if absent
 }
 
 // maxInputs bounds the questions of one result.
 const maxInputs = 32
 
-// askable are the methods that a server may ask for in the middle of a request.
+// askable lists the methods that a server may ask for during a request.
 var askable = []string{"elicitation/create", "sampling/createMessage", "roots/list"}
 
-// readInputs reads a result that asks for input. state is the raw string that the server wants back, nil for none.
+// readInputs reads a result that asks for input. state is the raw string that the server wants back, or nil.
 func readInputs(result []byte) (inputs []input, state []byte, err error) {
 	var m [2]jsonx.Member
 	if err := jsonx.Check(result); err != nil {
@@ -82,14 +82,14 @@ func readInputs(result []byte) (inputs []input, state []byte, err error) {
 	return inputs, state, nil
 }
 
-// furnish gets the input that the server asks for from the host, as the requests that a legacy server would
-// send, and returns the params of the next leg; or the error that the request ends with.
+// furnish gets the input that the server asks for from the host, in the form of the requests that a legacy server would
+// send. It returns the params of the next leg, or the error that the request ends with.
 func (in *incarnation) furnish(ctx context.Context, params, result []byte, leg int) (next, fault []byte, err error) {
 	inputs, state, err := readInputs(result)
 	if err != nil {
 		return nil, nil, fmt.Errorf("server %q asks for more input, but %w", in.u.cfg.Name, err)
 	}
-	if len(inputs) == 0 { // it only wants to be asked again
+	if len(inputs) == 0 { // the server only wants to be asked again
 		if !periodic.Sleep(ctx, min(250*time.Millisecond<<(leg-1), 5*time.Second)) {
 			return nil, nil, ctx.Err()
 		}
@@ -109,7 +109,7 @@ func (in *incarnation) furnish(ctx context.Context, params, result []byte, leg i
 			return nil, nil, failures[i]
 		case answer == nil && q.method != "elicitation/create":
 			return nil, answers[i].Error, nil
-		case answer == nil: // the modern era has no error here
+		case answer == nil: // the modern era has no error for this
 			answer = []byte(`{"action":"cancel"}`)
 		}
 		if i > 0 {
@@ -136,7 +136,7 @@ func (in *incarnation) furnish(ctx context.Context, params, result []byte, leg i
 	return insertFirst(next, 0, more), nil, nil
 }
 
-// without returns the object without members of those names.
+// without returns the object without the named members. A nil object stays nil.
 func without(object []byte, names ...string) ([]byte, error) {
 	for _, name := range names {
 		var m [1]jsonx.Member
@@ -191,7 +191,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 	return rpc.Message{}, err
 }
 
-// identified gives an elicitation by URL the id that legacy hosts need and modern servers do not have.
+// identified gives an elicitation by URL the id that legacy hosts need and modern servers do not send.
 func identified(params []byte) []byte {
 	var m [2]jsonx.Member
 	if params == nil || jsonx.Members(params, []string{"mode", "elicitationId"}, m[:]) != nil || m[1].Value != nil {

@@ -21,7 +21,7 @@ type inside struct {
 	out    *io.PipeReader
 	conn   *rpc.Conn
 	ended  chan struct{} // closed when serve has returned
-	err    error         // what it returned, set before
+	err    error         // the error it returned; set before ended closes
 }
 
 var _ link = (*inside)(nil)
@@ -40,7 +40,7 @@ func startInside(ctx context.Context, serve func(ctx context.Context, in io.Read
 	return s
 }
 
-// guarded runs serve; a panic of it is its error. What else runs in this program must not end with it.
+// guarded runs serve and returns a panic as its error. A panic must not end the rest of this program.
 func guarded(ctx context.Context, serve func(context.Context, io.Reader, io.Writer) error, in io.Reader, out io.Writer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -66,7 +66,7 @@ func (s *inside) epitaph(cause error) error {
 	return explained(s.ended, &s.err, cause)
 }
 
-// stop ends the input, and then the context.
+// stop closes the input, and after grace ends the context.
 func (s *inside) stop(grace time.Duration) error {
 	defer s.cancel()
 	s.in.Close()

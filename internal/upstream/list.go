@@ -25,7 +25,7 @@ const (
 	Templates
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = [...]Kind{Tools, Prompts, Resources, Templates}
 
 var kindText = [len(Kinds)]struct{ name, method, member, key, capability string }{
@@ -42,10 +42,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Method is the request that asks for the list.
+// Method returns the method that asks for the list.
 func (k Kind) Method() string { return kindText[k].method }
 
-// Member is the name that the array has in the result.
+// Member returns the name of the array in the result.
 func (k Kind) Member() string { return kindText[k].member }
 
 func (k Kind) capability() string { return kindText[k].capability }
@@ -56,21 +56,21 @@ type Item struct {
 	Raw []byte // the whole entry as the server sent it
 }
 
-// List is all pages of a list. Its items have different keys. It is immutable.
+// List is all pages of a list. Its items have distinct keys. It is immutable.
 type List struct {
 	Items     []Item
-	Envelope  []byte // raw result of the first page; nil when the server has no such list
+	Envelope  []byte // raw result of the first page; nil if the server has no such list
 	Pages     int
-	Truncated string            // why the server's list is longer than this one; "" when it is complete
-	Digest    [sha256.Size]byte // of everything else, for lists that an Upstream has returned
+	Truncated string            // why the list was cut; "" if it is complete
+	Digest    [sha256.Size]byte // of everything else; set for lists that an Upstream returns
 
 	pages [][]byte
 }
 
-// lists are those of all servers: what several say alike is kept once.
+// lists holds the lists of all servers. Equal lists are kept once.
 var lists interned.Map[[sha256.Size]byte, List]
 
-// shared returns the list, or an earlier one that is the same in everything.
+// shared returns an equal list that was made before, or this one.
 func (l List) shared() *List {
 	h := sha256.New()
 	write := func(text []byte) {
@@ -84,14 +84,14 @@ func (l List) shared() *List {
 		write(page)
 	}
 	write(nil)
-	for _, item := range l.Items { // not every entry of a page is one
+	for _, item := range l.Items { // not every entry of a page becomes an item
 		write(item.Raw)
 	}
 	h.Sum(l.Digest[:0])
 	return lists.Get(l.Digest, func() *List { return &l })
 }
 
-// Bounds of one list.
+// Limits of one list.
 const (
 	maxPages = 1000
 	maxItems = 10_000
@@ -103,22 +103,22 @@ func (l List) same(other List) bool {
 	return slices.EqualFunc(l.Items, other.Items, func(a, b Item) bool { return bytes.Equal(a.Raw, b.Raw) })
 }
 
-// listReader puts a list together from its pages.
+// listReader assembles a list from its pages.
 type listReader struct {
 	kind  Kind
 	log   *throttle
 	list  List
 	seen  map[string]bool
 	bytes int
-	last  []byte // cursor of the page before
+	last  []byte // cursor of the previous page
 }
 
 func newListReader(k Kind, log *slog.Logger) *listReader {
 	return &listReader{kind: k, log: newThrottle(log), seen: map[string]bool{}}
 }
 
-// add takes the result of one page and returns the cursor of the next, a raw JSON string; nil after the
-// last page. An error means that the server's answer is unusable.
+// add adds the result of one page and returns the cursor of the next, a raw JSON string, or nil after the last page. An
+// error means that the server's answer is unusable.
 func (r *listReader) add(result []byte) (cursor []byte, err error) {
 	var m [2]jsonx.Member
 	if err := jsonx.Members(result, []string{r.kind.Member(), "nextCursor"}, m[:]); err != nil {
@@ -153,7 +153,7 @@ func (r *listReader) add(result []byte) (cursor []byte, err error) {
 	return cursor, nil
 }
 
-// items adds the entries of one page. Entries that nothing could refer to are left out.
+// items adds the entries of one page. It skips entries that nothing could refer to.
 func (r *listReader) items(array []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(array), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if dec.PeekKind() != '[' {
@@ -202,7 +202,7 @@ func (r *listReader) truncate(why string) error {
 	return nil
 }
 
-// parseList reads a list that was kept as its pages.
+// parseList reads a list from its stored pages.
 func parseList(k Kind, pages [][]byte, log *slog.Logger) (List, error) {
 	r := newListReader(k, log)
 	defer r.log.report()

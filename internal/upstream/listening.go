@@ -16,40 +16,40 @@ import (
 	"callgate/internal/rpc"
 )
 
-// listening is what a modern server is to announce. The mutex of modern guards it.
+// listening is what a modern server should announce. The mutex of modern guards it.
 type listening struct {
-	watched  []string // URIs of resources whose changes the host wants to hear of
-	revision uint64   // of what is to be announced: one more with each change
+	watched  []string // URIs of resources whose changes the host wants to know
+	revision uint64   // counts the changes of what should be announced
 
-	stop    context.CancelFunc // ends the request that runs
-	changed chan struct{}      // closed when that is to be replaced
-	asked   []byte             // its id, nil before it was sent
-	about   uint64             // its revision
+	stop    context.CancelFunc // ends the running request
+	changed chan struct{}      // closed when the running request must be replaced
+	asked   []byte             // the running request's id; nil before it is sent
+	about   uint64             // the running request's revision
 
 	agreed agreement     // the newest
-	told   chan struct{} // closed when there is another
+	told   chan struct{} // closed when agreed changes
 }
 
-// agreement is what a server says to a subscriptions/listen.
+// agreement is a server's answer to a subscriptions/listen.
 type agreement struct {
 	revision uint64
-	uris     []string // whose changes it announces
-	fault    []byte   // the error with which it refuses to announce anything; nil for none
+	uris     []string // resources whose changes it announces
+	fault    []byte   // the error with which it refuses to announce anything, or nil
 }
 
 func newListening() listening {
 	return listening{changed: make(chan struct{}), told: make(chan struct{})}
 }
 
-// Bounds of what a modern server is asked to announce.
+// Limits of what a modern server is asked to announce.
 const (
 	maxWatched = 1000
 	minRelist  = time.Second      // between two listenings
 	ackLimit   = 10 * time.Second // for the acknowledgement of a subscription
 )
 
-// watch has the server announce the changes of a resource, and returns when it has said that it does: what changes
-// from then on is heard of. refusal is the error for the host when it does not.
+// watch asks the server to announce the changes of a resource, and returns when the server has agreed: later changes
+// will be heard. refusal is the error for the host if the server does not agree.
 func (c *modern) watch(ctx context.Context, uri string) (refusal []byte, err error) {
 	c.mu.Lock()
 	if !slices.Contains(c.watched, uri) {
@@ -93,12 +93,12 @@ func (c *modern) watch(ctx context.Context, uri string) (refusal []byte, err err
 	return refusal, err
 }
 
-// refuse is the error of a response.
+// refuse returns the error object of a response.
 func refuse(code int, message string) []byte {
 	return fmt.Appendf(nil, `{"code":%d,"message":%s}`, code, jsonx.Quote(message))
 }
 
-// unwatch lets the server announce the changes of a resource no more.
+// unwatch stops the announcements of a resource's changes.
 func (c *modern) unwatch(uri string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *modern) unwatch(uri string) {
 	}
 }
 
-// relisten replaces the request that runs. The caller holds mu.
+// relisten replaces the running request. The caller holds mu.
 func (c *modern) relisten() {
 	c.revision++
 	if c.stop != nil {
@@ -118,14 +118,14 @@ func (c *modern) relisten() {
 	c.changed = make(chan struct{})
 }
 
-// ask notes which request is about to be sent, and what it is about.
+// ask records the request that is about to be sent, and its revision.
 func (c *modern) ask(id []byte, revision uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked, c.about = id, revision
 }
 
-// agree takes what the server says to the request with the id; one that was replaced says nothing any more.
+// agree takes the server's answer to the request with the id. It ignores answers to requests that were replaced.
 func (c *modern) agree(id []byte, a agreement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,8 +138,8 @@ func (c *modern) agree(id []byte, a agreement) {
 	c.told = make(chan struct{})
 }
 
-// acknowledged takes the server's first word on a subscriptions/listen, which came on the stream of the request of;
-// nil where streams are not told apart.
+// acknowledged handles the server's first answer to a subscriptions/listen. of is the id of the request on whose stream
+// it came, or nil if streams cannot be told apart.
 func (in *incarnation) acknowledged(m rpc.Message, of []byte) {
 	if !in.greeted.Load() || in.modern == nil || m.Params == nil {
 		return
@@ -166,8 +166,8 @@ func (in *incarnation) acknowledged(m rpc.Message, of []byte) {
 	in.modern.agree(of, a)
 }
 
-// listen keeps a subscriptions/listen open for what the server can announce and the host wants to hear of,
-// until the incarnation is over.
+// listen keeps a subscriptions/listen open for what the server can announce and the host wants to know, until the
+// incarnation is over.
 func (in *incarnation) listen() {
 	c := in.modern
 	for failures := 0; in.ctx.Err() == nil; {
@@ -176,7 +176,7 @@ func (in *incarnation) listen() {
 		filter, revision, changed := in.filter(), c.revision, c.changed
 		c.stop = stop
 		c.mu.Unlock()
-		if filter == nil { // nothing to listen for yet
+		if filter == nil { // nothing to listen to yet
 			select {
 			case <-changed:
 			case <-in.ctx.Done():
@@ -199,7 +199,7 @@ func (in *incarnation) listen() {
 			failures = 0
 			continue
 		case err == nil && m.Error != nil && methodNotFound(m.Error):
-			c.ask(asked, math.MaxUint64) // whatever is wanted later
+			c.ask(asked, math.MaxUint64) // this holds for whatever is wanted later
 			c.agree(asked, agreement{fault: m.Error})
 			in.u.log.Info("the server announces nothing: it does not know subscriptions/listen")
 			return
@@ -214,12 +214,12 @@ func (in *incarnation) listen() {
 			failures = 0
 		}
 		failures++
-		in.u.Lists.fetchAll(in) // something may have changed that nobody announced
+		in.u.Lists.fetchAll(in) // something may have changed without an announcement
 		periodic.Sleep(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
 	}
 }
 
-// filter is what to listen for, nil for nothing. The caller holds modern.mu.
+// filter returns what to listen to, or nil for nothing. The caller holds modern.mu.
 func (in *incarnation) filter() []byte {
 	b := []byte{'{'}
 	member := func(name string, value []byte) {

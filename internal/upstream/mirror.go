@@ -9,8 +9,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// mirror returns the headers in which a call repeats those of its arguments that the tool's schema names: in the
-// modern era over HTTP the server insists on them.
+// mirror returns the headers in which a call repeats the arguments that the tool's schema names. In the modern era over
+// HTTP, servers require them.
 func (l *Lists) mirror(call rpc.Message) map[string]string {
 	wanted, ok := jsonx.String(jsonx.At(call.Params, "name"))
 	if !ok {
@@ -27,8 +27,8 @@ func (l *Lists) mirror(call rpc.Message) map[string]string {
 	return nil
 }
 
-// dropUncallable takes tools off a list that are to repeat arguments in headers that there cannot be: in the modern era
-// over HTTP a server refuses their calls.
+// dropUncallable removes tools whose arguments would have to be repeated in impossible headers. In the modern era over
+// HTTP, a server refuses their calls.
 func (in *incarnation) dropUncallable(list *List) {
 	if in.modern == nil || in.u.cfg.URL == "" {
 		return
@@ -46,7 +46,7 @@ func (in *incarnation) dropUncallable(list *List) {
 	})
 }
 
-// headerTool returns a definition as far as its headers need it; nil when its schema names none.
+// headerTool returns the part of a definition that its headers need, or nil if it has no schema.
 func headerTool(definition []byte) *mcp.Tool {
 	schema := jsonx.At(definition, "inputSchema")
 	if schema == nil {

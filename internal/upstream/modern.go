@@ -11,27 +11,27 @@ import (
 	"callgate/internal/rpc"
 )
 
-// protocolMeta are the members of _meta that say in which era a message is. They are a matter between two
-// neighbours: what a host says there is none of the server's business.
+// protocolMeta lists the members of _meta that describe the era of a message. They concern only two neighbours: the
+// server must not see the host's.
 var protocolMeta = []string{
 	"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",
 	"io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/logLevel",
 }
 
-// modern is what a conversation in the modern era knows: there is no session at the server that would.
+// modern is the state of a conversation in the modern era, in which the server keeps no session.
 type modern struct {
-	client []byte // members of _meta: version, host and its capabilities
+	client []byte // members of _meta: the version, the host and its capabilities
 	tasks  bool   // a call may be answered with a task
 
 	mu    sync.Mutex
-	level []byte // the log level that the host wants, a raw string; nil for none
+	level []byte // the log level that the host wants, a raw string, or nil
 
 	listening
 }
 
 func newModern(hello Hello) *modern {
 	capabilities, client := hello.lines()
-	if older, err := without(capabilities, "tasks"); err == nil { // they are not of this era
+	if older, err := without(capabilities, "tasks"); err == nil { // this capability does not belong to the modern era
 		capabilities = older
 	}
 	if hello.Tasks {
@@ -41,7 +41,7 @@ func newModern(hello Hello) *modern {
 		jsonx.Quote(protocolMeta[0]), jsonx.Quote(modernVersion), jsonx.Quote(protocolMeta[1]), client, jsonx.Quote(protocolMeta[2]), capabilities)}
 }
 
-// withTasks returns capabilities that have the extension for tasks.
+// withTasks returns capabilities with the tasks extension.
 func withTasks(capabilities []byte) []byte {
 	var extensions, tasks [1]jsonx.Member
 	entry := append(jsonx.Quote(extensionTasks), ":{}"...)
@@ -56,7 +56,7 @@ func withTasks(capabilities []byte) []byte {
 	return insertFirst(capabilities, extensions[0].Start, entry)
 }
 
-// describe returns params with what every modern request says of its sender.
+// describe returns params with what every modern request says about its sender.
 func (c *modern) describe(params []byte) []byte {
 	own := slices.Clone(c.client)
 	c.mu.Lock()
@@ -72,13 +72,13 @@ func (c *modern) describe(params []byte) []byte {
 	switch err := jsonx.Members(params, []string{"_meta"}, meta[:]); {
 	case err != nil || meta[0].Value == nil:
 		return insertFirst(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, own))
-	case meta[0].Value[0] != '{': // it says nothing, and two of them would be read in two ways
+	case meta[0].Value[0] != '{': // it holds nothing, and a second _meta could be read in two ways
 		return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: fmt.Appendf(nil, `{%s}`, own)})
 	}
 	return insertFirst(params, meta[0].Start, own)
 }
 
-// insertFirst puts members at the beginning of the object that begins at or after start in text.
+// insertFirst inserts members at the beginning of the first object at or after start in text.
 func insertFirst(text []byte, start int, members []byte) []byte {
 	open := bytes.IndexByte(text[start:], '{')
 	if open < 0 {
@@ -91,7 +91,7 @@ func insertFirst(text []byte, start int, members []byte) []byte {
 	return jsonx.Splice(text, jsonx.Edit{Start: at, End: at, With: members})
 }
 
-// withoutProtocol returns params without protocolMeta. Text that has none of it is returned as it is.
+// withoutProtocol returns params without protocolMeta. Params with none of these stay unchanged.
 func withoutProtocol(params []byte) []byte {
 	for _, name := range protocolMeta {
 		var meta, member [1]jsonx.Member
@@ -118,7 +118,7 @@ func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) 
 	return in.send(ctx, func(id []byte) []byte { return legacy(id, compose(id)) })
 }
 
-// legacy is a request with that id for a server of the eras with a handshake.
+// legacy returns the message with that id for a server of the eras with a handshake.
 func legacy(id, message []byte) []byte {
 	if !jsonx.MayHold(message, "modelcontextprotocol") {
 		return message
@@ -130,8 +130,8 @@ func legacy(id, message []byte) []byte {
 	return rpc.WithParams(m, id, withoutProtocol(m.Params))
 }
 
-// askModern also answers the methods that the modern era does not have, and the questions that stand between a
-// request and its result.
+// askModern sends a request to a modern server. It also answers the methods that the modern era does not have, and the
+// server's questions before the result.
 func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	request, err := rpc.Parse(oneLine(compose([]byte(`"cg"`))))
 	if err != nil {
@@ -181,13 +181,13 @@ func (in *incarnation) unasked(kind string) error {
 	return fmt.Errorf("server %q answered with a result of the type %.40q, which nobody asked for", in.u.cfg.Name, kind)
 }
 
-// resultType returns what the server says that its result is; "" when it does not say.
+// resultType returns the type that the server gives its result, or "".
 func resultType(result []byte) string {
 	kind, _ := jsonx.String(jsonx.At(result, "resultType"))
 	return kind
 }
 
-// stand answers for the server what the modern era has no request for.
+// stand answers, in place of the server, the methods that the modern era does not have.
 func (in *incarnation) stand(ctx context.Context, request rpc.Message) (rpc.Message, error) {
 	var m [2]jsonx.Member
 	if request.Params != nil {
@@ -223,7 +223,7 @@ func (in *incarnation) stand(ctx context.Context, request rpc.Message) (rpc.Mess
 	return rpc.Parse(rpc.Result(request.ID, []byte("{}")))
 }
 
-// maxLegs is how often a server may ask something in one request.
+// maxLegs bounds how often a server may ask for input in one request.
 const maxLegs = 10
 
 // can reports whether the server declares a capability with a member that is true.

@@ -9,10 +9,10 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Packages returns the names of the packages that a configured command runs, or the host of a configured
-// URL: "@scope/name" for `npx -y @scope/name@1.2.3`, "name" for `uvx name`, the image for `docker run`, and
-// the name of the file for any other program. These names bind a server to what is known about it, so a
-// command that is not understood to the last option has none.
+// Packages returns the names of the packages that a configured command runs, or the host of a configured URL:
+// "@scope/name" for `npx -y @scope/name@1.2.3`, "name" for `uvx name`, the image for `docker run`, and the file name
+// for any other program. These names link a server to what is known about it, so a command with any unknown option gets
+// none.
 func Packages(command string, args []string, address string) []string {
 	if address != "" {
 		u, err := url.Parse(address)
@@ -37,10 +37,10 @@ func Packages(command string, args []string, address string) []string {
 	return []string{name}
 }
 
-// bridge is the package that speaks to a server at the address behind its name.
+// bridge is the package that connects to a server at the address that follows its name.
 const bridge = "mcp-remote"
 
-// bridged adds the host of the address to the package of a command if that is the bridge.
+// bridged adds the host of the address to a command's package if that is the bridge.
 func bridged(names, args []string) []string {
 	if !slices.Equal(names, []string{bridge}) {
 		return names
@@ -52,9 +52,8 @@ func bridged(names, args []string) []string {
 	return append(names, Packages("", nil, args[at])...)
 }
 
-// Specs returns how a configured command names the packages that it has a package manager run, with versions as they
-// are written, and that package manager's runner: "npx" and "@scope/name@1.2.3". A command that is not understood to
-// the last option has none.
+// Specs returns the packages that a configured command has a package manager run, with versions as written, and the
+// name of its runner: "npx" and "@scope/name@1.2.3". A command with any unknown option gets none.
 func Specs(command string, args []string) (program string, specs []string) {
 	program = programName(command)
 	if program == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c") {
@@ -74,11 +73,11 @@ func Specs(command string, args []string) (program string, specs []string) {
 	return program, whole.packages(rest)
 }
 
-// Interprets reports whether a program says nothing of the server itself, which its arguments name.
+// Interprets reports whether a program says nothing about the server itself, which only its arguments name.
 func Interprets(command string) bool { return slices.Contains(interpreters, programName(command)) }
 
-// runnerOf returns the runner that a program with those arguments is, and the arguments after its command; nil if the
-// program is not a runner.
+// runnerOf returns the runner for a program with those arguments, and the arguments after its command. It returns nil
+// if the program is not a runner.
 func runnerOf(program string, args []string) (*runner, []string) {
 	for i := range runners {
 		if r := &runners[i]; slices.Contains(r.programs, program) {
@@ -90,21 +89,21 @@ func runnerOf(program string, args []string) (*runner, []string) {
 	return nil, nil
 }
 
-// interpreters are programs whose own name says nothing about the server.
+// interpreters lists programs whose own name says nothing about the server.
 var interpreters = []string{
 	"bash", "bun", "bunx", "cmd", "dash", "deno", "docker", "dotnet", "env", "fish", "go", "java", "ksh", "node", "nodejs",
 	"npm", "npx", "perl", "php", "pipx", "pnpm", "pnpx", "podman", "powershell", "pwsh", "python", "ruby",
 	"sh", "sudo", "ts-node", "tsx", "uv", "uvx", "wsl", "yarn", "zsh",
 }
 
-// runner is a program that runs a package which its arguments name.
+// runner is a program that runs a package named in its arguments.
 type runner struct {
 	programs []string
-	commands []string // words between the program and its options, one of them; empty when there are none
+	commands []string // words between the program and its options, of which one MUST follow; may be empty
 	plain    []string // options without a value
 	valued   []string // options whose value says nothing about the package
-	from     []string // options whose value is the package; the operand is then only the name of a program in it
-	module   string   // option whose value is the package and that ends the options; operands are no packages then
+	from     []string // options whose value is the package; the operand is then just a program in it
+	module   string   // option whose value is the package and that ends the options; operands are then no packages
 	name     func(operand string) string
 }
 
@@ -138,7 +137,7 @@ var runners = []runner{
 		name: imageName},
 }
 
-// after returns the arguments behind the runner's command.
+// after returns the arguments after the runner's command.
 func (r *runner) after(args []string) ([]string, bool) {
 	if len(r.commands) == 0 {
 		return args, true
@@ -152,7 +151,7 @@ func (r *runner) after(args []string) ([]string, bool) {
 	return nil, false
 }
 
-// packages reads the options up to the operand.
+// packages reads the options up to the operand and returns the packages.
 func (r *runner) packages(args []string) []string {
 	for i := 0; i < len(args); i++ {
 		option, value, joined := strings.Cut(args[i], "=")
@@ -191,7 +190,7 @@ func (r *runner) operand(word string) []string {
 	return r.only(word, nil)
 }
 
-// only returns the package, unless the rest of the arguments names another.
+// only returns the package, or nil if an option in the rest could name another.
 func (r *runner) only(spec string, rest []string) []string {
 	for _, arg := range rest {
 		if option, _, _ := strings.Cut(arg, "="); option == "--" || !strings.HasPrefix(option, "-") {
@@ -211,7 +210,7 @@ var (
 	pythonName    = lazyregexp.New(`^python[0-9.]*$`)
 )
 
-// programName is the file's name without folders and without the suffix of an executable.
+// programName returns the file name without folders and without an executable's suffix.
 func programName(command string) string {
 	base := windowsSuffix.ReplaceAllString(path.Base(slashed(command)), "")
 	switch {
@@ -232,8 +231,8 @@ var (
 	pythonDash = lazyregexp.New(`[-_.]+`)
 )
 
-// npmPackage returns the name in a package of the registry: not in an address, a folder or an alias, which
-// can be anything.
+// npmPackage returns the name of a package in the registry. It returns "" for an address, a folder or an alias, which
+// could be anything.
 func npmPackage(spec string) string {
 	if m := npmSpec.FindStringSubmatch(spec); m != nil {
 		return m[1]
@@ -241,7 +240,7 @@ func npmPackage(spec string) string {
 	return ""
 }
 
-// nodeModule returns the package that a script or program is part of.
+// nodeModule returns the package that a script or program belongs to, or "".
 func nodeModule(file string) string {
 	file = slashed(file)
 	_, inside, ok := cutLast(file, "node_modules/")
@@ -275,7 +274,7 @@ func denoPackage(spec string) string {
 	return npmPackage(strings.TrimPrefix(name, "/"))
 }
 
-// pythonPackage returns the normalized name of a package of the index.
+// pythonPackage returns the normalized name of a package in the index, or "".
 func pythonPackage(spec string) string {
 	if m := pythonSpec.FindStringSubmatch(spec); m != nil {
 		return strings.ToLower(pythonDash.ReplaceAllString(m[1], "-"))
@@ -283,7 +282,7 @@ func pythonPackage(spec string) string {
 	return ""
 }
 
-// imageName returns the image without tag and digest.
+// imageName returns the image without tag and digest, or "".
 func imageName(image string) string {
 	if m := imageSpec.FindStringSubmatch(image); m != nil {
 		return m[1]

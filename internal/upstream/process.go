@@ -20,11 +20,11 @@ import (
 	"callgate/internal/upstream/pipe"
 )
 
-// drain is how long the output of a process that ended is still read: what it wrote last is in the pipe,
-// but a child that it left behind may hold the pipe open for ever.
+// drain is how long callgate still reads the output of a process that has ended. Its last output is in the pipe, but a
+// child that it left behind may hold the pipe open for ever.
 const drain = 250 * time.Millisecond
 
-// process is the process of a server and everything that it starts.
+// process is a server's process and everything that it starts.
 type process struct {
 	tree   *spawn.Tree
 	conn   *rpc.Conn
@@ -33,16 +33,16 @@ type process struct {
 	stderr *stderr
 	proxy  *sandbox.Proxy // nil unless the server is in a sandbox and has a network
 
-	widened <-chan struct{} // closed when a sandbox of now would have more; nil for never
+	widened <-chan struct{} // closed when a new sandbox would allow more; nil if that never happens
 
-	trust      string // a folder of its own with the certificates that it trusts; "" when there is none
+	trust      string // a folder made for this process, with the certificates that it trusts; may be ""
 	stderrFile *os.File
 	stopping   chan struct{} // closed when stop is called
 	once       sync.Once
 	wg         sync.WaitGroup
 }
 
-// startProcess spawns the server of cfg. own is the environment of callgate itself.
+// startProcess starts the server of cfg. own is callgate's environment.
 func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, connect func(context.Context, sandbox.Peer) error, log *slog.Logger) (_ *process, err error) {
 	env, err := environment.Of(own, cfg.Env, cfg.InheritEnv)
 	if err != nil {
@@ -127,8 +127,8 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, connect 
 	return p, nil
 }
 
-// keepSecrets puts the secrets into the environment. Those that are for one host need the network proxy of a sandbox,
-// which swaps them in; authority is nil when nothing is intercepted for that.
+// keepSecrets puts the secrets into the environment. Secrets for one host need a sandbox's network proxy, which swaps
+// them in. authority is nil if no TLS is intercepted for that.
 func (p *process) keepSecrets(cfg *Config, env []string, wall *guard.Wall) (filled []string, swaps []sandbox.Swap, authority *sandbox.Authority, err error) {
 	filled, swaps, err = cfg.secrets(env)
 	if err != nil || len(swaps) == 0 {
@@ -145,7 +145,7 @@ func (p *process) keepSecrets(cfg *Config, env []string, wall *guard.Wall) (fill
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		f.Close() // a pipe end that nobody has written to: nothing can be lost
+		f.Close() // nobody has written to these pipe ends, so nothing can be lost
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *process) run(handle func(m rpc.Message, of []byte)) error {
 	return p.conn.Run(func(m rpc.Message) { handle(m, nil) })
 }
 
-// epitaph: mostly the process ends at the same moment as its output, and how it did explains more.
+// epitaph usually finds that the process ends together with its output. Its exit status then explains more.
 func (p *process) epitaph(cause error) error {
 	p.gone(drain)
 	select {
@@ -184,7 +184,7 @@ func (p *process) epitaph(cause error) error {
 	return cause
 }
 
-// reap waits for the end of the process, and ends the reading of its output when it ended by itself.
+// reap waits for the end of the process. If the process ended by itself, reap ends the reading of its output.
 func (p *process) reap() {
 	<-p.tree.Ended()
 	select {
@@ -195,9 +195,9 @@ func (p *process) reap() {
 	}
 }
 
-// stop ends the process and everything it started: it closes the input, asks politely after grace, and
-// kills after another grace. What is left when the process itself is gone gets the same steps. It returns
-// an error when the process did not even end then.
+// stop ends the process and everything it started. It closes the input, asks politely after grace, and kills after
+// another grace. Processes that outlive the server's own get the same steps. stop returns an error if the process did
+// not end even then.
 func (p *process) stop(grace time.Duration) (err error) {
 	p.once.Do(func() {
 		close(p.stopping)
@@ -224,14 +224,14 @@ func (p *process) stop(grace time.Duration) (err error) {
 	return err
 }
 
-// forget removes what the process trusted.
+// forget removes the folder of certificates.
 func (p *process) forget() {
 	if p.trust != "" {
-		os.RemoveAll(p.trust) // a temporary folder: what is left goes with the others
+		os.RemoveAll(p.trust) // a temporary folder: any rest goes with the others
 	}
 }
 
-// gone waits until the process has ended and nobody holds its output open any more.
+// gone waits until the process has ended and nobody holds its output open. It returns false after within.
 func (p *process) gone(within time.Duration) bool {
 	timeout := time.NewTimer(within)
 	defer timeout.Stop()
@@ -245,10 +245,10 @@ func (p *process) gone(within time.Duration) bool {
 	return true
 }
 
-// output is the reading end of a server's standard output; it knows when it ended.
+// output is the reading end of a server's standard output. It records its end.
 type output struct {
 	file *os.File
-	end  chan struct{} // closed at the end of the stream, or when reading stopped
+	end  chan struct{} // closed at the end of the stream, or when reading has stopped
 	once sync.Once
 }
 
@@ -260,7 +260,7 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// finish says that nobody reads any more.
+// finish marks the end of reading.
 func (o *output) finish() { o.once.Do(func() { close(o.end) }) }
 
 func (o *output) Close() error { return o.file.Close() }

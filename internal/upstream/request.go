@@ -10,18 +10,18 @@ import (
 	"callgate/internal/upstream/lifetime"
 )
 
-// Request sends a request and waits for the response, an error response included, which keeps its code and
-// data. Params are raw JSON, or nil. A server that is down is started.
+// Request sends a request and waits for the response. An error response counts as a response and keeps its code and
+// data. params are raw JSON, or nil. Request starts a server that is down.
 //
-// When ctx ends the server is told that the request is cancelled, and the error is ctx.Err(). A server that
-// ends before it answers is a *DownError. A request that was never sent fails with an UnsentError. How long to wait is
-// the caller's business.
+// When ctx ends, the server is told that the request is cancelled, and the error is ctx.Err(). If the server ends
+// before it answers, the error is a *DownError. If the request was never sent, the error is an *UnsentError. The caller
+// decides how long to wait.
 func (u *Upstream) Request(ctx context.Context, method string, params []byte) (rpc.Message, error) {
 	return u.Forward(ctx, func(id []byte) []byte { return rpc.Request(id, method, params) })
 }
 
-// Forward is Request for a message that compose makes, given the id that it MUST have: a host's message with
-// its unknown members, say.
+// Forward does what Request does for a message that compose returns. The message MUST have the given id, and may be,
+// say, a host's message with its unknown members.
 func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	for again := false; ; again = true {
 		in, err := u.acquire(ctx)
@@ -40,10 +40,10 @@ func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) 
 	}
 }
 
-// Post is Forward for a caller that does not wait. The request gets what Forward would return, once: an answer on the
-// goroutine that reads from the server, which goes on when Answered returns, and an error on a goroutine of its own,
-// for which Close does not wait. Post is false, and nothing is sent, where it takes a wait: for a server that is down,
-// of the modern era, or no process.
+// Post does what Forward does for a caller that does not wait. request.Answered gets the result once: an answer on the
+// goroutine that reads from the server, which continues when Answered returns, or an error on a new goroutine, for
+// which Close does not wait. Post returns false and sends nothing if it would have to wait: for a server that is down,
+// of the modern era, or not a process.
 func (u *Upstream) Post(life *lifetime.Request, request rpc.Posted) bool {
 	in := u.current.Load()
 	if in == nil || in.modern != nil || life.Err() != nil {
@@ -56,8 +56,8 @@ func (u *Upstream) Post(life *lifetime.Request, request rpc.Posted) bool {
 	return true
 }
 
-// Notify sends a notification and never blocks. A server that is not ready gets none: what it has to know
-// it asks for when it starts.
+// Notify sends a notification and never blocks. A server that is not ready gets none: it asks for what it needs when it
+// starts.
 func (u *Upstream) Notify(method string, params []byte) {
 	in := u.current.Load()
 	if in == nil {
@@ -73,8 +73,8 @@ func (u *Upstream) Notify(method string, params []byte) {
 	}
 }
 
-// oneLine returns JSON without line ends, which would end a message and begin another. Outside of strings
-// they are white space like any other, and inside of strings JSON has none.
+// oneLine returns JSON without line ends, which would end a message and begin another. Outside strings they are plain
+// white space, and inside strings JSON does not allow them.
 func oneLine(json []byte) []byte {
 	if bytes.IndexByte(json, '\n') < 0 && bytes.IndexByte(json, '\r') < 0 {
 		return json
@@ -88,8 +88,7 @@ func oneLine(json []byte) []byte {
 	return out
 }
 
-// unwanted stops the task, of this era or the last, that the server had made of a call when it heard that nobody wants
-// it.
+// unwanted stops the task, of either era, that the server made of a call before it heard that nobody wants the call.
 func (in *incarnation) unwanted(answer rpc.Message) {
 	made := answer.Result
 	if !jsonx.MayHold(made, "task") {

@@ -14,18 +14,18 @@ import (
 	"callgate/internal/sandbox"
 )
 
-// secretPrefix begins the value of a variable that names a secret: "secret:NAME", or "secret:NAME@HOST" for one that
-// the process only gets a placeholder of.
+// secretPrefix begins the value of a variable that names a secret: "secret:NAME", or "secret:NAME@HOST" if the process
+// gets only a placeholder.
 const secretPrefix = "secret:"
 
-// A Secret is what an entry of an environment names.
+// Secret is the secret that an entry of an environment names.
 type Secret struct {
 	Name string
-	Host string // the only host that gets it, if Held
+	Host string // the only host that gets it; set if Held
 	Held bool   // the process only gets a placeholder
 }
 
-// SecretOf reads what an entry of an environment says of a secret. ok is false for a plain value.
+// SecretOf reads the secret that an entry of an environment names. ok is false for a plain value.
 func SecretOf(entry string) (s Secret, ok bool) {
 	_, value, _ := strings.Cut(entry, "=")
 	if value, ok = strings.CutPrefix(value, secretPrefix); ok {
@@ -34,7 +34,7 @@ func SecretOf(entry string) (s Secret, ok bool) {
 	return s, ok
 }
 
-// secrets puts secrets into env, whose end is cfg.Env, or placeholders of those that are for one host; swaps say which.
+// secrets fills secrets into env, whose end is cfg.Env. Secrets for one host get placeholders, which swaps lists.
 func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap, err error) {
 	filled = slices.Clone(env)
 	for i := len(env) - len(cfg.Env); i < len(env); i++ {
@@ -64,11 +64,11 @@ func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap,
 	return filled, swaps, nil
 }
 
-// systemRoots are where systems keep the certificates that programs trust.
+// systemRoots lists where systems keep the certificates that programs trust.
 var systemRoots = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"}
 
-// trust makes an authority that the process alone trusts, in a file that the box can read; folder goes with the
-// process.
+// trust makes an authority that only the process trusts, in a file that the box can read. The caller removes folder
+// with the process.
 func (cfg *Config) trust(env []string, box *guard.Box) (authority *sandbox.Authority, folder string, more []string, err error) {
 	if authority, err = sandbox.NewAuthority(cfg.Name); err != nil {
 		return nil, "", nil, err

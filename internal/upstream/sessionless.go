@@ -7,9 +7,9 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// reconsider meets a server in the modern era that has just answered the handshake of the legacy one without beginning
-// a session. Without one it can ask its host nothing there; in the modern era, where nobody keeps anything, it can. It
-// reports false for a server that stays in the legacy era: it speaks no other, or nothing would be gained.
+// reconsider meets a server in the modern era that has answered the legacy handshake without beginning a session.
+// Without a session the server cannot ask its host anything; in the modern era, which needs none, it can. It returns
+// false for a server that stays in the legacy era, because it speaks no other or gains nothing.
 func (g *greeter) reconsider(ctx context.Context) bool {
 	a, ok := g.in.link.(*address)
 	if !ok || g.in.u.cfg.terms.Era != AnyEra || g.in.u.eraKnown || !a.endpoint.Sessionless() || !canBeAsked(g.hello.Capabilities) {
@@ -26,7 +26,7 @@ func (g *greeter) reconsider(ctx context.Context) bool {
 	return true
 }
 
-// canBeAsked reports whether a host with these capabilities takes questions of servers.
+// canBeAsked reports whether a host with these capabilities takes questions from servers.
 func canBeAsked(capabilities []byte) bool {
 	var asked [3]jsonx.Member
 	if jsonx.Members(capabilities, []string{"elicitation", "sampling", "roots"}, asked[:]) != nil {

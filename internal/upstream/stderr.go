@@ -13,10 +13,10 @@ import (
 
 const (
 	keptLines = 20
-	maxLine   = 4 << 10 // bytes of a line that are kept
+	maxLine   = 4 << 10 // bytes kept of a line
 )
 
-// stderr logs what a server writes to its standard error, and keeps the last lines of it.
+// stderr logs what a server writes to its standard error, and keeps the last lines.
 type stderr struct {
 	log *throttle
 	end chan struct{} // closed when nothing more will come
@@ -49,12 +49,12 @@ func (s *stderr) read(r io.Reader) {
 			s.log.write(slog.LevelInfo, "server stderr", "line", line)
 		}
 		if err != nil {
-			return // the end of the process, however it is spelled
+			return // the process has ended, whatever the error
 		}
 	}
 }
 
-// chatter reports whether a line is the package manager's, about itself. Its errors are not.
+// chatter reports whether a line is npm talking about itself. Its errors do not count.
 func chatter(line string) bool {
 	rest, npm := strings.CutPrefix(line, "npm ")
 	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(rest)), " ")
@@ -77,8 +77,8 @@ func (s *stderr) last() []string {
 	return slices.Clone(s.lines)
 }
 
-// clean makes text of a server harmless on a terminal and in a log: valid UTF-8 without line ends and
-// without control and formatting characters (escape sequences, changes of direction).
+// clean makes a server's text harmless on a terminal and in a log: valid UTF-8 without line ends and without control
+// and formatting characters (escape sequences, changes of direction).
 func clean(b []byte) string {
 	text := strings.ToValidUTF8(string(b), "\uFFFD")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -89,5 +89,5 @@ func clean(b []byte) string {
 	}, text))
 }
 
-// excerpt is the beginning of text of a server, for a log line or an error.
+// excerpt returns the beginning of a server's text, for a log line or an error.
 func excerpt(b []byte) string { return clean(b[:min(len(b), 300)]) }

@@ -14,45 +14,45 @@ import (
 	"callgate/internal/rpc"
 )
 
-// extensionTasks is the extension of the modern era by which a server answers a call with a task, and gives the result
-// when it is asked for.
+// extensionTasks is the modern era's extension with which a server answers a call with a task, and gives the result
+// later, when asked.
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
-// Task is what a server says of a task that it has made of a call.
+// Task is a task that a server has made of a call, as the server describes it.
 type Task struct {
-	Message string        // what it does, for people; "" for nothing
-	Poll    time.Duration // how long it wants to be left alone between two questions, within bounds
+	Message string        // what it is doing, for people; may be ""
+	Poll    time.Duration // how long the server wants to be left alone between two questions, within our limits
 
 	id, status    string
-	ttl           time.Duration // 0 is none
-	result, fault []byte        // nil where there is none
+	ttl           time.Duration // 0 means none
+	result, fault []byte        // nil if absent
 	raw           []byte
 }
 
-// Bounds of tasks.
+// Limits of tasks.
 const (
 	minPoll, usualPoll, maxPoll = 100 * time.Millisecond, time.Second, 30 * time.Second
 
 	lookPatience = 30 * time.Second // for one answer
-	maxLost      = 3                // questions in a row that were not answered
+	maxLost      = 3                // consecutive questions without an answer
 	overtime     = time.Minute      // beyond the time to live
 	maxAsked     = 256              // questions of one task
-	maxSaid      = 4 << 10          // bytes of what it says for people
+	maxSaid      = 4 << 10          // bytes of its message for people
 	lastWord     = time.Second      // for the server to hear that nobody wants the task
 )
 
 var errOvertime = errors.New("the task's time to live is over, and the server has not said how it ended; it was told to stop")
 
-// IsTask reports whether the result of a call is a task. Upstreams return such a result only where Hello.Tasks is set;
-// what the call has come to Follow says.
+// IsTask reports whether the result of a call is a task. Upstreams return one only if Hello.Tasks is set. Follow
+// returns what comes of it.
 func IsTask(result []byte) bool {
 	return jsonx.MayHold(result, "task") && resultType(result) == "task"
 }
 
-// Follow waits for the end of the task that the server has made of a call, and returns what the server would have
-// answered the call. What the server asks in the meantime goes where questions in the middle of a request go. seen is
-// told of the task at once, and as often as the server says that it still runs, on this goroutine. When ctx ends, the
-// server is told that nobody wants the task any more.
+// Follow waits for the end of the task that the server has made of a call, and returns what would have answered the
+// call. The server's questions meanwhile go where questions during a request go. seen is called with the task at once,
+// and each time the server reports it as running, on this goroutine. When ctx ends, the server is told that nobody
+// wants the task any more.
 func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rpc.Message, error) {
 	in, err := u.acquire(ctx)
 	if err != nil {
@@ -78,24 +78,24 @@ func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rp
 	return answer, err
 }
 
-// following is one Follow.
+// following is the state of one Follow.
 type following struct {
 	in    *incarnation
 	id    string
 	began time.Time
-	over  bool // the server has said that the task is
+	over  bool // the server has reported the task's end
 
 	asking sync.WaitGroup
-	asked  map[string]context.CancelFunc // by key: every question so far
-	news   chan struct{}                 // a question was answered: has room for one
+	asked  map[string]context.CancelFunc // by key: cancels every question so far
+	news   chan struct{}                 // buffered; signals that a question was answered
 }
 
-// fault is the error of a host's answer, which the call ends with.
+// fault is the error in a host's answer. The call ends with it.
 type fault []byte
 
 func (f fault) Error() string { return "the host refused what the server asks: " + excerpt(f) }
 
-// toItsEnd follows the task. end ends ctx, which the questions run under.
+// toItsEnd follows the task to its end. end ends ctx, under which the questions run.
 func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t Task, seen func(Task)) (rpc.Message, error) {
 	for lost := 0; ; {
 		if lost == 0 {
@@ -134,7 +134,7 @@ func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t
 	}
 }
 
-// ended is the end of a task that nobody waits for any more, or whose question the host has refused.
+// ended returns the outcome if nobody waits for the task any more, or if the host has refused a question.
 func (f *following) ended(ctx context.Context) (rpc.Message, error) {
 	if refused, ok := errors.AsType[fault](context.Cause(ctx)); ok {
 		return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, []byte(refused)))
@@ -152,7 +152,7 @@ func (in *incarnation) isDown() bool {
 	}
 }
 
-// wait leaves the server alone for that long, or until there is news for it to act on.
+// wait leaves the server alone for d, or until it has news to act on.
 func (f *following) wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -165,12 +165,12 @@ func (f *following) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// goneError says that the server does not know the task.
+// goneError is returned if the server does not know the task.
 type goneError struct{ says string }
 
 func (e *goneError) Error() string { return "the server no longer knows the task: " + e.says }
 
-// look asks the server how the task is.
+// look asks the server for the task's state.
 func (f *following) look(ctx context.Context) (Task, error) {
 	answer, err := f.request(ctx, "tasks/get", nil)
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *following) look(ctx context.Context) (Task, error) {
 	return t, err
 }
 
-// request sends a request about the task; more are further members of its params, with a comma in front.
+// request sends a request about the task. more holds further members of its params, with a leading comma.
 func (f *following) request(ctx context.Context, method string, more []byte) (rpc.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -202,11 +202,11 @@ func (f *following) request(ctx context.Context, method string, more []byte) (rp
 }
 
 func codeOf(fault []byte) int {
-	n, _ := strconv.Atoi(string(jsonx.At(fault, "code"))) // 0 is no code
+	n, _ := strconv.Atoi(string(jsonx.At(fault, "code"))) // 0 is not an error code
 	return n
 }
 
-// askAll puts the questions to the host that are new, and takes those back that the server does not ask any more.
+// askAll puts new questions to the host, and withdraws those that the server no longer asks.
 func (f *following) askAll(ctx context.Context, end context.CancelCauseFunc, t Task) error {
 	var inputs []input
 	if t.status == "input_required" {
@@ -251,12 +251,12 @@ func (f *following) ask(ctx context.Context, q input) error {
 	switch {
 	case result == nil && q.method != "elicitation/create":
 		return fault(answer.Error)
-	case result == nil: // the modern era has no error here
+	case result == nil: // the modern era has no error for this
 		result = []byte(`{"action":"cancel"}`)
 	}
 	more := fmt.Appendf(nil, `,"inputResponses":{%s:%s}`, jsonx.Quote(q.key), result)
 	var gone *goneError
-	if _, err := f.request(ctx, "tasks/update", more); err != nil && !errors.As(err, &gone) { // of one that is gone the next look tells
+	if _, err := f.request(ctx, "tasks/update", more); err != nil && !errors.As(err, &gone) { // if the task is gone, the next look finds out
 		return err
 	}
 	select {
@@ -266,7 +266,8 @@ func (f *following) ask(ctx context.Context, q input) error {
 	return nil
 }
 
-// giveUp tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
+// giveUp tells the server that nobody wants the task any more. Even if the session is ending, it allows lastWord for
+// that.
 func (f *following) giveUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
@@ -275,7 +276,7 @@ func (f *following) giveUp(ctx context.Context) {
 	}
 }
 
-// readTask reads what a server says of a task.
+// readTask reads a server's description of a task.
 func readTask(raw []byte) (t Task, err error) {
 	var m [7]jsonx.Member
 	if err := jsonx.Check(raw); err != nil { // its parts go out with other questions and answers
@@ -304,7 +305,7 @@ func readTask(raw []byte) (t Task, err error) {
 	return t, fmt.Errorf("its status is %.40q", t.status)
 }
 
-// milliseconds is a duration of the wire; 0 for none.
+// milliseconds reads a duration from a message; 0 means none.
 func milliseconds(raw []byte) time.Duration {
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || n < 0 {
@@ -313,7 +314,7 @@ func milliseconds(raw []byte) time.Duration {
 	return time.Duration(min(n, 1e12)) * time.Millisecond
 }
 
-// answer is what the server would have answered the call that became the task.
+// answer returns what the server would have answered the call that became the task.
 func (t Task) answer() (rpc.Message, error) {
 	switch {
 	case t.status == "completed" && len(t.result) > 0 && t.result[0] == '{':

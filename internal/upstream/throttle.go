@@ -8,10 +8,10 @@ import (
 
 const (
 	logBurst = 200 // lines at once
-	logRate  = 50  // lines a second after that
+	logRate  = 50  // lines per second after that
 )
 
-// throttle keeps a server that writes without end from filling the log. One goroutine at a time may use it.
+// throttle keeps a server that writes endlessly from filling the log. It is not safe for concurrent use.
 type throttle struct {
 	log     *slog.Logger
 	tokens  float64
@@ -36,7 +36,7 @@ func (t *throttle) write(level slog.Level, msg string, args ...any) {
 	t.log.Log(context.Background(), level, msg, args...)
 }
 
-// report logs how much was not logged.
+// report logs how many lines were left out.
 func (t *throttle) report() {
 	if t.dropped > 0 {
 		t.log.Warn("the server writes too much to its log: lines left out", "count", t.dropped)

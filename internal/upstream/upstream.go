@@ -1,9 +1,9 @@
-// Package upstream is one MCP server behind callgate: its process, handshake, lists, and raw requests both ways.
+// Package upstream runs one MCP server behind callgate: its process, handshake, lists, and raw requests both ways.
 //
 // It forwards bytes. It judges nothing except what a broken or hostile server could do to callgate itself.
 //
-// A server starts in the background (Start), and again on use when it went down (Ready, Request, with a backoff). Its
-// last known handshake and lists come from a cache on disk (Info, List). Everything that a server sends is hostile
+// A server starts in the background (Start), and again on use after it went down (Ready, Request, with a backoff). Its
+// last known handshake and lists come from a cache on disk (Info, Lists). Everything that a server sends is hostile
 // input.
 package upstream
 
@@ -23,7 +23,7 @@ import (
 	"callgate/internal/sandbox"
 )
 
-// Upstream is one server. All methods may be called by many goroutines at once.
+// Upstream is one server. All methods are safe for concurrent use.
 type Upstream struct {
 	Lists Lists
 
@@ -37,33 +37,33 @@ type Upstream struct {
 	refusals *sandbox.Refusals                         // nil for a server without a sandbox
 	connect  func(context.Context, sandbox.Peer) error // see Options
 
-	how Launch // of the start that goes on; of the one goroutine that launches
+	how Launch // how to start; only the launching goroutine uses it
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	current atomic.Pointer[incarnation] // set while Ready: all that a request has to look at
+	current atomic.Pointer[incarnation] // set while Ready: all that a request has to check
 
-	order sync.Mutex // held while state changes are told, so that they arrive in order; before mu
+	order sync.Mutex // held while state changes are reported, so that they arrive in order; taken before mu
 
 	mu       sync.Mutex
 	hello    *Hello
 	status   Status
-	down     *DownError // of the last incarnation, while Down
+	down     *DownError // the last incarnation's error, while Down
 	attempt  *attempt   // nil while Idle, Down and Closed
-	last     *attempt   // the newest: the next waits for its end
+	last     *attempt   // the newest; the next one waits for its end
 	backoff  backoff
-	known    *Info // of the running or the last run
+	known    *Info // from the running or the last run
 	revival  *time.Timer
-	waiting  bool // for a credential or a person's consent, while one is waited for
-	era      Era  // that is expected of the server; after Start, attempts alone use it
-	eraKnown bool // it was met in that era, and not only expected there
+	waiting  bool // for a credential or a person's consent, while that is awaited
+	era      Era  // the server's expected era; after Start, only attempts use it
+	eraKnown bool // the server has spoken that era; it is not just expected
 
 	asks asks
 }
 
-// attempt is one try to run the server, from the start of the server to its end.
+// attempt is one try to run the server, from its start to its end.
 type attempt struct {
 	settled chan struct{} // closed when in or err is set
 	in      *incarnation
@@ -71,7 +71,7 @@ type attempt struct {
 	ended   chan struct{} // closed when the server and all its goroutines are gone
 }
 
-// New returns an upstream that does nothing until Start is called.
+// New returns an upstream that does nothing until Start is called. The caller MUST Close it.
 func New(cfg Config, o Options) *Upstream {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if cfg.StartTimeout <= 0 {
@@ -104,8 +104,8 @@ func New(cfg Config, o Options) *Upstream {
 	return u
 }
 
-// Start fixes what the server is told of the host, reads the cache, and begins to spawn and greet the
-// server in the background. Calls after the first change nothing.
+// Start fixes what the server is told about the host, reads the cache, and begins to start and greet the server in the
+// background. Calls after the first do nothing.
 func (u *Upstream) Start(hello Hello) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -123,7 +123,7 @@ func (u *Upstream) remember(r record) {
 	case u.era != AnyEra:
 	case time.Since(r.EraAt) < eraKept:
 		u.era, u.eraKnown = r.Era, true
-	case u.hello.Era == Legacy: // a server that speaks the other era alone says so
+	case u.hello.Era == Legacy: // a server that speaks only the other era will say so
 		u.era = Legacy
 	}
 	if info, err := readInfo(r.Initialize); err == nil {
@@ -138,29 +138,29 @@ func (u *Upstream) remember(r record) {
 	}
 }
 
-// LastFailure returns why and when the server did not start the last time it was tried, in this process
-// or, with a cache, in an earlier one. ok is false when it started or was never tried.
+// LastFailure returns why and when the server failed to start the last time, in this process or, with a cache, in an
+// earlier one. ok is false if it started or was never tried.
 func (u *Upstream) LastFailure() (reason string, at time.Time, ok bool) {
 	return u.cache.failure()
 }
 
-// Status returns where the upstream is.
+// Status returns the upstream's state.
 func (u *Upstream) Status() Status {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.status
 }
 
-// Info returns what the server said of itself when it was greeted, in this run or, from memory or the
-// cache, in an earlier one. ok is false when it never was.
+// Info returns what the server said about itself when it was greeted, in this run or, from memory or the cache, in an
+// earlier one. ok is false if it was never greeted.
 func (u *Upstream) Info() (info *Info, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.known, u.known != nil
 }
 
-// Ready waits until the server is up, and starts it when it is down. Within the backoff after a failure it
-// fails at once with the *DownError of that failure.
+// Ready waits until the server is up, and starts it if it is down. During the backoff after a failure, it fails at once
+// with that failure's *DownError.
 func (u *Upstream) Ready(ctx context.Context) (*Info, error) {
 	in, err := u.acquire(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (u *Upstream) acquire(ctx context.Context) (*incarnation, error) {
 	}
 }
 
-// join returns the attempt that runs, or begins one. The caller holds mu.
+// join returns the running attempt, or begins one. The caller holds mu.
 func (u *Upstream) join() (*attempt, error) {
 	switch {
 	case u.status.State == Closed:
@@ -206,7 +206,7 @@ func (u *Upstream) join() (*attempt, error) {
 	return u.begin(), nil
 }
 
-// begin starts an attempt. The caller holds mu and has seen that none runs.
+// begin starts an attempt. The caller holds mu and has seen that none is running.
 func (u *Upstream) begin() *attempt {
 	a := &attempt{settled: make(chan struct{}), ended: make(chan struct{})}
 	previous := u.last
@@ -221,7 +221,7 @@ func (u *Upstream) begin() *attempt {
 	return a
 }
 
-// run is the life of one attempt.
+// run carries out one attempt from start to end.
 func (u *Upstream) run(a *attempt) {
 	u.change(func() {
 		if u.status.State != Closed {
@@ -254,8 +254,8 @@ func (u *Upstream) run(a *attempt) {
 	down := u.fall(err, up, in)
 	if a.in == nil {
 		a.err = down
-		if u.ctx.Err() == nil { // else it was stopped, and is not broken
-			u.cache.saveFailure(down) // first: whoever hears of it may close, or ask for it
+		if u.ctx.Err() == nil { // otherwise it was stopped, and is not broken
+			u.cache.saveFailure(down) // first, because whoever hears of the failure may close the upstream, or ask for it
 		}
 		close(a.settled)
 	}
@@ -264,7 +264,7 @@ func (u *Upstream) run(a *attempt) {
 	}
 }
 
-// launch starts the server and greets it. An incarnation that is returned with an error has to be ended.
+// launch starts the server and greets it. If it returns an incarnation with an error, the caller MUST end that.
 func (u *Upstream) launch() (*incarnation, error) {
 	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))
@@ -302,7 +302,7 @@ func (u *Upstream) launch() (*incarnation, error) {
 	return in, err
 }
 
-// meet is one try of launch, with a server of that era.
+// meet makes one try of launch, in the given era.
 func (u *Upstream) meet(ctx context.Context, era Era) (*incarnation, error) {
 	in, err := u.spawn()
 	if err != nil {
@@ -311,8 +311,8 @@ func (u *Upstream) meet(ctx context.Context, era Era) (*incarnation, error) {
 	return in, (&greeter{in: in, hello: *u.hello}).greet(ctx, era)
 }
 
-// fall makes the upstream Down, or Idle when nobody used it, unless it is Closed, after an attempt that was ready
-// for the time up and ended with err.
+// fall makes the upstream Down, or Idle if nobody used it, unless it is Closed. err ended the attempt, which was ready
+// for the time up.
 func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError {
 	down := u.downError(err, in)
 	u.current.Store(nil)
@@ -335,7 +335,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		u.down = down
 		u.status = Status{State: Down, Broken: u.backoff.open(), Reason: down.Explain(), RetryAt: down.RetryAt}
 		u.log.Warn("server is down", "reason", down.Reason, "retryAt", down.RetryAt)
-		if u.cfg.URL != "" && !isAuth(err) { // what it offers and announces is missed until it is there
+		if u.cfg.URL != "" && !isAuth(err) { // its offers and announcements are missed until it is back
 			u.revival = time.AfterFunc(wait, u.revive)
 		}
 		switch {
@@ -351,7 +351,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 	return down
 }
 
-// pauseAfter is how long to leave the server alone. The caller holds mu.
+// pauseAfter returns how long to leave the server alone. The caller holds mu.
 func (u *Upstream) pauseAfter(err error, up time.Duration) time.Duration {
 	if up >= steady {
 		u.backoff.failures = 0
@@ -371,11 +371,11 @@ func isAuth(err error) bool {
 	return ok
 }
 
-// errRefused is for a server that Config.Check does not let start.
+// errRefused is the error for a server that Terms.Check does not let start.
 var errRefused = errors.New("not started")
 
-// await revives the server when what it is down for may be different: there is something to tell a server that wants to
-// know who calls, or a person accepted what it is.
+// await starts the server again once the reason why it is down may be gone: there is a new credential, or a person has
+// accepted the server.
 func (u *Upstream) await(changed func(context.Context) error) {
 	err := changed(u.ctx)
 	u.mu.Lock()
@@ -386,7 +386,7 @@ func (u *Upstream) await(changed func(context.Context) error) {
 	}
 }
 
-// revive starts a server that is down, if it may be.
+// revive starts a server that is down, unless an attempt is running.
 func (u *Upstream) revive() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -395,7 +395,7 @@ func (u *Upstream) revive() {
 	}
 }
 
-// change changes the state and tells about it.
+// change changes the state and reports the change.
 func (u *Upstream) change(mutate func()) {
 	u.order.Lock()
 	defer u.order.Unlock()
@@ -409,8 +409,8 @@ func (u *Upstream) change(mutate func()) {
 	}
 }
 
-// Close ends the server and everything it started, and returns when no goroutine of the upstream runs
-// any more: after a few seconds at worst. Requests that wait fail.
+// Close ends the server and everything it started, and returns when no goroutine of the upstream is running: after a
+// few seconds at worst. Waiting requests fail.
 func (u *Upstream) Close() {
 	u.change(func() {
 		if u.status.State != Closed {

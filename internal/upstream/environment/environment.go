@@ -1,5 +1,5 @@
-// Package environment says which of callgate's variables the processes of servers get, and how they find programs with
-// them.
+// Package environment decides which variables servers' processes get from callgate's environment, and how those find
+// programs.
 package environment
 
 import (
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// ownVariables begin the names of callgate's own variables. They may hold credentials that no server gets,
-// not even one that inherits the environment.
+// ownVariables is the prefix of callgate's own variables. They may hold credentials that no server gets, not even one
+// that inherits the environment.
 const ownVariables = "CALLGATE_"
 
-// Of is the environment of a server's process: what is left of own, callgate's environment, then what is configured.
-// Inherit leaves all but callgate's variables.
+// Of returns the environment of a server's process: what it may have of own, callgate's environment, and then the
+// configured entries. With inherit it gets everything except callgate's own variables.
 func Of(own, configured []string, inherit bool) ([]string, error) {
 	var env []string
 	for _, entry := range own {
@@ -37,8 +37,8 @@ func Of(own, configured []string, inherit bool) ([]string, error) {
 	return env, nil
 }
 
-// LookPath returns the absolute path of the program that command names, as the process itself would find
-// it: in the PATH of env, or relative to dir.
+// LookPath returns the absolute path of the program that command names, as the process itself would find it: in the
+// PATH of env, or relative to dir.
 func LookPath(command, dir string, env []string) (string, error) {
 	if command == "" {
 		return "", errors.New("no command is configured")
@@ -55,7 +55,7 @@ func LookPath(command, dir string, env []string) (string, error) {
 	}
 	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
 		if !filepath.IsAbs(folder) {
-			continue // what a relative folder holds depends on where callgate was started
+			continue // the content of a relative folder depends on where callgate was started
 		}
 		if path, err := exec.LookPath(filepath.Join(folder, command)); err == nil {
 			return path, nil
@@ -64,7 +64,7 @@ func LookPath(command, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("there is no program %q on the PATH: install it, or write its full path", command)
 }
 
-// variable returns the value that counts when env holds several for one name: the last.
+// variable returns the effective value of a variable: the last, if env has several.
 func variable(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if n, value, ok := strings.Cut(env[i], "="); ok && sameName(n, name) {

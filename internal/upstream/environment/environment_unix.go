@@ -4,7 +4,7 @@ package environment
 
 import "strings"
 
-// passes reports whether a clean environment has the variable.
+// passes reports whether a clean environment includes the variable.
 func passes(name string) bool {
 	switch name {
 	case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "TZ":

@@ -2,7 +2,7 @@ package environment
 
 import "strings"
 
-// passes reports whether a clean environment has the variable.
+// passes reports whether a clean environment includes the variable.
 func passes(name string) bool {
 	switch strings.ToUpper(name) {
 	case "PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "OS",

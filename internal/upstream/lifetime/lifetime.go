@@ -1,4 +1,4 @@
-// Package lifetime is the context of a host's request, from when it comes until it is answered.
+// Package lifetime implements the context of a host's request, from its arrival to its answer.
 package lifetime
 
 import (
@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// Request is the context of one request. Nothing is derived from its parent before somebody waits for its end, or
-// derives a context in turn: most requests are answered without.
+// Request is the context of one request. It derives nothing from its parent until somebody waits for its end or derives
+// a context from it, because most requests are answered without that.
 type Request struct {
 	parent context.Context
 	cause  any
 
 	mu      sync.Mutex
-	over    error                   // why it ended; nil while it lasts
-	err     error                   // likewise, as Err says it
-	watcher Watcher                 // hears that; nil for nobody
-	child   context.Context         // derived from the parent; nil before anybody needs it
+	over    error                   // why it ended, or nil
+	err     error                   // likewise, as Err returns it
+	watcher Watcher                 // told when the request ends; may be nil
+	child   context.Context         // derived from parent; nil until somebody needs it
 	end     context.CancelCauseFunc // of child
 }
 
 var _ context.Context = (*Request)(nil)
 
-// Watcher hears that a request has ended.
+// Watcher is told that a request has ended.
 type Watcher interface{ RequestEnded() }
 
-// New returns the context of a request, for the sake of cause; see Begin.
+// New returns the context of a request that is made for cause, see Begin.
 func New(parent context.Context, cause any) *Request {
 	r := new(Request)
 	r.Begin(parent, cause)
 	return r
 }
 
-// Begin makes r the context of a request, for the sake of cause: the events of a server get it with what the server
-// says about what was sent for the request. The caller MUST End it, soon after the end of parent at the latest.
+// Begin makes r the context of a request that is made for cause. A server's events get the cause of the request that
+// they belong to. The caller MUST End it, at the latest soon after parent ends.
 func (r *Request) Begin(parent context.Context, cause any) { r.parent, r.cause = parent, cause }
 
-// End ends the request, if it lasts. why is what context.Cause returns then; nil is context.Canceled.
+// End ends the request, if it has not ended. context.Cause then returns why, or context.Canceled if why is nil.
 func (r *Request) End(why error) {
 	r.mu.Lock()
 	if r.over != nil {
@@ -46,7 +46,7 @@ func (r *Request) End(why error) {
 		return
 	}
 	r.over, r.err = why, context.Canceled
-	if err := r.parent.Err(); err != nil { // it has ended already
+	if err := r.parent.Err(); err != nil { // the parent has ended before
 		r.over, r.err = context.Cause(r.parent), err
 	} else if why == nil {
 		r.over = context.Canceled
@@ -63,7 +63,8 @@ func (r *Request) End(why error) {
 	}
 }
 
-// Watch has one watcher hear, on a goroutine of its own, that the request has ended, unless Unwatch comes first.
+// Watch has w told, on a new goroutine, when the request ends, unless Unwatch comes first. There is one watcher at a
+// time.
 func (r *Request) Watch(w Watcher) {
 	r.mu.Lock()
 	over := r.over != nil
@@ -76,14 +77,14 @@ func (r *Request) Watch(w Watcher) {
 	}
 }
 
-// Unwatch has nobody hear that the request has ended.
+// Unwatch removes the watcher.
 func (r *Request) Unwatch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watcher = nil
 }
 
-// Cause is what context.Cause returns, for less.
+// Cause returns what context.Cause returns, at a lower cost.
 func (r *Request) Cause() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +110,7 @@ func (r *Request) Err() error {
 // Done implements context.Context.
 func (r *Request) Done() <-chan struct{} { return r.derived().Done() }
 
-// Value implements context.Context. Contexts that are derived from this one find the one that it derives.
+// Value implements context.Context. Contexts that are derived from this one find its child.
 func (r *Request) Value(key any) any {
 	if key == (causeKey{}) {
 		return r.cause
@@ -124,7 +125,7 @@ func (r *Request) derived() context.Context {
 		return r.child
 	}
 	parent := r.parent
-	if r.over != nil && !errors.Is(context.Cause(parent), r.over) { // it may have ended since, for another reason
+	if r.over != nil && !errors.Is(context.Cause(parent), r.over) { // the parent may have ended later, for another reason
 		parent = context.WithoutCancel(parent)
 	}
 	r.child, r.end = context.WithCancelCause(parent)
@@ -136,5 +137,5 @@ func (r *Request) derived() context.Context {
 
 type causeKey struct{}
 
-// CauseOf returns what the request that ctx belongs to was begun for; nil for none.
+// CauseOf returns the cause of the request that ctx belongs to, or nil.
 func CauseOf(ctx context.Context) any { return ctx.Value(causeKey{}) }

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Memory is a pipe inside this program whose writer never waits: what nobody has read yet stays in memory, up to
-// MaxBacklog.
+// Memory is a pipe inside this program whose writer never waits. Unread data stays in memory, up to MaxBacklog bytes.
 type Memory struct {
 	mu      sync.Mutex
 	more    sync.Cond
@@ -52,7 +51,7 @@ func (b *Memory) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the pipe for both sides, once what waits has been read.
+// Close ends the pipe for both sides; the reader still gets the remaining data.
 func (b *Memory) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package pipe has pipes to servers whose writers never wait for a reader.
+// Package pipe provides pipes to servers whose writers never wait for a reader.
 package pipe
 
 import (
@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// MaxBacklog bounds what waits in memory for a server that does not read its input, in bytes.
+// MaxBacklog bounds the bytes that wait in memory for a server that does not read its input.
 const MaxBacklog = 64 << 20
 
-// ErrBacklog is for what does not fit into memory any more.
+// ErrBacklog is returned by writes that would exceed MaxBacklog.
 var ErrBacklog = fmt.Errorf("more than %d bytes wait to be read", MaxBacklog)
 
-// Writer is the writing end of a server's standard input. Write never blocks: what the pipe does not take
-// at once waits in memory, in order, and a goroutine that lives as long as something waits sends it. So
-// a server that does not read never blocks a caller or the goroutine that reads from the server.
+// Writer is the writing end of a server's standard input. Write never blocks. What the pipe does not take at once waits
+// in memory, in order, and a goroutine sends it and then ends. So a server that does not read never blocks a caller or
+// the goroutine that reads from the server.
 type Writer struct {
 	file *os.File
 	try  func(p []byte) (int, error) // writes without blocking, see tryWriter
 
 	mu      sync.Mutex
 	waiting []byte
-	sending int // bytes that the pump writes now
+	sending int // bytes that the pump is writing
 	pumping bool
-	err     error // what ended the pipe
+	err     error // why the pipe ended
 	wg      sync.WaitGroup
 }
 
-// NewWriter returns a Writer for the end of a pipe that file is.
+// NewWriter returns a Writer for the writing end of a pipe.
 func NewWriter(file *os.File) (*Writer, error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -37,8 +37,8 @@ func NewWriter(file *os.File) (*Writer, error) {
 	return &Writer{file: file, try: tryWriter(raw)}, nil
 }
 
-// Write sends p or queues it, all of it or nothing. An error means that the server is of no use any more:
-// the pipe has ended, or nobody reads it.
+// Write sends or queues all of p, or nothing. An error means that the server is of no more use: the pipe has ended, or
+// nobody reads it.
 func (s *Writer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pump writes what waits until nothing does.
+// pump writes what waits until nothing is left.
 func (s *Writer) pump() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Writer) pump() {
 	s.pumping = false
 }
 
-// Close ends the pipe; what waits is lost.
+// Close ends the pipe and drops what waits.
 func (s *Writer) Close() error {
 	s.mu.Lock()
 	if s.err == nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryWriter returns a function that writes to a non-blocking descriptor what it takes at once. The caller
-// MUST serialise calls.
+// tryWriter returns a function that writes to a non-blocking descriptor as much as it takes at once. Calls MUST NOT
+// overlap.
 func tryWriter(raw syscall.RawConn) func(p []byte) (int, error) {
 	var (
 		p   []byte
@@ -29,7 +29,7 @@ func tryWriter(raw syscall.RawConn) func(p []byte) (int, error) {
 			}
 			n += k
 		}
-		return true // never wait in the poller
+		return true // do not wait in the poller
 	}
 	return func(b []byte) (int, error) {
 		p, n, err = b, 0, nil

@@ -62,8 +62,8 @@ type User interface {
 	ListChanged(k upstream.Kind)
 }
 
-// New returns the server, which has not started. of returns the host whose request a cause is, or nil. Requests carry
-// their causes in their contexts (upstream.Because).
+// New returns the server, which has not started. of returns the host whose request a cause (lifetime.CauseOf) is, or
+// nil.
 func New(c upstream.Config, o upstream.Options, of func(cause any) User) *Server {
 	sh := &Server{of: of, log: o.Logger, users: map[User]*user{}, working: map[User]int{}, tokens: map[string]progressing{}, watched: map[string]map[User]struct{}{}}
 	o.Events = upstream.Events{
