@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// clients are the HTTP clients for one address. All conversations with it share them, so the number of idle connections
-// depends on the server and not on the number of conversations.
+// clients holds the HTTP clients for one address. All conversations with it share them, so the number of idle
+// connections depends on the server, not on the number of conversations.
 type clients struct {
 	requests  *http.Client
-	listening *http.Client // for streams that are silent most of the time, and cost little meanwhile
+	listening *http.Client // for streams that are mostly silent, and then cost little
 
 	users int
 }
 
-// reached are the clients by address, as long as somebody uses them.
+// reached holds the clients by address, as long as somebody uses them.
 var reached = struct {
 	mu sync.Mutex
 	of map[string]*clients
 }{of: map[string]*clients{}}
 
-// maxIdle bounds the connections to one address that are kept for the next request.
+// maxIdle bounds the idle connections that are kept for one address.
 const maxIdle = 128
 
-// quietBuffer is how much of a silent stream is read at once.
+// quietBuffer is how many bytes of a silent stream are read at once.
 const quietBuffer = 1 << 10
 
-// reach returns the clients for the address. The caller MUST release it.
+// reach returns the clients for the address. The caller MUST release the address.
 func reach(address string) *clients {
 	reached.mu.Lock()
 	defer reached.mu.Unlock()
@@ -46,7 +46,7 @@ func reach(address string) *clients {
 	return c
 }
 
-// release ends the connections that nobody uses, when it was the last to.
+// release gives up the clients for the address. The last user closes the idle connections.
 func release(address string) {
 	reached.mu.Lock()
 	defer reached.mu.Unlock()
@@ -58,9 +58,9 @@ func release(address string) {
 	}
 }
 
-// unusedFor is how long a connection to the address is kept for the next request. A server that closes it at the moment
-// in which a request is sent makes that request fail, and a call MUST NOT be sent twice. Servers on Node.js, as most of
-// those without TLS are, close after 5 s; what stands before the others, after a minute.
+// unusedFor returns how long an idle connection to the address is kept. If a server closes it just as a request is
+// sent, the request fails, and a call MUST NOT be sent twice. Servers on Node.js, as most of those without TLS are,
+// close after 5 s. The proxies in front of the others close after a minute.
 func unusedFor(address string) time.Duration {
 	if strings.HasPrefix(address, "http:") {
 		return 4 * time.Second
@@ -68,8 +68,8 @@ func unusedFor(address string) time.Duration {
 	return 55 * time.Second
 }
 
-// newClient returns a client that connects within seconds and never follows the server to another origin: what
-// a request carries is meant for the configured address. Its buffers are of that size; 0 is the usual one.
+// newClient returns a client that connects within seconds. It never follows the server to another origin, because
+// requests are meant only for the configured address. buffer is the size of its buffers in bytes; 0 means the default.
 func newClient(address string, buffer int) *http.Client {
 	return &http.Client{
 		CheckRedirect: sameOrigin,
@@ -88,7 +88,7 @@ func newClient(address string, buffer int) *http.Client {
 	}
 }
 
-// sameOrigin lets a request be repeated at another path of the same origin, with the same method and body.
+// sameOrigin lets a request be redirected to another path of the same origin, with the same method and body.
 func sameOrigin(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -102,7 +102,7 @@ func sameOrigin(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin is scheme, host and port.
+// origin returns scheme, host and port.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -111,7 +111,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// refusedDial reports whether err says that nobody was there: then nobody is there for other requests either.
+// refusedDial reports whether err says that no connection could be made. Other requests would then fail too.
 func refusedDial(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, context.Canceled)

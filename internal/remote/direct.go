@@ -21,20 +21,20 @@ import (
 )
 
 // direct sends a message to a server without TLS on the goroutine that waits for the answer, and reads the answer
-// there: net/http's transport has two goroutines for each connection, and each message is handed over four times. It
-// asks for streams likewise, whose goroutines would wait for hours. What is out of the ordinary (another method, TLS, a
-// proxy, an odd address, a long message) goes to net/http.
+// there. net/http's transport has two goroutines per connection, and hands each message over four times. direct also
+// asks for streams in this way, because those goroutines would wait for hours. Unusual requests (another method, TLS, a
+// proxy, an odd address, a long message) go to net/http.
 type direct struct {
 	plain  *http.Transport
-	unused time.Duration // a connection that nobody used for so long is closed
+	unused time.Duration // how long an idle connection is kept
 
 	mu   sync.Mutex
-	idle []*wire // the one that was used last is at the end
+	idle []*wire // the last used is at the end
 	reap *time.Timer
 }
 
-// longest is the longest message that is sent in one piece, before anything of the answer is read: a server that reads
-// slowly and answers early would otherwise wait for us and we for it.
+// longest is the size in bytes of the longest message that is sent whole before any of the answer is read. For a longer
+// one, a server that reads slowly and answers early could wait for us while we wait for it.
 const longest = 1 << 20
 
 // sentBody is the body of a request.
@@ -84,7 +84,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// messageOf is what a request sends in one piece: nothing in a GET.
+// messageOf returns what a request sends in one piece, which is nothing for a GET.
 func messageOf(r *http.Request) (body []byte, ok bool) {
 	if r.Method == http.MethodGet {
 		return nil, r.Body == nil
@@ -96,7 +96,7 @@ func messageOf(r *http.Request) (body []byte, ok bool) {
 	return sent.raw, true
 }
 
-// CloseIdleConnections closes those of both.
+// CloseIdleConnections closes the idle connections of both transports.
 func (d *direct) CloseIdleConnections() {
 	d.mu.Lock()
 	idle := d.idle
@@ -108,14 +108,14 @@ func (d *direct) CloseIdleConnections() {
 	d.plain.CloseIdleConnections()
 }
 
-// ordinary reports whether a host can stand in a request as it is.
+// ordinary reports whether a host can be written into a request as it is.
 func ordinary(host string) bool {
 	return host != "" && !strings.ContainsFunc(host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".:-[]", r)
 	})
 }
 
-// safe reports whether a header is one that can be written as it is, and says nothing of the connection.
+// safe reports whether headers can be written as they are and do not concern the connection.
 func safe(h http.Header) bool {
 	for name, values := range h {
 		switch name {
@@ -134,12 +134,12 @@ type wire struct {
 	of    *direct
 	conn  net.Conn
 	in    *bufio.Reader
-	limit int64 // bytes that may still come with a header; negative where a body does
+	limit int64 // bytes of a header that may still come; negative while a body is read
 	head  []byte
-	since time.Time // nobody has used it
+	since time.Time // when it became idle
 }
 
-// Read limits what comes before a body.
+// Read reads from the connection, and limits what comes before a body.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.limit == 0 {
 		return 0, errors.New("the header of the answer is too long")
@@ -154,7 +154,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wire returns a connection, one that is there if the server has not closed it.
+// wire returns a connection: an idle one, if the server has not closed it, or else a new one.
 func (d *direct) wire(ctx context.Context, host string) (w *wire, reused bool, err error) {
 	for {
 		d.mu.Lock()
@@ -183,9 +183,9 @@ func (d *direct) wire(ctx context.Context, host string) (w *wire, reused bool, e
 	return w, false, nil
 }
 
-// exchange sends the request and reads the header of the answer. sent is false when nothing of it has left.
+// exchange sends the request and reads the header of the answer. sent is false if nothing of the request has left.
 func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *http.Response, sent bool, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = w.conn.SetDeadline(time.Unix(1, 0)) }) // a closed connection has ended, too
+	stop := context.AfterFunc(ctx, func() { _ = w.conn.SetDeadline(time.Unix(1, 0)) }) // fails only on a closed connection, which has ended anyway
 	defer func() {
 		if err != nil {
 			stop()
@@ -219,8 +219,8 @@ func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *h
 	if failed != nil && n == 0 {
 		return nil, false, failed
 	}
-	if failed != nil { // the server may have said why it did not read on
-		_ = w.conn.SetReadDeadline(time.Now().Add(time.Second)) // a closed connection ends the read, too
+	if failed != nil { // the server may have said why it stopped reading
+		_ = w.conn.SetReadDeadline(time.Now().Add(time.Second)) // fails only on a closed connection, which ends the read anyway
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
 		}
@@ -247,10 +247,10 @@ func write(conn net.Conn, p []byte) (int64, error) {
 	return int64(n), err
 }
 
-// small is the size up to which a body is copied behind its header.
+// small is the size in bytes up to which a body is copied behind its header.
 const small = 8 << 10
 
-// receive lets the caller read the body. The connection is used again once it has been read to its end.
+// receive lets the caller read the body. The connection is used again once the body has been read to its end.
 func (w *wire) receive(ctx context.Context, response *http.Response, stop func() bool, whole bool) {
 	b := &answerBody{from: response.Body, w: w, ctx: ctx, stop: stop, again: whole && !response.Close && response.StatusCode != http.StatusSwitchingProtocols}
 	response.Body = b
@@ -274,7 +274,7 @@ type answerBody struct {
 
 	mu    sync.Mutex
 	ended bool
-	again bool // the connection can be used for another request
+	again bool // the connection can carry another request
 }
 
 func (b *answerBody) Read(p []byte) (int, error) {
@@ -302,7 +302,7 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// end gives the connection back, if the body has been read to its end, or closes it.
+// end closes the connection, or returns it to the idle ones if the body has been read to its end.
 func (b *answerBody) end(whole bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -317,7 +317,7 @@ func (b *answerBody) end(whole bool) {
 	b.w.conn.Close()
 }
 
-// keep holds the connection for the next request.
+// keep stores the connection for the next request.
 func (d *direct) keep(w *wire) {
 	if cap(w.head) > 2*small {
 		w.head = nil
@@ -337,7 +337,7 @@ func (d *direct) keep(w *wire) {
 	}
 }
 
-// tidy closes the connections that nobody used for long.
+// tidy closes the connections that have been idle for long.
 func (d *direct) tidy() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -353,7 +353,7 @@ func (d *direct) tidy() {
 	}
 }
 
-// unzipped is a body in gzip, which is read from its beginning when somebody reads it.
+// unzipped decodes a gzip body. It reads the beginning only when somebody reads.
 type unzipped struct {
 	io.ReadCloser
 	z *gzip.Reader

@@ -1,6 +1,6 @@
 // Package remote talks to one MCP server at a URL, over Streamable HTTP or the older HTTP+SSE.
 //
-// It passes messages on byte for byte, except line ends between tokens. Everything that the server sends is hostile
+// It passes messages on byte for byte, except for line ends between tokens. Everything that the server sends is hostile
 // input, and can harm only its own endpoint.
 package remote
 
@@ -22,41 +22,41 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Transport is how a server behind a URL is spoken to.
+// Transport is how to speak to a server behind a URL.
 type Transport uint8
 
 const (
-	Detect     Transport = iota // Streamable HTTP, or HTTP+SSE where the server refuses that
+	Detect     Transport = iota // Streamable HTTP, or HTTP+SSE if the server refuses that
 	Streamable                  // one address for everything
 	SSE                         // an event stream that names the address for messages
 )
 
-// Config says which server. Config MUST have passed Check.
+// Config says which server to talk to. It MUST have passed Check.
 type Config struct {
 	URL       string
 	Transport Transport
-	Header    http.Header // sent with every request, to no other origin than the URL's
+	Header    http.Header // sent with every request, but never to another origin than the URL's
 
-	// Authorize returns the value of the Authorization header for one request, "" for none. refused is what the server
-	// has just said to that request; nil before it was sent. Nil for servers whose header is in Header.
+	// Authorize returns the value of the Authorization header for one request, or "". refused is what the server has
+	// just answered to that request, or nil before the first try. Authorize is nil if the header is in Header.
 	Authorize func(ctx context.Context, refused *Refusal) (string, error)
 
-	// Mirror returns the headers that repeat arguments of a tools/call in the modern era; nil for none.
+	// Mirror returns the headers that repeat arguments of a tools/call in the modern era; may be nil.
 	Mirror func(call rpc.Message) map[string]string
 
 	MaxMessage int            // bytes of one message; 0 means 64 MiB
-	Budget     *budget.Budget // of messages in flight; nil has no bound
+	Budget     *budget.Budget // of messages in flight; nil means no bound
 	Logger     *slog.Logger
 }
 
 const defaultMaxMessage = 64 << 20
 
-// Check reports what is wrong with the address.
+// Check returns what is wrong with the address, or nil.
 func (c *Config) Check() error {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil:
-		return errors.Unwrap(err) // the address may hold a secret
+		return errors.Unwrap(err) // without the address, which may hold a secret
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("it is not an address that begins with http:// or https://")
 	case u.User != nil:
@@ -65,8 +65,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// Endpoint is one conversation with the server, from its handshake to its end. It is an io.Writer for an rpc.Conn
-// without a reader.
+// Endpoint is one conversation with the server, from its handshake to its end. It serves as the io.Writer of an
+// rpc.Conn without a reader.
 type Endpoint struct {
 	cfg  Config
 	url  *url.URL
@@ -79,25 +79,25 @@ type Endpoint struct {
 	stopped sync.Once
 	ended   chan struct{} // closed when Run has returned
 
-	started    chan struct{} // closed when what Run sets is set
+	started    chan struct{} // closed when Run has set everything
 	conn       *rpc.Conn
 	handle     Handler
-	delivering sync.Mutex // the connection takes one message at a time
+	delivering sync.Mutex // held during a delivery: the connection takes one message at a time
 
 	mu       sync.Mutex
-	over     bool // nothing new begins
+	over     bool // nothing new may begin
 	work     *pool.Pool
-	running  map[string]context.CancelFunc // requests by id
+	running  map[string]context.CancelFunc // cancel requests, by id
 	requests sync.WaitGroup
-	notes    int // notifications and answers that are on their way
+	notes    int // notifications and answers being sent
 
 	broken chan struct{} // closed when err is set
 	err    error
 
-	events *events // of HTTP+SSE, nil for Streamable HTTP
+	events *events // for HTTP+SSE; nil for Streamable HTTP
 }
 
-// New returns an endpoint that has sent nothing yet.
+// New returns an endpoint that has sent nothing yet. The caller MUST Run it before it can Close it.
 func New(cfg Config) (*Endpoint, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
@@ -117,12 +117,12 @@ func New(cfg Config) (*Endpoint, error) {
 	return e, nil
 }
 
-// Handler gets the messages of the server that answer nothing. of is the id of the request on whose stream it came;
-// nil for what came on no request's.
+// Handler gets the server's messages that answer nothing. of is the id of the request on whose stream a message came,
+// or nil if it came on none.
 type Handler func(m rpc.Message, of []byte)
 
-// Run delivers what the server sends to conn, and to handle what conn does not take, until the conversation is
-// over; nil when Close ended it. It returns when nothing of the endpoint runs any more.
+// Run delivers what the server sends to conn, and to handle what conn does not take, until the conversation is over. It
+// returns nil if Close ended it. It returns when nothing of the endpoint is running.
 func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	defer close(e.ended)
 	e.conn, e.handle, e.http.clients = conn, handle, reach(e.cfg.URL)
@@ -149,22 +149,22 @@ func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	return nil
 }
 
-// Close ends the conversation, and the session at the server if it takes no longer than the grace of leave.
+// Close ends the conversation and, within the time that leave allows, the session at the server. It waits for Run.
 func (e *Endpoint) Close() {
 	e.stopped.Do(func() { close(e.stop) })
 	<-e.ended
 }
 
-// Speak fixes the revision of MCP for what is sent from now on; "" before the handshake.
+// Speak sets the revision of MCP for what is sent from now on; "" means before the handshake.
 func (e *Endpoint) Speak(version string) { e.http.speak(version) }
 
-// Sessionless reports whether the server is spoken to over Streamable HTTP and keeps no session, once it has answered
-// the handshake.
+// Sessionless reports whether the server speaks Streamable HTTP without a session. It is valid once the server has
+// answered the handshake.
 func (e *Endpoint) Sessionless() bool {
 	return e.stream() == nil && e.http.sessionID() == ""
 }
 
-// fail ends the conversation: err is why.
+// fail ends the conversation with err, unless it has an error already.
 func (e *Endpoint) fail(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +185,7 @@ func (e *Endpoint) isBroken() bool {
 	}
 }
 
-// begin runs f beside everything else, unless the conversation is over.
+// begin runs f in the background. It returns false if the conversation is over.
 func (e *Endpoint) begin(f func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -196,7 +196,7 @@ func (e *Endpoint) begin(f func()) bool {
 	return true
 }
 
-// deliver hands on one message of the server, which came on the stream of the request with the id of, or on none.
+// deliver passes on a message of the server. of is the id of the request on whose stream it came, or nil.
 func (e *Endpoint) deliver(message, of []byte) {
 	select {
 	case <-e.started:
@@ -208,7 +208,7 @@ func (e *Endpoint) deliver(message, of []byte) {
 	e.conn.Deliver(oneLine(message), func(m rpc.Message) { e.handle(m, of) })
 }
 
-// oneLine replaces line ends, which JSON has between tokens alone. It changes the text in place.
+// oneLine replaces line ends, which JSON has only between tokens. It changes the text in place.
 func oneLine(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	for _, end := range []byte("\r\n") {
@@ -223,17 +223,17 @@ func oneLine(text []byte) []byte {
 	return text
 }
 
-// Limits for messages that are sent beside requests.
+// Limits of messages that are sent beside requests.
 const (
-	maxNotes  = 64               // on their way at once
+	maxNotes  = 64               // being sent at once
 	noteLimit = 30 * time.Second // for each
 
-	probeLimit = time.Minute // for the question which era the server speaks
+	probeLimit = time.Minute // for the question about the server's era
 )
 
-// Write sends the message of one line, which is not a request. It does not wait for the server but for
-// notifications/initialized, which the server must have before anything else comes, and for its answer where it wants
-// to say something by itself.
+// Write sends a message of one line that is not a request. It does not wait for the server, except after
+// notifications/initialized. The server must have that before anything else comes, and callgate waits for it to open
+// its own stream.
 func (e *Endpoint) Write(line []byte) (int, error) {
 	m, err := rpc.Parse(bytes.Clone(bytes.TrimSpace(line)))
 	if err != nil {
@@ -255,7 +255,7 @@ func (e *Endpoint) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Exchange implements rpc.Exchanger. The answer, or why there is none, is delivered.
+// Exchange implements rpc.Exchanger. It delivers the answer, or why there is none.
 func (e *Endpoint) Exchange(request []byte) (func(context.Context), error) {
 	m, err := rpc.Composed(request)
 	if err != nil {
@@ -264,7 +264,7 @@ func (e *Endpoint) Exchange(request []byte) (func(context.Context), error) {
 	return func(waiting context.Context) { e.request(waiting, m) }, nil
 }
 
-// request sends a request and delivers its answer. Work that may go on before or after the answer goes on in the
+// request sends a request and delivers its answer. Work that need not come before the answer continues in the
 // background.
 func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
 	ctx, cancel := context.WithCancel(e.ctx)
@@ -280,7 +280,7 @@ func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
 	rest, err := e.exchange(ctx, m)
 	end := func(err error) {
 		if errors.Is(err, ErrNotRun) || err != nil && ctx.Err() == nil && !e.isBroken() {
-			e.conn.Fail(m.ID, err) // a caller that waits for another hears why the conversation is over
+			e.conn.Fail(m.ID, err) // a caller of another request hears why the conversation is over
 		}
 		cancel()
 		e.exit(m.ID)
@@ -293,7 +293,7 @@ func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
 	}
 }
 
-// enter registers a request; false when the conversation is over.
+// enter registers a request. It returns false if the conversation is over.
 func (e *Endpoint) enter(id []byte, cancel context.CancelFunc) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -340,8 +340,8 @@ func (e *Endpoint) send(m rpc.Message) {
 	}
 }
 
-// cancelled tells the server that nobody waits for a request any more, and stops waiting. In the modern era the
-// end of the stream is what tells it.
+// cancelled tells the server that nobody waits for a request any more, and stops waiting. In the modern era the end of
+// the stream tells it.
 func (e *Endpoint) cancelled(m rpc.Message) {
 	var id [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// ErrSessionLost says that the server does not know the session any more: the conversation is over.
+// ErrSessionLost is returned if the server no longer knows the session. The conversation is over.
 var ErrSessionLost = errors.New("the server has ended the session")
 
-// ErrNotRun is what a request hears that was refused because of that: it may be sent again in another session.
+// ErrNotRun is the error of a request that was refused for that reason. It may be sent again in another session.
 var ErrNotRun = errors.New("the server has ended the session, and did not run the request")
 
-// AuthError says that the server wants to know who calls.
+// AuthError is returned if the server requires a credential.
 type AuthError struct {
-	Err error // why there is no credential; nil when the server refused one, or none was there
+	Err error // why there is no credential; nil if the server refused one, or none was sent
 }
 
 func (e *AuthError) Error() string {
@@ -28,24 +28,23 @@ func (e *AuthError) Error() string {
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// PassingError is a temporary error of Config.Authorize. Nobody has to do anything, and it says nothing about the
-// server.
+// PassingError is a temporary error of Config.Authorize. Nobody has to act, and it says nothing about the server.
 type PassingError struct{ Err error }
 
 func (e *PassingError) Error() string { return e.Err.Error() }
 func (e *PassingError) Unwrap() error { return e.Err }
 
-// Refusal is what a server says to a request that does not have the right credential.
+// Refusal is a server's answer to a request without the right credential.
 type Refusal struct {
-	Credential string   // that was sent, "" for none
+	Credential string   // the credential that was sent; may be ""
 	Status     int      // 401 or 403
 	Challenge  []string // the WWW-Authenticate headers
 }
 
-// Unknown reports whether the server wants to know who calls. Otherwise it knows that, but does not allow the request.
+// Unknown reports whether the server does not know who calls. If false, it knows, but does not allow the request.
 func (r *Refusal) Unknown() bool { return r.Status == http.StatusUnauthorized }
 
-// refusal returns what the response to a request with the credential says of it; nil when that is nothing.
+// refusal returns how the response refuses the credential, or nil if it does not.
 func refusal(response *http.Response, credential string) *Refusal {
 	challenge := response.Header.Values("WWW-Authenticate")
 	if response.StatusCode != http.StatusUnauthorized && (response.StatusCode != http.StatusForbidden || len(challenge) == 0) {
@@ -68,15 +67,15 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// errNoAnswer is for requests whose stream ended too early.
+// errNoAnswer is the error for a request whose stream ended too early.
 var errNoAnswer = errors.New("the connection ended before the answer; the server may or may not have run the request")
 
 func statusError(response *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(response.Body, 600)) // what cannot be read does not explain anything
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 600)) // a body that cannot be read explains nothing
 	return &StatusError{Code: response.StatusCode, Body: excerpt(body)}
 }
 
-// excerpt is the beginning of text of the server, on one line and without control characters.
+// excerpt returns the beginning of a server's text, on one line and without control characters.
 func excerpt(text []byte) string {
 	s := strings.ToValidUTF8(string(text[:min(len(text), 300)]), "\uFFFD")
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {

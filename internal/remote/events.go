@@ -14,29 +14,29 @@ import (
 // event is one event of a stream.
 type event struct {
 	name string // "" and "message" are the same
-	data []byte // its own memory
+	data []byte // in its own memory
 }
 
-// position is where a stream can be taken up again.
+// position is where a stream can be resumed.
 type position struct {
-	last  string        // id of the last event; "" when the server gave none
-	retry time.Duration // how long the server wants to be left alone first; 0 when it does not say
+	last  string        // id of the last event; "" if the server gave none
+	retry time.Duration // how long the server wants callgate to wait first; 0 if it does not say
 }
 
-// maxEventID bounds what is kept to be sent back.
+// maxEventID bounds the bytes of an id, which is kept to be sent back.
 const maxEventID = 4 << 10
 
-// maxRetry bounds how long a server can make itself be waited for.
+// maxRetry bounds how long a server can make callgate wait.
 const maxRetry = time.Minute
 
-// readEvents calls yield for each event until it returns false, or the stream ends, which is nil too. An event
-// is bounded by limit bytes, whatever it is made of.
+// readEvents calls yield for each event until yield returns false or the stream ends; both return nil. limit bounds the
+// bytes of an event, of whatever fields it is made.
 func readEvents(r io.Reader, limit int, room budget.Buffer, p *position, yield func(event) bool) error {
 	room.Max = limit + len("data: ") + 1
-	lines := lines{r: r, limit: limit + 16, room: room} // with the name of the field
+	lines := lines{r: r, limit: limit + 16, room: room} // for the field's name
 	var ev event
 	data := room
-	id := p.last // counts from the end of its event on: what is cut off has to come again
+	id := p.last // takes effect at the end of its event: an event that was cut off has to come again
 	size := 0
 	for {
 		line, err := lines.next()
@@ -63,7 +63,7 @@ func readEvents(r io.Reader, limit int, room budget.Buffer, p *position, yield f
 		value = bytes.TrimPrefix(value, []byte{' '})
 		switch string(field) {
 		case "":
-			size = 0 // a comment, which keeps the connection alive
+			size = 0 // a comment, which just keeps the connection alive
 		case "event":
 			ev.name = string(value)
 		case "data":

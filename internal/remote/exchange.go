@@ -12,8 +12,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// exchange sends a request and delivers its answer. An error says why there is none. rest is not nil when the answer
-// comes on an event stream: it delivers what comes there, and the caller MUST call it.
+// exchange sends a request and delivers its answer. The error says why there is none. If rest is not nil, the answer
+// comes on an event stream: the caller MUST call rest, which delivers what comes there.
 func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() error, err error) {
 	select {
 	case <-e.started:
@@ -51,7 +51,7 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() err
 	return nil, fmt.Errorf("the server's answer is neither JSON nor an event stream but %.60q (HTTP %d)", kind, response.StatusCode)
 }
 
-// note sends a message that has no answer.
+// note sends a message that expects no answer.
 func (e *Endpoint) note(m rpc.Message) error {
 	ctx, cancel := context.WithTimeout(e.ctx, noteLimit)
 	defer cancel()
@@ -79,7 +79,7 @@ func (e *Endpoint) note(m rpc.Message) error {
 	return nil
 }
 
-// unreached says why no answer came. If nobody listens at the address, the conversation is over.
+// unreached returns why no answer came. If nobody listens at the address, it ends the conversation.
 func (e *Endpoint) unreached(err error) error {
 	var auth *AuthError
 	err = outbound.WithoutAddress(err)
@@ -101,13 +101,13 @@ func (e *Endpoint) unauthorized() error {
 	return err
 }
 
-// lost ends the conversation, for a request that the server refused because of its session.
+// lost ends the conversation after the server refused a request because of its session, and returns ErrNotRun.
 func (e *Endpoint) lost() error {
 	e.fail(ErrSessionLost)
 	return ErrNotRun
 }
 
-// refused delivers the JSON-RPC error that came with another status than success, or returns the status.
+// refused delivers the JSON-RPC error in a response without a success status, or returns an error with the status.
 func (e *Endpoint) refused(ctx context.Context, response *http.Response, m rpc.Message) error {
 	if contentType(response) != "application/json" {
 		return statusError(response)
@@ -127,7 +127,8 @@ func (e *Endpoint) refused(ctx context.Context, response *http.Response, m rpc.M
 	return &StatusError{Code: response.StatusCode}
 }
 
-// unknownSession recognizes the error with which servers that do not answer 404 say that they have restarted.
+// unknownSession reports whether an error is the one with which servers that do not answer 404 say that they have
+// restarted.
 func unknownSession(fault []byte) bool {
 	var m [2]jsonx.Member
 	if jsonx.Members(fault, []string{"code", "message"}, m[:]) != nil {
@@ -137,7 +138,7 @@ func unknownSession(fault []byte) bool {
 	return string(m[0].Value) == "-32000" && strings.Contains(strings.ToLower(text), "session")
 }
 
-// whole delivers an answer that is the whole body.
+// whole delivers an answer that fills the body.
 func (e *Endpoint) whole(ctx context.Context, response *http.Response, m rpc.Message) error {
 	message, err := e.http.readAll(ctx, response, e.cfg.MaxMessage)
 	if err != nil {
@@ -147,5 +148,5 @@ func (e *Endpoint) whole(ctx context.Context, response *http.Response, m rpc.Mes
 	if len(message) > 0 && message[0] == '[' {
 		return &rpc.UnreadableError{Err: errors.New("it is a batch, which nobody asked for")}
 	}
-	return &rpc.UnreadableError{Err: errors.New("it does not answer the request")} // nobody hears it if it does
+	return &rpc.UnreadableError{Err: errors.New("it does not answer the request")} // ignored if it was the answer
 }

@@ -7,27 +7,29 @@ import (
 	"callgate/internal/budget"
 )
 
-// lines reads the lines of an event stream, which end at \n, \r\n and \r. Between messages it holds little memory,
-// however long the longest was: most streams are silent most of the time.
+// lines reads the lines of an event stream, which end with
+// , \r
+// or \r. Between messages it holds little memory, however long the longest message was, because most streams are silent
+// most of the time.
 type lines struct {
 	r     io.Reader
-	limit int           // of one line
-	room  budget.Buffer // what memory for long lines is taken from
+	limit int           // bytes of one line
+	room  budget.Buffer // where memory for long lines comes from
 
 	buf        []byte
-	charge     *budget.Charge // of buf
+	charge     *budget.Charge // for buf
 	start, end int            // what has been read and not returned
-	scanned    int            // of it what holds no line end
-	after      bool           // the last line ended at \r: a \n that follows belongs to it
+	scanned    int            // how much of that has no line end
+	after      bool           // the last line ended with \r: a following \n belongs to it
 }
 
 const (
-	quietLines = 512      // how large the buffer is at first, and again after a long line
-	longLines  = 64 << 10 // which it is from here on
+	quietLines = 512      // size of the buffer at first, and again after a long line
+	longLines  = 64 << 10 // size from which a buffer counts as long
 )
 
-// next returns a line without its end, which is valid until the next call. What the end of the stream cuts off is no
-// line. The error is io.EOF at the end, and errTooLong for a line beyond the limit.
+// next returns a line without its end, which is valid until the next call. It returns no line that the end of the
+// stream cuts off. The error is io.EOF at the end, and errTooLong for a line beyond the limit.
 func (l *lines) next() ([]byte, error) {
 	if l.start == l.end && len(l.buf) >= longLines {
 		l.buf, l.charge, l.start, l.end, l.scanned = nil, nil, 0, 0, 0
@@ -54,7 +56,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// fill reads more, into a buffer that grows when it is full.
+// fill reads more. It grows a full buffer.
 func (l *lines) fill() error {
 	if l.start > 0 {
 		copy(l.buf, l.buf[l.start:l.end])
@@ -82,5 +84,5 @@ func (l *lines) fill() error {
 	return io.ErrNoProgress
 }
 
-// maxEmptyReads bounds how often a reader may return nothing at all.
+// maxEmptyReads bounds how often in a row a reader may return nothing.
 const maxEmptyReads = 100

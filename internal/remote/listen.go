@@ -9,20 +9,20 @@ import (
 	"callgate/internal/outbound"
 )
 
-// listening is the stream on which the server speaks without being asked. It is opened again when it ends, as long as
-// the conversation lasts. Many servers have none. One goroutine after the other has it.
+// listening is the stream of the server's own messages. It is opened again when it ends, as long as the conversation
+// lasts. Many servers have none. Only one goroutine at a time uses it.
 type listening struct {
 	e        *Endpoint
 	at       position
-	began    time.Time // the newest stream
-	failures int       // streams in a row that brought nothing
+	began    time.Time // the newest stream's start
+	failures int       // consecutive streams that brought nothing
 }
 
 // listenLimit bounds how long a conversation waits for the first stream.
 const listenLimit = 200 * time.Millisecond
 
-// listen begins to listen, and returns when the server has opened the stream, or says that it has none, or takes long:
-// what it announces because of the requests after this finds somebody who listens.
+// listen begins to listen. It returns when the server has opened the stream, has said that it has none, or takes too
+// long. So a server that announces something because of a later request has a listener.
 func (e *Endpoint) listen() {
 	asked := make(chan struct{})
 	if !e.begin(func() {
@@ -42,8 +42,8 @@ func (e *Endpoint) listen() {
 	}
 }
 
-// follow leaves the stream to a goroutine of its own, because to ask takes a deep stack, which would be kept for hours
-// of waiting; and asks until there is one.
+// follow hands the stream to a new goroutine, because asking takes a deep stack, which would be kept for hours of
+// waiting. If there is no stream yet, it asks until there is one.
 func (l *listening) follow(stream io.ReadCloser, again bool) {
 	for {
 		if stream != nil {
@@ -60,7 +60,7 @@ func (l *listening) follow(stream io.ReadCloser, again bool) {
 	}
 }
 
-// ask asks once. Without a stream, again says that there may be one later.
+// ask asks once. If there is no stream, again says that there may be one later.
 func (l *listening) ask() (stream io.ReadCloser, again bool) {
 	e := l.e
 	response, err := e.http.get(e.ctx, e.cfg.URL, l.at)
@@ -82,7 +82,7 @@ func (l *listening) ask() (stream io.ReadCloser, again bool) {
 	return nil, again
 }
 
-// read delivers what comes, and opens the stream again when it has ended.
+// read delivers what comes, and opens the stream again after its end.
 func (l *listening) read(stream io.ReadCloser) {
 	e, heard := l.e, false
 	err := e.http.readEvents(e.ctx, stream, &l.at, func(ev event) bool {
@@ -102,8 +102,8 @@ func (l *listening) read(stream io.ReadCloser) {
 	}
 }
 
-// pause waits until the stream may be asked for again; false when the conversation is over. heard says that the last
-// one was of use.
+// pause waits until the stream may be requested again. It returns false if the conversation is over. heard says that
+// the last stream brought something.
 func (l *listening) pause(heard bool) bool {
 	if heard || time.Since(l.began) > maxRetry {
 		l.failures = 0
@@ -112,7 +112,7 @@ func (l *listening) pause(heard bool) bool {
 	return sleep(l.e.ctx, min(max(l.at.retry, time.Second)<<min(l.failures-1, 10), maxRetry))
 }
 
-// leaving bounds how long the end of a session is waited for.
+// leaving bounds how long callgate waits for the end of a session at the server.
 const leaving = 2 * time.Second
 
 // leave tells the server that the session is over.
@@ -127,7 +127,7 @@ func (e *Endpoint) leave() {
 	if err == nil {
 		var response *http.Response
 		if response, err = e.http.do(e.http.clients.requests, e.http.addressed(request)); err == nil {
-			response.Body.Close() // whatever it says: servers need not know DELETE
+			response.Body.Close() // whatever the status: servers need not support DELETE
 		}
 	}
 	if err != nil {

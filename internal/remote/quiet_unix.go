@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quiet reports whether the connection is open and the server has sent nothing, so that a request can be sent on it.
+// quiet reports whether the connection is open and the server has sent nothing, so that it can carry a request.
 func quiet(conn net.Conn) bool {
 	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {

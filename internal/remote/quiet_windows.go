@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// quiet reports whether the connection is open and the server has sent nothing, so that a request can be sent on it.
+// quiet reports whether the connection is open and the server has sent nothing, so that it can carry a request.
 func quiet(conn net.Conn) bool {
 	if conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false

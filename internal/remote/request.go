@@ -28,37 +28,37 @@ type requester struct {
 	mu      sync.Mutex
 	version string // of MCP; "" before the handshake
 	session string
-	drafted *draft // the last
+	drafted *draft // the last draft
 }
 
-// modern reports whether the conversation has no session.
+// modern reports whether the conversation is in the modern era, without a session.
 func (r *requester) modern() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return mcp.IsModernProtocol(r.version)
 }
 
-// speak fixes the revision of MCP for what is sent from now on; "" before the handshake.
+// speak sets the revision of MCP for what is sent from now on; "" means before the handshake.
 func (r *requester) speak(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.version = version
 }
 
-// sessionID is the session at the server; "" for none.
+// sessionID returns the id of the session at the server, or "".
 func (r *requester) sessionID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.session
 }
 
-// draft is a request with a message, as far as it is the same for all to an address. Nobody changes it.
+// draft is the part of a request with a message that is the same for all messages to an address. It is immutable.
 type draft struct {
 	address, version, session string
 	request                   *http.Request
 }
 
-// draft returns the one for now.
+// draft returns the request to copy for a message sent now.
 func (r *requester) draft(address string) (*http.Request, error) {
 	r.mu.Lock()
 	d := r.drafted
@@ -91,7 +91,7 @@ func (r *requester) post(ctx context.Context, address string, m rpc.Message) (*h
 	request.Body, request.ContentLength = newSentBody(m.Raw), int64(len(m.Raw))
 	request.GetBody = func() (io.ReadCloser, error) { return newSentBody(m.Raw), nil }
 	if mcp.IsModernProtocol(draft.Header.Get(mcp.HeaderProtocolVersion)) {
-		if m, err = rpc.Parse(m.Raw); err != nil { // headers repeat params
+		if m, err = rpc.Parse(m.Raw); err != nil { // the headers repeat params
 			return nil, err
 		}
 		request.Header = request.Header.Clone()
@@ -118,7 +118,7 @@ func (r *requester) get(ctx context.Context, address string, at position) (*http
 	return response, nil
 }
 
-// addressed is a request with the headers that every one has now.
+// addressed returns the request with the headers that all requests have now.
 func (r *requester) addressed(request *http.Request) *http.Request {
 	r.mu.Lock()
 	version, session := r.version, r.session
@@ -144,8 +144,8 @@ func (r *requester) address(request *http.Request, version, session string) {
 	}
 }
 
-// do sends a request, with a credential where the server wants one. One that the server refuses may have ended
-// early, or allow too little: the request, which was not run, is sent once more if there is another.
+// do sends a request, with a credential if the server requires one. A refused credential may have ended early, or may
+// allow too little. The request was not run, so it is sent once more if there is another credential.
 func (r *requester) do(client *http.Client, request *http.Request) (*http.Response, error) {
 	if r.cfg.Authorize == nil {
 		return roundTrip(client, request)
@@ -179,7 +179,8 @@ func (r *requester) do(client *http.Client, request *http.Request) (*http.Respon
 	return roundTrip(client, authorized(request, next))
 }
 
-// roundTrip sends a request as client.Do does, which makes a copy of every header in case that it is led elsewhere.
+// roundTrip sends a request as client.Do does. client.Do also copies every header in case of a redirect, which
+// roundTrip does only if there is one.
 func roundTrip(client *http.Client, request *http.Request) (*http.Response, error) {
 	response, err := client.Transport.RoundTrip(request)
 	if err != nil || response.StatusCode/100 != 3 {
@@ -190,7 +191,7 @@ func roundTrip(client *http.Client, request *http.Request) (*http.Response, erro
 	return led.Do(request)
 }
 
-// answered is a transport whose first request has its answer already.
+// answered is a transport that already has the answer to its first request.
 type answered struct {
 	http.RoundTripper
 	first *http.Response
@@ -204,8 +205,8 @@ func (a *answered) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.RoundTripper.RoundTrip(request)
 }
 
-// credential asks for what to send. Why there is none for the server is an AuthError; why there is none now, or
-// for one request, is not.
+// credential returns the credential to send. The error is an *AuthError if there is none for the server. It is not if
+// there is none at the moment, or none for this request.
 func (r *requester) credential(ctx context.Context, refused *Refusal) (string, error) {
 	value, err := r.cfg.Authorize(ctx, refused)
 	var passing *PassingError
@@ -228,7 +229,7 @@ func authorized(request *http.Request, credential string) *http.Request {
 	return request
 }
 
-// describe sets the headers by which the modern era repeats what a message is about.
+// describe sets the headers in which the modern era repeats what a message is about.
 func (r *requester) describe(request *http.Request, m rpc.Message) {
 	request.Header.Set(mcp.HeaderMethod, m.Method)
 	named := map[string]string{
@@ -265,10 +266,10 @@ func contentType(response *http.Response) string {
 	return kind
 }
 
-// inSession reports whether the request was one of a session.
+// inSession reports whether the request belonged to a session.
 func inSession(request *http.Request) bool { return request.Header.Get(mcp.HeaderSessionID) != "" }
 
-// readAll returns the whole body, if it is not longer than limit.
+// readAll returns the whole body, or an error if it is longer than limit.
 func (r *requester) readAll(ctx context.Context, response *http.Response, limit int) ([]byte, error) {
 	body := budget.Buffer{Budget: r.cfg.Budget, Done: ctx.Done(), Expect: int(min(max(response.ContentLength, 0), int64(limit))) + 1, Max: limit + 1}
 	_, err := body.ReadFrom(io.LimitReader(response.Body, int64(limit)+1))
@@ -283,8 +284,8 @@ func (r *requester) readAll(ctx context.Context, response *http.Response, limit 
 	return body.Bytes(), nil
 }
 
-// discard reads what is left of a body that nobody needs, so that its connection can be used again. A server
-// that still has much to say, or says it slowly, loses the connection.
+// discard reads the rest of a body that nobody needs, so that its connection can be used again. If the server has much
+// more to send, or sends it slowly, the connection is closed.
 func discard(body io.Reader) {
 	closer, ok := body.(io.Closer)
 	if ok {
@@ -294,7 +295,7 @@ func discard(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, 16<<10)
 }
 
-// learnSession keeps the session that the answer to initialize begins.
+// learnSession stores the session that the answer to initialize begins.
 func (r *requester) learnSession(response *http.Response, m rpc.Message) {
 	if m.Method != "initialize" {
 		return

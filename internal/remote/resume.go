@@ -12,8 +12,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// follow delivers the events of a request's stream until its answer is among them, and takes the stream up
-// again where it was cut off, if the server numbers its events.
+// follow delivers the events of a request's stream until the answer is among them. If the stream is cut off and the
+// server numbers its events, follow resumes it.
 func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message) error {
 	s := answerStream{e: e}
 	for {
@@ -36,7 +36,7 @@ func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errTooLong): // it would come again
+		case errors.Is(err, errTooLong): // the long event would come again
 			return err
 		case s.at.last == "" || !e.streamable():
 			return errNoAnswer
@@ -49,15 +49,15 @@ func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message
 	}
 }
 
-// answerStream is the stream on which the answer to one request comes.
+// answerStream is the stream that brings the answer to one request.
 type answerStream struct {
 	e        *Endpoint
 	at       position
 	failures int // since the last event
 }
 
-// resume asks for the rest of a stream until it comes, the server says that there is none, or it was asked for
-// too often since the last event.
+// resume asks for the rest of a stream until it comes, the server refuses, or resume has asked too often since the last
+// event.
 func (s *answerStream) resume(ctx context.Context) (io.ReadCloser, error) {
 	for s.failures < maxResumptions {
 		s.failures++
@@ -75,7 +75,7 @@ func (s *answerStream) resume(ctx context.Context) (io.ReadCloser, error) {
 	return nil, errNoAnswer
 }
 
-// maxResumptions bounds how often a stream is asked for again that brings nothing new.
+// maxResumptions bounds how often callgate resumes a stream without anything new.
 const maxResumptions = 6
 
 func resumeAfter(at position, failures int) time.Duration {
@@ -85,7 +85,7 @@ func resumeAfter(at position, failures int) time.Duration {
 	return min(max(at.retry, 100*time.Millisecond)<<min(failures-1, 10), maxRetry)
 }
 
-// rest asks for the rest of a stream. again says that it may be asked for once more.
+// rest asks for the rest of a stream. again says that another try may succeed.
 func (s *answerStream) rest(ctx context.Context) (body io.ReadCloser, again bool, err error) {
 	response, err := s.e.http.get(ctx, s.e.cfg.URL, s.at)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *answerStream) rest(ctx context.Context) (body io.ReadCloser, again bool
 	return nil, response.StatusCode >= 500, err
 }
 
-// sleep waits for d; false when ctx ended first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -10,8 +10,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// events is the stream of HTTP+SSE: everything that the server says comes on it, and first the address that
-// takes what it is told.
+// events is the stream of HTTP+SSE. It carries everything that the server says, starting with the address for messages
+// to the server.
 type events struct {
 	e       *Endpoint
 	named   chan struct{} // closed when address is set
@@ -68,7 +68,7 @@ func (s *events) read() error {
 	return errors.New("the server ended the event stream")
 }
 
-// name takes the address for messages, which MUST be one of the same origin: the credentials go there.
+// name sets the address for messages, which MUST have the same origin, because the credentials go there.
 func (s *events) name(reference string) error {
 	base := s.e.url
 	u, err := base.Parse(strings.TrimSpace(reference))
@@ -83,14 +83,14 @@ func (s *events) name(reference string) error {
 	return nil
 }
 
-// stream is the stream of an HTTP+SSE conversation, otherwise nil.
+// stream returns the stream of an HTTP+SSE conversation, or nil.
 func (e *Endpoint) stream() *events {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.events
 }
 
-// messages waits for the address that takes messages.
+// messages waits for the address for messages.
 func (s *events) messages(ctx context.Context) (string, error) {
 	select {
 	case <-s.named:

@@ -14,17 +14,17 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Options of a connection. The zero value is usable.
+// Options configures a connection. The zero value is usable.
 type Options struct {
-	// MaxMessage bounds one message in bytes; a longer one ends the connection. 0 means 64 MiB.
+	// MaxMessage bounds one message, in bytes. A longer one ends the connection. 0 means 64 MiB.
 	MaxMessage int
-	// Noise gets what is not a message, and why. The line is only valid during the call. May be nil.
+	// Noise, if not nil, is called for each line that is not a message, with the reason. It must not keep the line.
 	Noise func(line []byte, err error)
 
-	Budget *budget.Budget  // of messages in flight; nil has no bound
-	Done   <-chan struct{} // ends waits for room in it; may be nil
+	Budget *budget.Budget  // of messages in flight; nil means no bound
+	Done   <-chan struct{} // ends waits for room in Budget; may be nil
 
-	Jobs bool // handle may run jobs with Here
+	Jobs bool // handle may call Here
 }
 
 func (o *Options) noise(line []byte, err error) {
@@ -35,10 +35,10 @@ func (o *Options) noise(line []byte, err error) {
 
 const defaultMaxMessage = 64 << 20
 
-// ErrClosed says that the other side ended the connection before it answered.
+// ErrClosed is returned if the other side ended the connection before it answered.
 var ErrClosed = errors.New("the connection is closed")
 
-// UnreadableError says that the other side's answer is not a message, or could be read in two ways.
+// UnreadableError is returned if the other side's answer is not a message, or could be read in two ways.
 type UnreadableError struct{ Err error }
 
 func (e *UnreadableError) Error() string { return "the answer cannot be read: " + e.Err.Error() }
@@ -47,8 +47,8 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 
 var errNotUTF8 = errors.New("it is not valid UTF-8")
 
-// Conn is one JSON-RPC connection over a reader and a writer, with one message on each line. Run owns the reader. Every
-// other method may be called by many goroutines at once.
+// Conn is a JSON-RPC connection over a reader and a writer, with one message per line. Run owns the reader. All other
+// methods are safe for concurrent use.
 type Conn struct {
 	r io.Reader
 	o Options
@@ -58,7 +58,7 @@ type Conn struct {
 	scratch []byte
 
 	asked   Requests
-	reading *reading // while Run runs
+	reading *reading // set while Run runs
 }
 
 // NewConn returns a connection that nobody reads until Run is called.
@@ -69,9 +69,9 @@ func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
 	return &Conn{r: r, w: w, o: o}
 }
 
-// Run reads messages until the reader ends. Responses to requests made here go to their callers; every
-// other message goes to handle, in the order of arrival, on the goroutine that reads: handle MUST NOT wait for
-// another message of this connection, but in a job (see Here). Run returns nil at a clean end of the stream.
+// Run reads messages until the reader ends. Responses to requests made here go to their callers. All other messages go
+// to handle, in the order of arrival, on the goroutine that reads. handle MUST NOT wait for another message of this
+// connection, except in a job (see Here). Run returns nil at a clean end of the stream.
 func (c *Conn) Run(handle func(Message)) error {
 	defer c.asked.Abandon()
 	c.reading = &reading{lines: newLines(c.r, c.o), handle: handle, ended: make(chan error, 1)}
@@ -80,14 +80,14 @@ func (c *Conn) Run(handle func(Message)) error {
 		c.read()
 		return <-c.reading.ended
 	}
-	c.reading.watching.Store(true) // the timer looks once
+	c.reading.watching.Store(true) // the timer fires once
 	c.reading.watch = time.AfterFunc(patience, c.look)
 	defer c.reading.watch.Stop()
-	go c.read() // a job that was left behind on this goroutine would keep Run from returning
+	go c.read() // so that a job left behind on this goroutine does not keep Run from returning
 	return <-c.reading.ended
 }
 
-// read reads until the end, or until another goroutine does.
+// read reads until the end, or until another goroutine takes over.
 func (c *Conn) read() {
 	r := c.reading.lines
 	for {
@@ -101,10 +101,10 @@ func (c *Conn) read() {
 			handed := c.dispatch(line, err == nil, c.reading.handle)
 			after := c.reading.turn.Load()
 			if after > before+oneJob {
-				return // the job took long
+				return // the job took long, and another goroutine reads
 			}
 			if handed && after == before && r.buffered() == 0 {
-				runtime.Gosched() // who got the message goes first; to ask for the next one is a system call
+				runtime.Gosched() // the message's receiver goes first; asking for the next message is a system call
 			}
 		}
 		switch {
@@ -118,8 +118,8 @@ func (c *Conn) read() {
 	}
 }
 
-// dispatch hands on what a line says, and reports whether another goroutine may have got it. A line that the end of the
-// stream cut off answers nothing: the caller that waits hears of that end.
+// dispatch passes on the message of a line, and reports whether another goroutine may have it. A line that the end of
+// the stream cut off answers nothing: its caller hears of that end.
 func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) (handed bool) {
 	m, err := Parse(line)
 	if err == nil && m.IsResponse() && m.known == jsonx.Loose && !utf8.Valid(line) {
@@ -141,8 +141,8 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) (handed b
 	return true
 }
 
-// dropped tells the waiting caller that there was no room for its message. text is the beginning and the end of the
-// message.
+// dropped tells the waiting caller that there was no room for its answer. text is the beginning and the end of the
+// message, in two lines.
 func (c *Conn) dropped(text []byte, err error) {
 	head, tail, _ := bytes.Cut(text, []byte{'\n'})
 	id, ok := endsWithID(tail)
@@ -154,8 +154,8 @@ func (c *Conn) dropped(text []byte, err error) {
 	}
 }
 
-// Send sends a request that compose makes for the id it is given, and returns what waits for its answer.
-// The caller MUST call Wait or Forget.
+// Send sends the request that compose returns for the given id, and returns the Pending for its answer. The caller MUST
+// call Wait or Forget.
 func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
 	exchanger, ok := c.w.(Exchanger)
 	if !ok {
@@ -172,29 +172,29 @@ func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
 	return p, err
 }
 
-// Post is Send for a request that nobody waits for, in p, which the caller has made and nobody else uses. It is for
-// connections with a reader.
+// Post sends a request that no goroutine waits for. The caller has made p, and nobody else uses it. The connection MUST
+// have a reader.
 func (c *Conn) Post(p *Pending, request Posted) error {
 	p.posted = request
 	if err := c.asked.begin(p); err != nil {
 		return err
 	}
 	if err := c.Write(request.Compose(p.ID)); err != nil && p.Forget() {
-		return err // else the request has been told
+		return err // otherwise the request has been told
 	}
 	return nil
 }
 
-// Exchanger is a writer that sends a request and reads its answer on the goroutine that waits for it, which saves two
-// hand-overs a request.
+// Exchanger is a writer that sends a request and reads its answer on the goroutine that waits for it. That saves two
+// hand-overs per request.
 type Exchanger interface {
-	// Exchange returns what sends the request, of which there is no other copy. It delivers the answer, or has it
-	// delivered later, and returns at once when ctx ends.
+	// Exchange returns a function that sends the request, of which there is no other copy. The function delivers the
+	// answer, or has it delivered later, and returns at once when ctx ends.
 	Exchange(request []byte) (func(ctx context.Context), error)
 }
 
-// Request sends a request and waits for the response, an error response included. It sends nothing when ctx ends. To
-// cancel at the other side, a caller uses Send and the pending's ID.
+// Request sends a request and waits for the response. An error response counts as one. When ctx ends, Request tells the
+// other side nothing. To cancel there, use Send and the ID of its Pending.
 func (c *Conn) Request(ctx context.Context, method string, params []byte) (Message, error) {
 	p, err := c.Send(func(id []byte) []byte { return Request(id, method, params) })
 	if err != nil {
@@ -203,11 +203,11 @@ func (c *Conn) Request(ctx context.Context, method string, params []byte) (Messa
 	return p.Wait(ctx)
 }
 
-// Write sends one message, whole, with its line end. The message MUST NOT contain a line feed.
+// Write sends one message whole, with its line end. The message MUST NOT contain a line feed.
 func (c *Conn) Write(message []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if len(message) > maxScratch && c.r != nil { // a connection without a reader takes a message at once
+	if len(message) > maxScratch && c.r != nil { // a connection without a reader takes a message in one write
 		_, err := c.w.Write(message)
 		if err == nil {
 			_, err = c.w.Write([]byte{'\n'})
@@ -222,5 +222,5 @@ func (c *Conn) Write(message []byte) error {
 	return err
 }
 
-// maxScratch bounds the memory that a connection keeps for the next message.
+// maxScratch bounds the bytes that a connection keeps for the next message.
 const maxScratch = 1 << 20

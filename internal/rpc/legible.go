@@ -9,16 +9,16 @@ import (
 )
 
 // answered returns the id of the request that an unreadable line seems to answer. Without it, the caller would wait for
-// that answer for ever. ok is false for other lines: a log line, a request, a line with two ids.
+// ever. ok is false for other lines, such as log lines, requests, and lines with two ids.
 func answered(line []byte) (id []byte, ok bool) {
 	id, asks, claims := glance(line)
 	return id, claims && !asks && len(id) > 0
 }
 
-// lastID is an id among the last members of a message.
+// lastID matches an id among the last members of a message.
 var lastID = lazyregexp.New(`[,{]\s*"id"\s*:\s*("[^"\\]*"|[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
-// endsWithID returns the id of a message of which this is the end: many servers write it last.
+// endsWithID returns the id of a message that ends with tail. Many servers write it last.
 func endsWithID(tail []byte) (id []byte, ok bool) {
 	m := lastID.FindSubmatch(tail)
 	if m == nil {
@@ -27,8 +27,7 @@ func endsWithID(tail []byte) (id []byte, ok bool) {
 	return m[1], true
 }
 
-// Asked returns the id of the request that a line seems to make although it cannot be read as a message; nil when there
-// is none. It is a part of the line.
+// Asked returns the id of the request that an unreadable line seems to make, or nil. The id is a part of the line.
 func Asked(line []byte) []byte {
 	id, asks, _ := glance(line)
 	if !asks || len(id) == 0 || len(id) > maxGlanced || !validID(id) || jsonx.Check(id) != nil {
@@ -37,12 +36,12 @@ func Asked(line []byte) []byte {
 	return id
 }
 
-// maxGlanced bounds an id that is taken from an unreadable message.
+// maxGlanced bounds the bytes of an id from an unreadable message.
 const maxGlanced = 1 << 10
 
-// glance looks no further than the members of the outermost object, and so finds the id of text that nests too deep,
-// breaks off or says something twice. The id is nil when there are two; asks says that there is a method, claims that
-// the text says it is JSON-RPC, or answers something.
+// glance looks only at the members of the outermost object. So it finds the id of text that nests too deep, breaks off,
+// or repeats a member. id is nil if there are two different ones. asks says that there is a method. claims says that
+// the text calls itself JSON-RPC, or answers something.
 func glance(line []byte) (id []byte, asks, claims bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return nil, false, false
@@ -98,7 +97,7 @@ func stringEnd(line []byte, i int) int {
 	return len(line)
 }
 
-// spaceEnd returns the first offset from i on that holds no white space.
+// spaceEnd returns the first offset at or after i without white space.
 func spaceEnd(line []byte, i int) int {
 	for i < len(line) && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r') {
 		i++
@@ -106,7 +105,7 @@ func spaceEnd(line []byte, i int) int {
 	return i
 }
 
-// scalar returns the string or number that text begins with.
+// scalar returns the string or number at the beginning of text.
 func scalar(text []byte) []byte {
 	if len(text) > 0 && text[0] == '"' {
 		return text[:stringEnd(text, 0)]

@@ -11,8 +11,8 @@ import (
 	"callgate/internal/budget"
 )
 
-// lines reads lines. A long one is read with a large buffer, which is borrowed for as long as there is something in it:
-// a connection that is idle, as most are, holds a small one.
+// lines reads lines. It reads a long line with a large buffer, which it borrows only while that holds something. So an
+// idle connection, as most are, holds only a small buffer.
 type lines struct {
 	from  io.Reader
 	limit int // bytes of a line
@@ -33,8 +33,8 @@ func newLines(from io.Reader, o Options) *lines {
 	return &lines{from: from, limit: o.MaxMessage, room: o.Budget, done: o.Done, small: bufio.NewReaderSize(from, smallBuffer)}
 }
 
-// next returns the next line in memory of its own, and with an error what there is of it. A line much longer than the
-// limit is an error. A *budget.Error is one that there was no room for: the next line can be read.
+// next returns the next line in its own memory. With an error, it returns as much of the line as there is. A line much
+// longer than the limit is an error. After a *budget.Error, for which there was no room, the next line can be read.
 func (l *lines) next() ([]byte, error) {
 	r := l.small
 	if l.large != nil {
@@ -58,7 +58,7 @@ func (l *lines) next() ([]byte, error) {
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line.Bytes(), err
 		}
-		if l.large == nil { // the small one has been emptied
+		if l.large == nil { // the small buffer is empty now
 			l.large, _ = largeBuffers.Get().(*bufio.Reader)
 			l.large.Reset(l.from)
 		}
@@ -66,11 +66,12 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// kept is how much of the beginning and the end of a line is kept that there was no room for: its id is there.
+// kept is how many bytes of the beginning and of the end of a line are kept if there is no room for it. They hold its
+// id.
 const kept = 4 << 10
 
-// skip reads to the end of a line that there is no room for, of which part was read with err. It returns the beginning
-// and the end of it, in two lines.
+// skip reads to the end of a line for which there is no room. part is what was read last, with err. skip returns the
+// line's beginning and end, in two lines, with full.
 func (l *lines) skip(head, part []byte, err, full error) ([]byte, error) {
 	if len(head) == 0 {
 		head = part
@@ -95,7 +96,7 @@ func (l *lines) skip(head, part []byte, err, full error) ([]byte, error) {
 	return append(append(head, '\n'), tail...), full
 }
 
-// buffered is how many bytes have been read and not returned.
+// buffered returns how many bytes have been read and not returned.
 func (l *lines) buffered() int {
 	if l.large != nil {
 		return l.large.Buffered()
@@ -103,7 +104,7 @@ func (l *lines) buffered() int {
 	return l.small.Buffered()
 }
 
-// end gives the large buffer back. What is in it is lost.
+// end gives the large buffer back. Its content is lost.
 func (l *lines) end() {
 	if l.large != nil {
 		l.large.Reset(nil)

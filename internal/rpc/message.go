@@ -1,7 +1,6 @@
 // Package rpc speaks MCP's JSON-RPC over a pair of byte streams.
 //
-// It knows no tools. Messages keep the bytes they came in; a relay changes an id or a member and forwards the rest
-// untouched.
+// It knows no tools. Messages keep their bytes. A relay changes an id or a member and forwards the rest untouched.
 package rpc
 
 import (
@@ -12,7 +11,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Codes of errors that callgate itself answers with.
+// Error codes that callgate itself uses.
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600
@@ -27,15 +26,16 @@ type Message struct {
 	ID     []byte // as spelled, `7` or `"a"`; nil for a notification
 	Method string // "" for a response
 	Params []byte // nil when absent
-	Result []byte // of a response; nil when it is an error
+	Result []byte // of a response; nil if it is an error
 	Error  []byte
 
-	// Label is what the asker calls this question, where questions have names: it is not on the wire.
+	// Label is the asker's name for this question, where questions have names. It is not part of the message on the
+	// wire.
 	Label string
 
 	idStart, paramsStart int
 	bodyStart            int         // of Result or Error
-	known                jsonx.Known // of Raw
+	known                jsonx.Known // about Raw
 }
 
 var (
@@ -44,15 +44,15 @@ var (
 	errNotObject = errors.New("not a JSON-RPC message")
 )
 
-// Parse reads one message. It refuses an envelope that decoders may read differently: a member twice, a case variant of
-// a known one, a request that is also a response. It does not check anything below the envelope.
+// Parse reads one message. It refuses an envelope that decoders may read differently: a repeated member, a case variant
+// of a known one, a request that is also a response. It checks nothing below the envelope.
 func Parse(line []byte) (Message, error) { return parse(line, false) }
 
-// ParseRequest is Parse for a message that will be checked too: it looks below the envelope in the same pass, so that
-// Check need not.
+// ParseRequest reads a message that will also be checked. It looks below the envelope in the same pass, so that Check
+// need not.
 func ParseRequest(line []byte) (Message, error) { return parse(line, true) }
 
-// Composed reads a request that callgate has composed: its id and method, and nothing of its params, if those stand
+// Composed reads a request that callgate has composed. It returns the id and the method, but no params if those stand
 // last.
 func Composed(request []byte) (Message, error) {
 	var m [2]jsonx.Member
@@ -64,7 +64,7 @@ func Composed(request []byte) (Message, error) {
 	return Parse(request)
 }
 
-// Check is jsonx.Check of the whole message.
+// Check runs jsonx.Check on the whole message, unless ParseRequest has done so.
 func (m Message) Check() error {
 	if m.known == jsonx.Checked {
 		return nil
@@ -95,7 +95,7 @@ func parse(line []byte, check bool) (Message, error) {
 		}
 		return msg, nil
 	}
-	name, ok := callMethod, string(method.Value) == quotedCallMethod // most messages
+	name, ok := callMethod, string(method.Value) == quotedCallMethod // as in most messages
 	if !ok {
 		name, ok = jsonx.String(method.Value)
 	}
@@ -118,13 +118,13 @@ func (m Message) IsRequest() bool      { return m.Method != "" && m.ID != nil }
 func (m Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 func (m Message) IsResponse() bool     { return m.Method == "" }
 
-// WithID returns the message with another id, everything else byte for byte. It MUST have an id.
+// WithID returns the message with another id; everything else stays byte for byte. The message MUST have an id.
 func (m Message) WithID(id []byte) []byte {
 	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 }
 
-// Readdressed is WithID for an answer of which nobody else will read more than its result or error: those stay where
-// they are, and the other side of a long one moves up to a shorter id.
+// Readdressed does the same for an answer of which others read only the result or error. Those stay in place, and in a
+// long message the text before or after them moves to fit a shorter id.
 func (m Message) Readdressed(id []byte) []byte {
 	end := m.idStart + len(m.ID)
 	spare := len(m.ID) - len(id)
@@ -140,13 +140,13 @@ func (m Message) Readdressed(id []byte) []byte {
 	return m.Raw[spare:]
 }
 
-// long is the length from which on a copy of a message is worth avoiding.
+// long is the length in bytes from which it is worth not copying a message.
 const long = 16 << 10
 
-// WithParams returns a message with another id and other params, everything else byte for byte. It MUST have both. The
-// edits are made in the params.
+// WithParams returns a message with another id and other params, with edits made in the params; everything else stays
+// byte for byte. The message MUST have both.
 func WithParams(m Message, id, params []byte, edits ...jsonx.Edit) []byte {
-	if len(edits) > 0 && len(params) == len(m.Params) && len(params) > 0 && &params[0] == &m.Params[0] { // long ones are copied once
+	if len(edits) > 0 && len(params) == len(m.Params) && len(params) > 0 && &params[0] == &m.Params[0] { // so that long ones are copied only once
 		all := append(make([]jsonx.Edit, 0, 4), jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 		for _, e := range edits {
 			all = append(all, jsonx.Edit{Start: m.paramsStart + e.Start, End: m.paramsStart + e.End, With: e.With})
@@ -161,7 +161,7 @@ func WithParams(m Message, id, params []byte, edits ...jsonx.Edit) []byte {
 		jsonx.Edit{Start: m.paramsStart, End: m.paramsStart + len(m.Params), With: params})
 }
 
-// Request composes a request, or a notification when id is nil. Params may be nil.
+// Request composes a request, or a notification if id is nil. params may be nil.
 func Request(id []byte, method string, params []byte) []byte {
 	b := make([]byte, 0, len(id)+len(method)+len(params)+48)
 	b = append(b, `{"jsonrpc":"2.0"`...)

@@ -10,28 +10,28 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Requests are those that one side of a connection sent and the other has not answered yet. The zero value
-// is ready; it may be used by many goroutines at once.
+// Requests holds the requests that one side of a connection sent and the other has not answered. The zero value is
+// ready. All methods are safe for concurrent use.
 type Requests struct {
 	mu      sync.Mutex
-	pending map[uint64]*Pending // by the number in their ids
+	pending map[uint64]*Pending // by the number in the id
 	lastID  uint64
 	closed  bool
 }
 
-// answer is how a request ended: with a response, or with one that cannot be read.
+// answer is how a request ended: with a response or an error.
 type answer struct {
 	message Message
 	err     error
 }
 
-// Ids of ours are strings of a prefix and a number.
+// Our ids are strings of a prefix and a number.
 const (
 	ownID    = `"cg-`
 	maxOwnID = len(ownID + `18446744073709551615"`)
 )
 
-// numberOf returns the number in an id of ours; 0 for any other.
+// numberOf returns the number in one of our ids, or 0 for any other.
 func numberOf(id []byte) uint64 {
 	digits, ok := bytes.CutPrefix(id, []byte(ownID))
 	if n := len(digits) - 1; ok && n > 0 && digits[n] == '"' && digits[0] != '0' {
@@ -42,30 +42,30 @@ func numberOf(id []byte) uint64 {
 	return 0
 }
 
-// Pending is a request that was sent and not answered yet.
+// Pending is a request without an answer.
 type Pending struct {
 	ID     []byte // as spelled on the wire
-	number uint64 // in it
+	number uint64 // the number in ID
 	of     *Requests
 	answer chan answer
-	posted Posted // gets the answer in the place of who waits; nil where somebody does
+	posted Posted // gets the answer if no goroutine waits; otherwise nil
 	late   late   // see Late
 
-	exchange func(context.Context) // sends it; nil when it was sent
-	spelled  [maxOwnID]byte        // has room for the ID
+	exchange func(context.Context) // sends the request; nil if that was done
+	spelled  [maxOwnID]byte        // memory for ID
 }
 
 // Posted is a request that nobody waits for.
 type Posted interface {
-	// Compose makes the request, given the id that it MUST have.
+	// Compose returns the request. It MUST have the given id.
 	Compose(id []byte) []byte
-	// Answered gets what Wait would return, once, unless Forget comes first: an answer on the goroutine that reads it,
-	// which goes on when Answered returns, and an error on a goroutine of its own.
+	// Answered gets what Wait would return, once, unless Forget comes first. An answer comes on the goroutine that
+	// reads it, which continues when Answered returns. An error comes on a new goroutine.
 	Answered(m Message, err error)
 }
 
-// Send gives a request an id of ours, lets write send it, and returns what waits for its answer. The caller
-// MUST call Wait or Forget.
+// Send gives a request one of our ids, has write send it, and returns the Pending for its answer. The caller MUST call
+// Wait or Forget.
 func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
 	p := &Pending{answer: make(chan answer, 1)}
 	if err := r.begin(p); err != nil {
@@ -78,7 +78,7 @@ func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
 	return p, nil
 }
 
-// begin gives a request its id.
+// begin gives a request its id and registers it.
 func (r *Requests) begin(p *Pending) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,11 +95,11 @@ func (r *Requests) begin(p *Pending) error {
 	return nil
 }
 
-// Answer hands a response to its waiting caller; it is false if there is none. An id may be spelled differently from
-// ours, because a peer decodes and encodes it again.
+// Answer hands a response to its caller. It returns false if nobody waits. The id may be spelled differently from ours,
+// because a peer decodes and encodes it again.
 func (r *Requests) Answer(m Message) bool { return r.end(m.ID, answer{message: m}) != nil }
 
-// end ends the request with that id and returns it; nil when there is none.
+// end ends the request with that id and returns it, or nil if there is none.
 func (r *Requests) end(id []byte, a answer) *Pending {
 	if bytes.IndexByte(id, '\\') >= 0 {
 		if decoded, ok := jsonx.String(id); ok {
@@ -120,7 +120,7 @@ func (r *Requests) end(id []byte, a answer) *Pending {
 func (p *Pending) end(a answer) {
 	switch {
 	case p.posted == nil:
-		p.answer <- a // has room: an id is taken once
+		p.answer <- a // buffered: an id is taken only once
 	case a.err != nil:
 		go p.posted.Answered(Message{}, a.err)
 	default:
@@ -128,14 +128,14 @@ func (p *Pending) end(a answer) {
 	}
 }
 
-// waiting reports whether somebody waits for the answer to the request that has our id.
+// waiting reports whether somebody waits for the answer to the request with our id.
 func (r *Requests) waiting(id []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pending[numberOf(id)] != nil
 }
 
-// Abandon tells everybody who waits, and who will, that no answer comes any more.
+// Abandon tells all current and future callers that no answer will come.
 func (r *Requests) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,17 +146,17 @@ func (r *Requests) Abandon() {
 	}
 }
 
-// lateness is how long after the end of Wait an answer is late and not lost.
+// lateness is how long after the end of Wait an answer still counts as late. After that it is lost.
 const lateness = time.Minute
 
-// Late has then told of an answer that comes after Wait was cut short, on the goroutine that reads it, which goes on
-// when then returns. It MUST be called before Wait.
+// Late has then called with an answer that comes after Wait was cut short, on the goroutine that reads it, which
+// continues when then returns. Late MUST be called before Wait.
 func (p *Pending) Late(then func(Message)) { p.late = then }
 
 // late gets the answer to a request that nobody waits for any more.
 type late func(Message)
 
-func (late) Compose([]byte) []byte { return nil } // it was sent long ago
+func (late) Compose([]byte) []byte { return nil } // the request was sent long ago
 
 func (l late) Answered(m Message, err error) {
 	if err == nil {
@@ -164,8 +164,8 @@ func (l late) Answered(m Message, err error) {
 	}
 }
 
-// Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is
-// forgotten: its answer, if one comes, is dropped, or late.
+// Wait returns the response, or an *UnreadableError for one that cannot be read. If ctx ends first, the request is
+// forgotten: a later answer is dropped, or goes to Late's function.
 func (p *Pending) Wait(ctx context.Context) (Message, error) {
 	if p.exchange != nil {
 		p.exchange(ctx)
@@ -178,13 +178,13 @@ func (p *Pending) Wait(ctx context.Context) (Message, error) {
 	if p.late == nil {
 		p.Forget()
 	} else if !p.leave() {
-		a := <-p.answer // it came with the end
+		a := <-p.answer // the answer came together with the end of ctx
 		return a.message, a.err
 	}
 	return Message{}, ctx.Err()
 }
 
-// leave stops waiting for the answer, but for one that is late; false when the request has ended already.
+// leave stops waiting, except for a late answer. It returns false if the request has ended already.
 func (p *Pending) leave() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -196,7 +196,7 @@ func (p *Pending) leave() bool {
 	return true
 }
 
-// Forget stops waiting for the answer; false when the request has ended already.
+// Forget stops waiting for the answer. It returns false if the request has ended already.
 func (p *Pending) Forget() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

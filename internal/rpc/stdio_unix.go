@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdio returns the process's standard input and output for a connection. Pipes and sockets are handed to
-// the runtime's poller: a reader that waits then holds no thread, and the answer to what it read runs on
-// the thread that read it. Closing in ends a read that waits, also on a terminal.
+// Stdio returns the process's standard input and output for a connection. Pipes and sockets go to the runtime's poller:
+// a waiting reader then holds no thread, and the answer to a message runs on the thread that read it. Closing in ends a
+// read that waits, even on a terminal.
 func Stdio() (in, out *os.File) {
 	return interruptible(pollable(os.Stdin)), pollable(os.Stdout)
 }
 
-// interruptible returns a pipe that passes on what is typed into a terminal; other files it returns as they are. Closing
-// a terminal ends no read, and the shell shares its mode, so it cannot be made pollable.
+// interruptible returns a pipe with the input of a terminal, or f if f is not a terminal. Closing a terminal does not
+// end a read, and the shell shares its mode, so it cannot be made pollable.
 func interruptible(f *os.File) *os.File {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return f
@@ -26,9 +26,9 @@ func interruptible(f *os.File) *os.File {
 	if err != nil {
 		return f
 	}
-	go func() { // nothing can wait for it: it reads until the terminal or the process ends
+	go func() { // nothing can wait for this goroutine: it reads until the terminal or the process ends
 		defer says.Close()
-		_, _ = io.Copy(says, f) // the end of one is the end of the other
+		_, _ = io.Copy(says, f) // the end of one ends the other
 	}()
 	return in
 }
