@@ -70,7 +70,7 @@ func (o *offers) rebuild() {
 	t := &table{servers: h.everyone()}
 	sources := make([]*catalogue.Source, len(t.servers))
 	for i, s := range t.servers {
-		sources[i] = s.source() // read before the lists: a list that arrives in between is shown, and still counts as settling
+		sources[i] = s.source() // read before the lists: a list from in between is shown, and counts as settling
 	}
 	for i, s := range t.servers {
 		for _, k := range upstream.Kinds {

@@ -50,7 +50,7 @@ type Server struct {
 type Options struct {
 	Gate       *gate.Gate
 	Servers    []Server
-	Reserved   []string    // more names under which nobody may bring tools: those of servers that are configured but not served
+	Reserved   []string    // more names that nobody may bring tools under: servers configured but not served
 	Pins       *tools.Pins // the accepted definitions; nil compares none
 	Agent      string      // profile for sessions whose view names none; may be ""
 	Version    string
@@ -64,7 +64,7 @@ type Options struct {
 	HostApproves bool
 	Page         func() string // returns the address of the page for approvers, or ""; may be nil
 	Hooks        Hooks         // nil means no hooks
-	Traces       bool          // sends OpenTelemetry spans of calls to where the OTEL_* variables say; those alone do nothing
+	Traces       bool          // sends OpenTelemetry spans of calls to where OTEL_* say; those alone do nothing
 	CacheDir     string        // of what upstreams said about themselves; "" means no cache
 	Checkpoints  Checkpoints   // saves files before calls change them; nil saves none
 	Verification *Verification // runs checks after calls change files; nil runs none

@@ -61,7 +61,7 @@ func (h *host) begin(m rpc.Message, e *stateless.Request) {
 		return
 	}
 	r := h.admit(m, nil, line.conn)
-	h.jobs.Here(func() { line.conn.Here(func() { r.serve(nothing) }) }) // in this order, so that closing waits for a job that was left behind
+	h.jobs.Here(func() { line.conn.Here(func() { r.serve(nothing) }) }) // in this order, so that closing waits for a job left behind
 }
 
 func nothing() {}

@@ -210,9 +210,9 @@ type inflight struct {
 	deferred   *deferred              // set before forwarding if the host wants a task, else nil
 	number     uint64                 // counts up in the order of arrival
 	token      []byte                 // progress token as spelled, or nil
-	from       atomic.Pointer[server] // the server that works on it and may report its progress; nil until it is forwarded
+	from       atomic.Pointer[server] // the server that works on it and may report progress; nil until forwarded
 	afterwards func()                 // runs once the host has its response; nil if nothing is left to do
-	line       *rpc.Conn              // the connection that it was read from, if the reading goroutine serves it; nil if it has its own goroutine
+	line       *rpc.Conn              // the connection, if its reading goroutine serves the request; else nil
 
 	// mu is held while a notification of the call is written, and while the call ends, so that no notification follows
 	// the response.

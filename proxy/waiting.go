@@ -96,7 +96,7 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 		taskCalls(h).announce(r.deferred, "waiting for a person's approval")
 	}
 	can := h.host.capable.Load()
-	params, counts := []byte(nil), h.host.p.o.HostApproves && !a.Presence // never with presence, because a host has no passkey
+	params, counts := []byte(nil), h.host.p.o.HostApproves && !a.Presence // a host has no passkey
 	switch page := h.host.p.page(); {
 	case can == nil || !can.elicitation:
 	case counts:

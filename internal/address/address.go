@@ -1,7 +1,7 @@
 // Package address finds the hosts that programs may read in a web address.
 //
-// Programs disagree: one takes "http://a\@b/" to the host a, another goes to b. An allow MUST hold for what Parse says,
-// which follows the URL standard of browsers and most libraries. A denial MUST look at every one of Readings.
+// Programs disagree: one takes "http://a\@b/" to the host a, another to b. An allow MUST hold for the result of Parse,
+// which follows the URL standard of browsers and most libraries. A denial MUST look at all of Readings.
 package address
 
 import (
@@ -14,13 +14,13 @@ import (
 // URL is one reading of an address, in normal form.
 type URL struct {
 	Scheme string // in lower case
-	User   bool   // there is a user name or a password, which the normal form leaves out
-	Host   string // as Host returns it, or the text in lower case where that cannot read it
-	Port   string // "" for the scheme's own
+	User   bool   // whether there is a user name or password; the normal form leaves them out
+	Host   string // as Host returns it, or in lower case if Host cannot read it
+	Port   string // "" for the scheme's default port
 	Rest   string // path, query and fragment, from the slash on
 }
 
-// String is the address in the form that rules match.
+// String returns the address in the form that rules match.
 func (u URL) String() string {
 	port := u.Port
 	if port != "" {
@@ -29,7 +29,8 @@ func (u URL) String() string {
 	return u.Scheme + "://" + u.Host + port + u.Rest
 }
 
-// Spellings is the address in the forms that rules match: an address without a path is that of "/".
+// Spellings returns the address in all forms that rules match. An address without a path means the same as one with
+// "/".
 func (u URL) Spellings() []string {
 	text := u.String()
 	switch u.Rest {
@@ -41,14 +42,14 @@ func (u URL) Spellings() []string {
 	return []string{text}
 }
 
-// ports are the schemes whose addresses name a host behind slashes, and what port each means by itself; tcp and udp are
-// connections that a shell opens, which have none.
+// ports maps the schemes whose addresses name a host after slashes to their default ports. tcp and udp are connections
+// that a shell opens, and have none.
 var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21", "tcp": "none", "udp": "none"}
 
-// Parse reads text as the URL standard does. ok is false for what that cannot read, and for schemes whose addresses
+// Parse reads text as the URL standard does. ok is false if the standard cannot read it, or if the scheme's addresses
 // lead to no host.
 func Parse(text string) (u URL, ok bool) {
-	if strings.IndexByte(text, ':') < 0 { // a long text mostly
+	if strings.IndexByte(text, ':') < 0 { // mostly a long text
 		return URL{}, false
 	}
 	scheme, rest, ok := cutScheme(clean(text))
@@ -60,7 +61,7 @@ func Parse(text string) (u URL, ok bool) {
 	return read(scheme, rest[:end], rest[end:], true)
 }
 
-// Readings are all ways in which programs read text as an address, that of the standard first if it has one.
+// Readings returns all ways in which programs read text as an address. The standard's comes first, if there is one.
 func Readings(text string) (list []URL) {
 	add := func(u URL, ok bool) {
 		if ok && !slices.Contains(list, u) {
@@ -84,11 +85,11 @@ func Readings(text string) (list []URL) {
 		}
 	}
 	rest = strings.TrimLeft(rest, `/\`)
-	for _, ends := range []string{"/?#", "/"} { // curl takes a backslash for part of the host; older parsers # and ? too
+	for _, ends := range []string{"/?#", "/"} { // curl takes a backslash as part of the host; older parsers also # and ?
 		end := indexAny(rest, ends)
 		authority, after := rest[:end], rest[end:]
 		add(read(scheme, authority, after, false))
-		if _, behind, ok := strings.Cut(authority, "@"); ok { // and the first @ for the end of the user
+		if _, behind, ok := strings.Cut(authority, "@"); ok { // others end the user at the first @
 			host, _, _ := strings.Cut(behind, "@")
 			add(read(scheme, host, after, false))
 		}
@@ -102,7 +103,7 @@ func Ambiguous(text string) bool {
 	return slices.ContainsFunc(list, func(u URL) bool { return u.Host != list[0].Host || u.Port != list[0].Port })
 }
 
-// clean leaves out what the standard does: blanks and control characters at the ends, tabs and line breaks anywhere.
+// clean removes what the standard ignores: blanks and control characters at the ends, tabs and line breaks anywhere.
 func clean(text string) string {
 	text = strings.TrimFunc(text, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(text, "\t\r\n") {
@@ -111,12 +112,12 @@ func clean(text string) string {
 	return text
 }
 
-// Unbroken is text without the line breaks and tabs that readers of addresses leave out.
+// Unbroken returns text without line breaks and tabs, which readers of addresses ignore.
 func Unbroken(text string) string { return breaks.Replace(text) }
 
 var breaks = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
-// cutScheme splits off the scheme, in lower case.
+// cutScheme splits off the scheme and returns it in lower case.
 func cutScheme(text string) (scheme, rest string, ok bool) {
 	scheme, rest, ok = strings.Cut(text, ":")
 	if !ok || scheme == "" || strings.IndexFunc(scheme, func(r rune) bool {
@@ -127,8 +128,8 @@ func cutScheme(text string) (scheme, rest string, ok bool) {
 	return strings.ToLower(scheme), rest, true
 }
 
-// read reads what stands between the slashes and the path. What the standard forbids is an error in strict, else the
-// host is taken as resolvers would.
+// read reads the part between the slashes and the path. If strict, it refuses what the standard forbids. Otherwise it
+// takes the host as resolvers would.
 func read(scheme, authority, rest string, strict bool) (u URL, ok bool) {
 	u.Scheme = scheme
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
@@ -158,7 +159,7 @@ func read(scheme, authority, rest string, strict bool) (u URL, ok bool) {
 	return u, true
 }
 
-// looseHost is a host that the standard does not know, as far as resolvers could.
+// looseHost returns a host that the standard does not know, as resolvers might read it.
 func looseHost(host string) string {
 	host = strings.TrimRight(strings.Trim(Plain(host), "[]"), ".")
 	host, _, _ = strings.Cut(host, "%") // a zone
@@ -168,8 +169,7 @@ func looseHost(host string) string {
 	return host
 }
 
-// IPs returns the IP addresses that a host may be: what it is read as by the standard and by looser resolvers. A name
-// has none.
+// IPs returns the IP addresses that a host may be, as read by the standard and by looser resolvers. A name has none.
 func IPs(host string) (addrs []netip.Addr) {
 	for _, spelling := range []string{host, looseHost(host)} {
 		if normal, ok := Host(spelling); ok {
@@ -184,7 +184,7 @@ func IPs(host string) (addrs []netip.Addr) {
 	return addrs
 }
 
-// normalRest is path, query and fragment: a path without dot segments, and escapes where the standard puts them.
+// normalRest returns path, query and fragment in normal form: no dot segments, and the standard's escapes.
 func normalRest(rest string) string {
 	path, fragment, hasFragment := strings.Cut(rest, "#")
 	path, query, hasQuery := strings.Cut(path, "?")
@@ -216,7 +216,7 @@ func normalRest(rest string) string {
 	return normal
 }
 
-// escape writes what is not a visible ASCII character, and those in set, as %XX.
+// escape returns text with every byte that is not visible ASCII, or is in set, as %XX.
 func escape(text, set string) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte
@@ -230,7 +230,7 @@ func escape(text, set string) string {
 	return string(b)
 }
 
-// indexAny is strings.IndexAny, and the length of text where none of the characters is found.
+// indexAny is like strings.IndexAny, but returns the length of text if none of the characters is found.
 func indexAny(text, chars string) int {
 	if i := strings.IndexAny(text, chars); i >= 0 {
 		return i

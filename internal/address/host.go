@@ -12,13 +12,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// names turns names of hosts into the form that is looked up, as browsers do.
+// names maps host names to the form that is looked up, as browsers do.
 var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false),
 	idna.CheckJoiners(true), idna.BidiRule())
 
-// Host returns the normal form of a host as the URL standard reads it: decoded, in lower case and ASCII, an IP address
-// in its one usual spelling without zone, no dot at the end. An IPv4 address in the clothes of an IPv6 one is an IPv4
-// address. ok is false when the standard knows no such host.
+// Host returns the normal form of a host as the URL standard reads it: decoded, in lower case and ASCII, without a
+// trailing dot. An IP address gets its one usual spelling, without zone. An IPv6 address that embeds an IPv4 address
+// becomes that. ok is false if the standard does not accept the host.
 func Host(host string) (normal string, ok bool) {
 	if inner, found := strings.CutPrefix(host, "["); found {
 		inner, found = strings.CutSuffix(inner, "]")
@@ -37,7 +37,7 @@ func Host(host string) (normal string, ok bool) {
 		return "", false
 	}
 	if err != nil {
-		ascii = strings.ToLower(host) // what is wrong with it concerns the lengths of labels, which nobody checks
+		ascii = strings.ToLower(host) // the error concerns the lengths of labels, which nobody checks
 	}
 	if ascii == "" || strings.IndexFunc(ascii, forbidden) >= 0 {
 		return "", false
@@ -50,10 +50,10 @@ func Host(host string) (normal string, ok bool) {
 		return addr.String(), true
 	}
 	ascii = strings.TrimSuffix(ascii, ".")
-	return ascii, ascii != "" && !strings.HasSuffix(ascii, ".") // an empty label is no end
+	return ascii, ascii != "" && !strings.HasSuffix(ascii, ".") // an empty label is no valid end
 }
 
-// spell writes an address so that it has one spelling: that of IPv4 wherever the address means one.
+// spell returns the only spelling of an address: that of IPv4 wherever the address means one.
 func spell(addr netip.Addr) string {
 	if addr = Embedded(addr); addr.Is4() {
 		return addr.String()
@@ -61,8 +61,8 @@ func spell(addr netip.Addr) string {
 	return "[" + addr.String() + "]"
 }
 
-// Embedded returns the IPv4 address that an IPv6 address stands for (mapped, compatible, translated by NAT64, 6to4),
-// and other addresses as they are, without zone.
+// Embedded returns the IPv4 address that an IPv6 address stands for (mapped, compatible, translated by NAT64, 6to4). It
+// returns other addresses unchanged, but without zone.
 func Embedded(addr netip.Addr) netip.Addr {
 	addr = addr.WithZone("").Unmap()
 	if !addr.Is6() {
@@ -80,7 +80,7 @@ func Embedded(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// forbidden reports whether no name of a host can hold r.
+// forbidden reports whether r cannot stand in a host name.
 func forbidden(r rune) bool {
 	return r <= ' ' || r == 0x7f || strings.ContainsRune("#%/:<>?@[\\]^|", r)
 }
@@ -107,15 +107,15 @@ func ipv4(host string) (netip.Addr, bool) {
 	return fromParts(strings.TrimSuffix(host, "."), number, true)
 }
 
-// fromParts joins the parts of an IPv4 address: each is a byte, and the last one all that is left; with fits it has to
-// be no more than that.
+// fromParts joins the parts of an IPv4 address. Each part is one byte, and the last fills the remaining bytes. With
+// fits, it must fit into them.
 func fromParts(host string, read func(string) (uint64, error), fits bool) (netip.Addr, bool) {
 	parts := strings.Split(host, ".")
 	if len(parts) > 4 {
 		return netip.Addr{}, false
 	}
 	var value uint64
-	left := 8 * (5 - len(parts)) // bits of the last part
+	left := 8 * (5 - len(parts)) // bits for the last part
 	for i, part := range parts {
 		n, err := read(part)
 		last := i == len(parts)-1
@@ -150,16 +150,16 @@ func number(part string) (uint64, error) {
 	return strconv.ParseUint(part, base, 64)
 }
 
-// IP reads an IP address in any form that some resolver takes, such as 127.1, 0x7f000001, 0177.0.0.1 and numbers that
-// are too large: for denials. host is in its plain form, without brackets.
+// IP reads an IP address in any form that some resolver accepts, such as 127.1, 0x7f000001, 0177.0.0.1 and numbers that
+// are too large. It is for denials. host is in its plain form, without brackets.
 func IP(host string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.WithZone("").Unmap(), true
 	}
-	return fromParts(strings.TrimRight(host, "."), looseNumber, false) // of more than 32 bits, resolvers that overflow keep the lower ones
+	return fromParts(strings.TrimRight(host, "."), looseNumber, false) // of more than 32 bits, resolvers that overflow keep the lower 32
 }
 
-// looseNumber reads one part of an address: decimal, 0x and hexadecimal, or 0 and octal, else decimal.
+// looseNumber reads one part of an address: decimal, 0x and hexadecimal, or 0 and octal or else decimal.
 func looseNumber(part string) (uint64, error) {
 	n, err := number(part)
 	if err != nil && len(part) > 1 && part[0] == '0' {
@@ -168,19 +168,19 @@ func looseNumber(part string) (uint64, error) {
 	return n, err
 }
 
-// Plain is a text in lower case, with escapes decoded and with the plain forms of characters that resolvers take for
-// the same.
+// Plain returns text in lower case, with escapes decoded, and with the plain forms of characters that resolvers treat
+// as the same.
 func Plain(text string) string {
-	for range 2 { // what is decoded may be encoded itself
+	for range 2 { // decoded text may be encoded itself
 		text = Unescape(text)
 	}
 	if !isASCII(text) {
 		text = norm.NFKC.String(text)
 		text = strings.Map(func(r rune) rune {
 			switch {
-			case r == '。': // what NFKC leaves of the dots that IDNA knows
+			case r == '。': // the only IDNA dot that NFKC leaves
 				return '.'
-			case unicode.Is(unicode.Cf, r): // soft hyphens, joiners, marks of direction
+			case unicode.Is(unicode.Cf, r): // soft hyphens, joiners, direction marks
 				return -1
 			}
 			return r

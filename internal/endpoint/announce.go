@@ -14,14 +14,13 @@ import (
 	"callgate/internal/spawn"
 )
 
-// A server's port is noted in {dataDir}/endpoints/PID-PORT as long as it listens. Every callgate of the data directory
-// keeps the tools behind it away from these ports, because a tool that reaches one could call tools outside its own
-// session.
+// A server notes its port in {dataDir}/endpoints/PID-PORT while it listens. Every callgate of the data directory keeps
+// the tools behind it away from these ports, because a tool that reaches one could call tools outside its own session.
 
-// PortsDir is the folder of these notes.
+// PortsDir returns the folder of these notes.
 func PortsDir(dataDir string) string { return filepath.Join(dataDir, "endpoints") }
 
-// Announce notes the port and returns what takes the note away.
+// Announce notes the port and returns a function that removes the note.
 func Announce(dataDir string, port int) (withdraw func() error, err error) {
 	dir := PortsDir(dataDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -35,8 +34,8 @@ func Announce(dataDir string, port int) (withdraw func() error, err error) {
 	return func() error { return os.Remove(path) }, nil
 }
 
-// Ports lists the ports of all servers of the data directory. It reads names alone, which is cheap enough for
-// every call.
+// Ports lists the ports of all servers of the data directory. It only reads names, which is cheap enough for every
+// call.
 func Ports(dataDir string) (ports []string) {
 	dir, err := os.Open(PortsDir(dataDir))
 	if err != nil {
@@ -52,8 +51,8 @@ func Ports(dataDir string) (ports []string) {
 	return ports
 }
 
-// sweep removes the notes of processes that are gone and at whose port nobody answers: one that cannot be seen
-// from here may live in another container.
+// sweep removes the notes of processes that are gone and whose ports do not answer. A process that is not visible from
+// here may run in another container.
 func sweep(dir string) {
 	notes, err := os.ReadDir(dir)
 	if err != nil {
@@ -66,7 +65,7 @@ func sweep(dir string) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, note.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return // the folder is not ours to change, which announce will say
+			return // the folder is not ours to change, which Announce will report
 		}
 	}
 }

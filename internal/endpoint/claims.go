@@ -14,7 +14,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// claims are what a token says, read by exact names. Go's decoder treats "AUD" and "aud" as the same, and the last one
+// claims holds a token's claims, read by exact names. Go's decoder treats "AUD" and "aud" as the same, and the last one
 // wins. So a token could say one thing to its issuer and another to callgate.
 type claims struct {
 	issuer, subject string
@@ -24,13 +24,13 @@ type claims struct {
 	until           time.Time
 }
 
-// tokenTypes are the types of tokens that give access (RFC 9068), or that say nothing in particular.
+// tokenTypes lists the types of tokens that give access (RFC 9068), or that mean nothing in particular.
 var tokenTypes = []string{"", "jwt", "at+jwt", "application/jwt", "application/at+jwt"}
 
-// skew is how far the issuer's clock may be ahead.
+// skew is how far an issuer's clock may be ahead of ours.
 const skew = time.Minute
 
-// readClaims reads a token whose signature has been verified. tenants is the claim that names them, "" for none.
+// readClaims reads a token whose signature has been verified. tenants is the claim that names tenants, or "".
 func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	payload, err := payloadOf(token)
 	if err != nil {
@@ -71,7 +71,7 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	return c, err
 }
 
-// claimReader reads the values of claims, and collects what is wrong with them.
+// claimReader reads the values of claims, and collects errors.
 type claimReader struct {
 	names []string
 	found []jsonx.Member
@@ -105,7 +105,7 @@ func (r *claimReader) time(i int) (t time.Time, given bool) {
 	if r.found[i].Value == nil {
 		return t, false
 	}
-	seconds, err := strconv.ParseFloat(string(r.found[i].Value), 64) // null, true and text are none
+	seconds, err := strconv.ParseFloat(string(r.found[i].Value), 64) // fails for null, true and text
 	if err != nil || math.Abs(seconds) > 1<<40 {
 		r.wrong(i, " is not a time in seconds")
 		return t, true
@@ -113,7 +113,7 @@ func (r *claimReader) time(i int) (t time.Time, given bool) {
 	return time.Unix(int64(seconds), 0), true
 }
 
-// payloadOf returns the claims of an access token as JSON that can be read in one way.
+// payloadOf returns the claims of an access token as JSON that can be read in only one way.
 func payloadOf(token string) ([]byte, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

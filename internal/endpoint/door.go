@@ -15,33 +15,33 @@ import (
 	"callgate/proxy"
 )
 
-// Principal names who sends a request, as far as the door can tell. Sessions, tasks and handles belong to the
+// Principal names the sender of a request, as far as the door can tell. Sessions, tasks and handles belong to the
 // principal that began them.
 type Principal string
 
-// Guest is who sends a request, and which tenants the credential names.
+// Guest is the sender of a request, with the tenants that its credential names.
 type Guest struct {
 	Principal
 	Tenants []string
 
-	until  time.Time // when the credential ends by itself; zero for never
-	secret secretSum // that it is; zero for one that ends by itself
+	until  time.Time // when the credential expires; zero means never
+	secret secretSum // hash of the credential; zero for one that expires
 }
 
-// secretSum stands for a secret.
+// secretSum is the hash of a secret.
 type secretSum [sha256.Size]byte
 
-// Door says who may come in.
+// Door decides who may come in.
 type Door interface {
-	// Admit returns who sends the request; the error says what is wrong with the credential.
+	// Admit returns who sends the request, or an error that says what is wrong with the credential.
 	Admit(r *http.Request) (Guest, error)
 
-	knows(who Principal, tenant string) bool     // somebody of that name can still come in to the tenant, "" for none
-	holding() func(who Guest) bool               // whether the credential by which a guest came in is good at this moment
-	secrets() map[Principal]secretSum            // by which hosts of all names are in, zero for none; nil if credentials end by themselves
-	challenge(r *http.Request, why error) string // the WWW-Authenticate header for who was not let in
-	routes(mux *http.ServeMux)                   // what hosts may read to learn how to get in
-	open() bool                                  // everybody is let in
+	knows(who Principal, tenant string) bool     // somebody of that name can still come in to the tenant; "" means none
+	holding() func(who Guest) bool               // returns whether a guest's credential is valid at this moment
+	secrets() map[Principal]secretSum            // hash of each name's secret for hosts that are in, or zero; nil if credentials expire by themselves
+	challenge(r *http.Request, why error) string // the WWW-Authenticate header for a refused request
+	routes(mux *http.ServeMux)                   // adds what hosts may read to learn how to get in
+	open() bool                                  // everybody is admitted
 }
 
 var (
@@ -53,10 +53,10 @@ var (
 // Anyone admits everybody who can reach the server. It is refused where other machines can.
 type Anyone struct{}
 
-// anyone is everybody's name.
+// anyone is the name of every host.
 const anyone Principal = proxy.AnyPrincipal
 
-// Admit lets in.
+// Admit admits every request.
 func (Anyone) Admit(*http.Request) (Guest, error) { return Guest{Principal: anyone}, nil }
 
 func (Anyone) knows(who Principal, _ string) bool { return who == anyone }
@@ -71,8 +71,8 @@ func (Anyone) open() bool                            { return true }
 // Token is a secret of one client.
 type Token struct {
 	Name   Principal
-	Secret func() (string, error) // read again from time to time, so that a replaced one stops working; who gives it says why it fails
-	Tenant string                 // that it is for; "" for none
+	Secret func() (string, error) // called from time to time, so that a replaced secret stops working
+	Tenant string                 // the tenant that it is for; may be ""
 }
 
 // Tokens admits hosts that bring one of the secrets as a Bearer token.
@@ -81,19 +81,19 @@ type Tokens struct {
 
 	mu    sync.Mutex
 	read  time.Time
-	known []known // of each
+	known []known // one for each token
 }
 
-// known is what is known of a secret.
+// known is the state of a secret.
 type known struct {
-	sum     secretSum // zero, which is that of none, if it cannot be read
-	held    secretSum // by which hosts are in; outlasts what keeps it from being read, for a while
-	failing time.Time // since when it cannot be read; zero while it can
+	sum     secretSum // zero, which no secret has, if it cannot be read
+	held    secretSum // that of the hosts that are in; it stays for a while if the secret cannot be read
+	failing time.Time // since when the secret cannot be read; zero if it can
 }
 
 const (
-	fresh     = time.Second      // how long secrets are believed to be the same
-	unreadFor = 10 * time.Second // how long a secret that cannot be read is not believed to be gone
+	fresh     = time.Second      // how long secrets are assumed to be unchanged
+	unreadFor = 10 * time.Second // how long an unreadable secret is not taken to be gone
 )
 
 // NewTokens returns a door for the holders of the tokens.
@@ -102,7 +102,7 @@ func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
 // whereTokens helps readers of callgate's log, and tells nothing to others.
 const whereTokens = "callgate's log, or mcpTokens in its configuration, names the file with the token"
 
-// Admit names the client whose token it is.
+// Admit returns the client that the token belongs to.
 func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 	token, err := bearer(r)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 	secrets := t.look(fresh)
 	sum := sha256.Sum256([]byte(token))
 	found := -1
-	for i := range secrets { // all of them, in the same time
+	for i := range secrets { // compare with all of them, in constant time
 		if subtle.ConstantTimeCompare(sum[:], secrets[i].sum[:]) == 1 {
 			found = i
 		}
@@ -126,7 +126,7 @@ func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 	return who, nil
 }
 
-// look returns what is known of the secrets, as of that long ago or later.
+// look returns the state of the secrets, no older than ago.
 func (t *Tokens) look(ago time.Duration) []known {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,8 +144,8 @@ func (t *Tokens) look(ago time.Duration) []known {
 	return next
 }
 
-// learn notes what reading the secret has led to. Without it nobody comes in. Who is in stays while it may still be
-// there: a process without free descriptors, or a volume that comes back, takes no token away.
+// learn notes the result of reading the secret. Nobody comes in without a readable secret. Hosts that are in stay while
+// the secret may still exist: a process without free descriptors, or a volume that comes back, revokes no token.
 func (k *known) learn(secret string, err error, now time.Time) {
 	if err == nil {
 		sum := sha256.Sum256([]byte(secret))
@@ -173,10 +173,10 @@ func (t *Tokens) holding() func(Guest) bool {
 	}
 }
 
-// secrets are those by which holding goes, if that was called just before.
+// secrets returns the secrets that holding used, if that was called just before.
 func (t *Tokens) secrets() map[Principal]secretSum { return t.held(fresh / 2) }
 
-// held are the secrets by which hosts are in, by name, as of that long ago or later.
+// held returns the secrets of the hosts that are in, by name, no older than ago.
 func (t *Tokens) held(ago time.Duration) map[Principal]secretSum {
 	all := map[Principal]secretSum{}
 	for i, one := range t.look(ago) {

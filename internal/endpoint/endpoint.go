@@ -1,6 +1,6 @@
-// Package endpoint serves hosts over HTTP: who may come in, sessions and streams.
+// Package endpoint serves hosts over HTTP: admission, sessions and streams.
 //
-// It speaks Streamable HTTP, with sessions up to 2025-11-25 and without them for 2026-07-28, and the older HTTP+SSE. It
+// It speaks Streamable HTTP, with sessions up to 2025-11-25 and without them in 2026-07-28, and the older HTTP+SSE. It
 // carries messages between hosts and the proxy, and knows no tools.
 package endpoint
 
@@ -27,56 +27,56 @@ import (
 // MaxSessions bounds the sessions of all hosts together.
 const MaxSessions = 10_000
 
-// DefaultAddress is where hosts are served unless it is said otherwise.
+// DefaultAddress is where hosts are served by default.
 const DefaultAddress = "127.0.0.1:7778"
 
-// Settings say who may come in. Configure replaces them while hosts are served. Door is required.
+// Settings say who may come in. Configure can replace them while hosts are served. Door is required.
 type Settings struct {
-	TLS     *tls.Certificate // required when other machines can reach the address
-	Hosts   []string         // names, beside the address itself, that hosts may ask for in the Host header; a balancer's with its port
+	TLS     *tls.Certificate // required if other machines can reach the address
+	Hosts   []string         // more names that hosts may use in the Host header; a balancer's with its port
 	Origins []string         // web pages that may connect, as scheme://host[:port]
 	Door    Door             // who may come in
 }
 
-// Options of a server. Rooms, Door and Logger are required.
+// Options configures a server. Rooms, Door and Logger are required.
 type Options struct {
 	Address string // host:port; port 0 picks one
 	Settings
-	Rooms   Rooms  // where hosts are let in
-	DataDir string // where the port is noted, see Ports; "" notes it nowhere
+	Rooms   Rooms  // what admitted hosts get into
+	DataDir string // where the port is noted, see Ports; "" means nowhere
 	Logger  *slog.Logger
 
-	Replicas Replicas                     // the others behind the same address; nil for none
-	Replaced func(name string, gone bool) // hears that a client's token is another one now, or none; may be nil
-	Ready    func() error                 // why nothing can run here now; nil is ready as long as it is open
+	Replicas Replicas                     // the other servers behind the same address; may be nil
+	Replaced func(name string, gone bool) // hears that a client's token was replaced, or is gone; may be nil
+	Ready    func() error                 // why nothing can run here now; nil means ready while the server is open
 
 	MaxMessage   int           // bytes of one message of a host; 0 means 64 MiB
-	IdleTimeout  time.Duration // a session that nobody uses for so long ends; 0 means 30 min
-	IdleShutdown time.Duration // Idle is closed when there was no session for so long; 0 means never
+	IdleTimeout  time.Duration // a session ends after this time without use; 0 means 30 min
+	IdleShutdown time.Duration // Idle is closed after this time without any session; 0 means never
 }
 
 const (
 	defaultMaxMessage  = 64 << 20
 	defaultIdleTimeout = 30 * time.Minute
-	headerPatience     = 10 * time.Second // how long a request may take to name itself
-	bodyPatience       = time.Minute      // and how long to be there
-	refusedPatience    = time.Second      // what is left of one that was refused
-	farewell           = 3 * time.Second  // how long calls that run may take to end when the server does
+	headerPatience     = 10 * time.Second // for the header of a request
+	bodyPatience       = time.Minute      // for the whole request
+	refusedPatience    = time.Second      // for the rest of a refused request
+	farewell           = 3 * time.Second  // for running calls to end before the server does
 )
 
-// Server is a running endpoint. Close it.
+// Server is a running endpoint. The caller MUST Close it.
 type Server struct {
 	o         Options
 	log       *slog.Logger
 	listens   *net.TCPAddr
-	set       atomic.Pointer[settings] // as they are now
+	set       atomic.Pointer[settings] // in effect now
 	refusals  refusals
 	http      *http.Server
-	relay     *relay // to other replicas; nil when there are none
+	relay     *relay // to other replicas; nil if there are none
 	idle      chan struct{}
 	evictions evictions
 
-	withdraw func() error // takes the note of the port away
+	withdraw func() error // removes the note of the port
 
 	ctx  context.Context // ends when Close begins
 	stop context.CancelFunc
@@ -85,7 +85,7 @@ type Server struct {
 	open open
 }
 
-// Listen starts a server.
+// Listen starts a server on the address.
 func Listen(o Options) (*Server, error) {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = defaultMaxMessage
@@ -135,7 +135,7 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
-// settings are Settings with what is made of them.
+// settings are Settings with what is derived from them.
 type settings struct {
 	Settings
 	hosts  map[string]bool // values of the Host header that mean this server
@@ -146,8 +146,8 @@ func (s *Server) settings(of Settings) *settings {
 	return &settings{of, hostNames(of.Hosts, s.listens), s.routes(of.Door)}
 }
 
-// Configure checks the settings and returns a function that replaces them. What is open stays open for hosts that are
-// still admitted.
+// Configure checks the settings and returns a function that applies them. Sessions and requests of hosts that are still
+// admitted stay open.
 func (s *Server) Configure(next Settings) (apply func(), err error) {
 	switch {
 	case (next.TLS == nil) != (s.o.TLS == nil):
@@ -192,7 +192,7 @@ func bind(o Options) (net.Listener, error) {
 	return listener, nil
 }
 
-// URL is what hosts are given.
+// URL returns the address for hosts.
 func (s *Server) URL() string {
 	if s.o.TLS != nil {
 		return "https://" + s.listens.String() + "/mcp"
@@ -200,10 +200,10 @@ func (s *Server) URL() string {
 	return "http://" + s.listens.String() + "/mcp"
 }
 
-// Idle is closed when there was no session for IdleShutdown.
+// Idle returns a channel that is closed after IdleShutdown without any session.
 func (s *Server) Idle() <-chan struct{} { return s.idle }
 
-// routes maps paths to what answers them. A view is named by the path.
+// routes returns the handlers by path. The path names the view.
 func (s *Server) routes(door Door) http.Handler {
 	mux := http.NewServeMux()
 	for _, tenant := range []string{"", "/t/{tenant}"} {
@@ -236,13 +236,13 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 	text, err := json.Marshal(map[string][]string{"reasons": {why}})
 	if err != nil {
-		panic(err) // strings
+		panic(err) // cannot happen: strings
 	}
 	w.Header().Set("Retry-After", "1")
 	writeJSON(w, http.StatusServiceUnavailable, text)
 }
 
-// visit is one HTTP request that was let in.
+// visit is one admitted HTTP request.
 type visit struct {
 	w    http.ResponseWriter
 	r    *http.Request
@@ -252,12 +252,12 @@ type visit struct {
 	held *held
 }
 
-// admitted lets requests in that the door knows, to rooms and views that exist.
+// admitted serves requests that the door admits, in rooms and views that exist.
 func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 	return s.known(func(v visit) { s.enter(v, serve) })
 }
 
-// known lets requests by that the door knows. Their context ends when the door does not know them any more.
+// known serves requests that the door admits. A request's context ends when the door no longer admits the host.
 func (s *Server) known(serve func(visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		set := s.set.Load()
@@ -278,7 +278,7 @@ func (s *Server) known(serve func(visit)) http.HandlerFunc {
 		h := &held{who: who, credential: r.Header["Authorization"], end: end}
 		s.open.hold(h)
 		defer s.open.release(h)
-		if s.set.Load() != set { // at this moment: who replaced it may not have seen what is held
+		if s.set.Load() != set { // just replaced: Configure may not have seen what is held
 			s.known(serve)(w, r)
 			return
 		}
@@ -286,7 +286,7 @@ func (s *Server) known(serve func(visit)) http.HandlerFunc {
 	}
 }
 
-// begin begins a session, which the caller MUST register or close.
+// begin begins a session. The caller MUST register or close it.
 func (s *Server) begin(v visit) (*Session, error) {
 	end, err := v.room.Share.Session()
 	if err != nil {
@@ -307,7 +307,7 @@ func (s *Server) begin(v visit) (*Session, error) {
 	return session, nil
 }
 
-// reap ends sessions that nobody uses, and says when there have been none for long.
+// reap ends sessions that nobody uses, and closes idle after a long time without sessions.
 func (s *Server) reap() {
 	every := max(min(s.o.IdleTimeout/4, time.Minute), time.Millisecond)
 	if s.o.IdleShutdown > 0 {
@@ -327,13 +327,13 @@ func (s *Server) reap() {
 	}
 }
 
-// Close lets calls that run end, for a moment, then ends every session and waits until nothing runs.
+// Close lets running calls end, for at most farewell, then ends every session and waits until nothing is running.
 func (s *Server) Close() error {
 	left := s.open.close()
 	for _, session := range left {
-		session.standalone.end() // a GET would be waited for in vain
+		session.standalone.end() // otherwise Shutdown would wait for its GET in vain
 	}
-	s.o.Rooms.Farewell() // as would what the other era has for it
+	s.o.Rooms.Farewell() // likewise for the listeners of the modern era
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	err := s.http.Shutdown(ctx)

@@ -12,21 +12,21 @@ import (
 	"callgate/proxy"
 )
 
-// headerClient is how clients of one principal that want sessions apart tell them apart.
+// headerClient is the header with which clients of one principal ask for separate sessions.
 const headerClient = "Callgate-Session"
 
-// exchange is one request of the revision without sessions, and its response.
+// exchange is one request of the stateless revision, and its response.
 type exchange struct {
 	st        *stream
 	r         *http.Request
 	gone      <-chan struct{} // closed when nobody reads any more
-	sparse    bool            // the host reads nothing but the response
-	malformed atomic.Bool     // the response says that the request is not one of the revision
+	sparse    bool            // the host reads only the response
+	malformed atomic.Bool     // the response says that the revision does not allow the request
 	waits     atomic.Bool     // the request waits for a person, or did
-	begins    chan struct{}   // closed when an event stream begins, if there is no response before
-	begin     func()          // closes it
-	admitted  func() error    // why its host would not be let in any more
-	end       func()          // no longer counts the request in
+	begins    chan struct{}   // closed when an event stream must begin because there is no response yet
+	begin     func()          // closes begins
+	admitted  func() error    // returns why the host would no longer be admitted
+	end       func()          // ends the counting of the request
 }
 
 var _ proxy.Exchange = (*exchange)(nil)
@@ -71,7 +71,7 @@ func (x *exchange) Notify(message []byte) error {
 	return x.st.put(message, false, x.gone)
 }
 
-// Header implements proxy.Exchange.
+// Header returns a header's value, for the proxy to compare with the message. A repeated header has no value.
 func (x *exchange) Header(name string) (value string, sent bool) {
 	values := x.r.Header.Values(name)
 	if len(values) != 1 {
@@ -80,14 +80,13 @@ func (x *exchange) Header(name string) (value string, sent bool) {
 	return values[0], true
 }
 
-// exchange serves a message of the revision without sessions. A host that closes the connection takes its
-// request back.
+// exchange serves a message of the stateless revision. A host that closes the connection takes its request back.
 func (s *Server) exchange(v visit, m rpc.Message) {
 	ctx := v.r.Context()
 	reads := accepts(v.r)
 	from := proxy.Sender{View: v.view, Principal: string(v.who.Principal), Session: v.r.Header.Get(headerClient)}
 	switch {
-	case m.Method == "notifications/cancelled" && m.ID == nil: // SDKs send it beside closing the connection, which says the same
+	case m.Method == "notifications/cancelled" && m.ID == nil: // SDKs send it when they close the connection
 		v.w.WriteHeader(http.StatusAccepted)
 		return
 	case !m.IsRequest():
@@ -104,7 +103,7 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	if !ok {
 		return
 	}
-	defer end() // who goes away takes the request back
+	defer end() // a host that goes away takes its request back
 	x := newExchange(v.r, reads, end)
 	x.admitted = func() error { return good(s.set.Load().Door, v.who) }
 	v.room.Proxy.Exchange(ctx, from, x, m)
@@ -117,17 +116,17 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		writeJSON(v.w, status, whole)
 	case ctx.Err() == nil:
 		out := beginEvents(v.w)
-		if out.comment() == nil { // the host knows at once that its request is being looked at
+		if out.comment() == nil { // so that the host knows at once that its request is being handled
 			out.follow(ctx, x.st, 1, "", false)
 		}
-	default: // the host is gone, or not let in any more
+	default: // the host is gone, or no longer admitted
 		expelled(v.w, m.ID)
 	}
 }
 
-// first waits until it is clear how the response begins. The status of a refusal does not depend on how long it took:
-// an event stream begins, with status 200, when there is something to say before the response, when a person is asked,
-// or when the response is so late that somebody on the way may take the connection for dead.
+// first waits until it is clear how the response begins. The status of a refusal does not depend on how long it took.
+// An event stream, with status 200, begins if there is something to say before the response, if a person is asked, or
+// if the response is so late that a proxy may take the connection for dead.
 func (x *exchange) first(ctx context.Context) (whole []byte, none bool) {
 	if x.sparse {
 		return x.st.first(ctx, nil)
@@ -136,7 +135,7 @@ func (x *exchange) first(ctx context.Context) (whole []byte, none bool) {
 	return x.st.first(ctx, x.begins)
 }
 
-// status is the HTTP status that the revision wants for a response.
+// status returns the HTTP status that the revision requires for a response.
 func (x *exchange) status(response []byte) int {
 	if x.malformed.Load() {
 		return http.StatusBadRequest

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// hostNames are the values of the Host header that mean this server. Names that come without a port have this server's.
+// hostNames returns the values of the Host header that mean this server. Names without a port get this server's.
 func hostNames(more []string, address *net.TCPAddr) map[string]bool {
 	names := map[string]bool{address.String(): true}
 	for _, host := range append([]string{"127.0.0.1", "localhost", "::1"}, more...) {
@@ -30,13 +30,14 @@ func hostNames(more []string, address *net.TCPAddr) map[string]bool {
 
 // guard refuses requests that a web page may have tricked a browser into sending. It runs before everything else.
 //
-//   - Host must be one of this server's own names: a name that a foreign DNS points here is not.
-//   - Origin must be this server, a page that the configuration names, or absent as it is for programs.
-//   - What a page does across sites without an Origin, such as an image or a link, names no such page: Sec-Fetch-Site
-//     says so in every browser, and programs do not send it.
-//   - A credential in the address ends up in histories and logs: refused, right or wrong.
+//   - Host must be one of this server's own names. A name that somebody else's DNS points here is not.
+//   - Origin must be this server, a page that the configuration names, or absent, as it is for programs.
+//   - What a page does across sites without an Origin, such as loading an image or following a link, is refused:
+//     every browser marks it in Sec-Fetch-Site, which programs do not send.
+//   - A credential in the address ends up in histories and logs, so it is refused, right or wrong.
 //
-// What it lets by has a minute to be there as a whole: who does not come in could otherwise hold connections for good.
+// Other requests have a minute to arrive completely. Otherwise a host that is not admitted could hold connections for
+// ever.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -82,7 +83,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// asked is the query of the address, which most requests have none of.
+// asked returns the query of the address. Most requests have none.
 func asked(r *http.Request) url.Values {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -90,7 +91,7 @@ func asked(r *http.Request) url.Values {
 	return r.URL.Query()
 }
 
-// foreign reports whether a value of Sec-Fetch-Site says that another site's page sends the request.
+// foreign reports whether a value of Sec-Fetch-Site says that another site's page sent the request.
 func foreign(site string) bool { return site != "same-origin" && site != "none" }
 
 // welcomes reports whether pages of the origin may connect.
@@ -103,8 +104,8 @@ func (set *settings) welcomes(origin string) bool {
 	return ok && set.hosts[host] || slices.Contains(set.Origins, origin)
 }
 
-// expect bounds how long the rest of the request may take to arrive; 0 is no bound. Where the server cannot do that,
-// the request cannot be read either.
+// expect bounds how long the rest of the request may take to arrive; 0 means no bound. If the server cannot set the
+// deadline, it cannot read the request either.
 func expect(w http.ResponseWriter, limit time.Duration) {
 	var deadline time.Time
 	if limit > 0 {
@@ -114,7 +115,7 @@ func expect(w http.ResponseWriter, limit time.Duration) {
 }
 
 // refuse answers with an error of our own. The message is for the person who runs the host. The rest of an unread
-// request has a moment to arrive, so that the host gets the answer instead of a closed connection.
+// request gets a moment to arrive, so that the host sees the answer instead of a closed connection.
 func refuse(w http.ResponseWriter, status int, id []byte, code int, message string) {
 	expect(w, refusedPatience)
 	w.Header().Set("Content-Type", "application/json")

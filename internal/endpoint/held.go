@@ -12,21 +12,21 @@ import (
 	"callgate/internal/rpc"
 )
 
-// held is what a host holds open with one request: the request while it is served, and the connection on which it
-// listens after that. It ends when the host is not let in any more. The server's open guards it.
+// held is what a host holds open with one request: the request while it is served, and after that the connection on
+// which the host listens. It ends when the host is no longer admitted. open.mu guards it.
 type held struct {
 	who        Guest
-	tenant     string   // whose room the request is in; "" until it is in one
+	tenant     string   // tenant of the room that the request is in; may be ""
 	credential []string // the Authorization header
 	end        func()   // may be called more than once, and does not wait
-	ended      bool     // nothing more is begun by it
-	listens    bool     // the request has been served, and left a line
+	ended      bool     // it may begin nothing more
+	listens    bool     // the request has been served, and left a connection open
 
-	follows bool        // it is for listening, not for an answer
-	lasts   func() bool // whether the session that is this line goes on; nil for others
+	follows bool        // the request listens, and waits for no answer
+	lasts   func() bool // whether the session that consists of this connection goes on; nil for others
 }
 
-// let has the door look at the credential again.
+// let reports whether the door still admits the credential, as the same guest.
 func (h *held) let(ctx context.Context, door Door) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *held) let(ctx context.Context, door Door) bool {
 
 var errExpelled = &httpError{http.StatusUnauthorized, rpc.CodeInvalidRequest, "callgate: the credential of this host is no longer valid"}
 
-// expelled answers a request that ended before its response began. A host that is gone does not read it.
+// expelled answers a request whose host was expelled before its response began. A host that is gone does not read it.
 func expelled(w http.ResponseWriter, id []byte) {
 	refuse(w, errExpelled.status, id, errExpelled.code, errExpelled.text)
 }
@@ -56,30 +56,30 @@ func (s *open) hold(h *held) {
 	s.held[h] = struct{}{}
 }
 
-// enters notes whose room a request is in.
+// enters notes the tenant of the room that a request is in.
 func (s *open) enters(h *held, tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.tenant = tenant
 }
 
-// tenantOf is whose room a request is in.
+// tenantOf returns the tenant of the room that a request is in.
 func (s *open) tenantOf(h *held) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.tenant
 }
 
-// follow notes that a request is for listening. lasts is nil unless the session ends with it.
+// follow notes that a request listens. lasts is nil unless the session ends with the request.
 func (s *open) follow(h *held, lasts func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.follows, h.lasts = true, lasts
 }
 
-// outlives reports whether what is held goes on although its credential has ended by itself. A request is answered,
-// because its call may be half done; who listens comes back with the next credential, except where the line is the
-// session.
+// outlives reports whether what is held goes on although its credential has expired. A request is answered, because its
+// call may be half done. A host that listens comes back with the next credential, so its connection ends, unless that
+// is the session.
 func (s *open) outlives(h *held, door Door) bool {
 	s.mu.Lock()
 	follows, lasts, tenant := h.follows, h.lasts, h.tenant
@@ -90,7 +90,7 @@ func (s *open) outlives(h *held, door Door) bool {
 	return !follows || lasts != nil && lasts()
 }
 
-// release is for a request that has been served. A line that it left goes on.
+// release ends the hold of a served request, unless it left a connection open.
 func (s *open) release(h *held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *open) release(h *held) {
 	}
 }
 
-// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes or the host is
-// not let in any more. F MUST end with unlisten.
+// begin runs f, which follows the connection, on a goroutine that Close waits for. It returns false if the server is
+// closing or the host is no longer admitted. f MUST end with unlisten.
 func (s *open) begin(f func(), h *held, line *waiting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,10 +118,10 @@ func (s *open) unlisten(h *held) {
 	delete(s.held, h)
 }
 
-// hangUp ends all that is held. A host that listens, and does not read what it is sent, would be waited for.
+// hangUp ends everything that is held. Otherwise Close would wait for a host that listens and does not read.
 func (s *open) hangUp() { s.endUnless(func(*held) bool { return false }) }
 
-// endUnless ends what is held, but for what stays.
+// endUnless ends what is held, except that for which stays returns true.
 func (s *open) endUnless(stays func(*held) bool) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.held))
@@ -135,14 +135,14 @@ func (s *open) endUnless(stays func(*held) bool) {
 	}
 }
 
-// evictions end what hosts have open that are not let in any more.
+// evictions ends what hosts have open that are no longer admitted.
 type evictions struct {
 	server  *Server
-	secrets map[Principal]secretSum // of the hosts, as recheck saw them last
+	secrets map[Principal]secretSum // the hosts' secrets, as recheck last saw them
 }
 
-// expel ends what is open of hosts that the door does not let in any more: requests and streams whose credential it
-// refuses, sessions of which it knows nobody, and both of a tenant that is none any more.
+// expel ends what is open for hosts that the door no longer admits: requests and streams whose credential it refuses,
+// sessions whose principal it does not know, and both for tenants that no longer exist.
 func (e *evictions) expel(door Door) {
 	e.turnOut(func(h *held) bool {
 		tenant := e.server.open.tenantOf(h)
@@ -152,9 +152,9 @@ func (e *evictions) expel(door Door) {
 	}, func(tenant, who string) bool { return door.knows(Principal(who), tenant) })
 }
 
-// recheck ends, until the server does, what is open by a credential that was replaced or taken away. Of one that has
-// ended by itself it ends what listens: calls that run end as they do, those that wait do not run, and a session goes on,
-// because its host comes back with the next credential.
+// recheck ends, as long as the server runs, what is open under a credential that was replaced or removed. Under an
+// expired credential, it ends what only listens. Running calls finish, and waiting ones will not run. A session goes
+// on, because its host comes back with the next credential.
 func (e *evictions) recheck() {
 	for range periodic.Every(e.server.ctx, fresh) {
 		door := e.server.set.Load().Door
@@ -167,7 +167,7 @@ func (e *evictions) recheck() {
 	}
 }
 
-// tellReplaced tells which names have another secret than before, or none any more.
+// tellReplaced reports the names whose secret was replaced or is gone.
 func (e *evictions) tellReplaced(before map[Principal]secretSum) {
 	for name, now := range e.secrets {
 		if was := before[name]; was != (secretSum{}) && was != now && e.server.o.Replaced != nil {
@@ -176,8 +176,8 @@ func (e *evictions) tellReplaced(before map[Principal]secretSum) {
 	}
 }
 
-// turnOut ends what does not stay of requests and streams, sessions, and what hosts have open without a session. What
-// waits there for a person is withdrawn first, so that the record does not say that the host did it.
+// turnOut ends the requests and streams, the sessions, and what hosts have open without a session, for which the
+// functions return false. It first withdraws what waits there for a person, so that the record does not blame the host.
 func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool, known func(tenant, who string) bool) {
 	for _, one := range e.server.open.ofOthers(session) {
 		e.server.log.Info("a session ends: its host may no longer connect", "host", one.who.Principal)
@@ -185,13 +185,13 @@ func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool,
 	}
 	closeRest := e.server.o.Rooms.Expel(known)
 	e.server.open.endUnless(stays)
-	for _, one := range e.server.open.ofOthers(session) { // also those that the requests began before they were ended
+	for _, one := range e.server.open.ofOthers(session) { // also those that requests began before they were ended
 		e.server.wg.Go(func() { e.server.open.drop(one) })
 	}
 	e.server.wg.Go(closeRest)
 }
 
-// good says why a credential is not good any more; nil while it is.
+// good returns why a credential is no longer valid, or nil while it is.
 func good(door Door, who Guest) error {
 	if !door.holding()(who) {
 		return errors.New("the credential of its host is no longer valid")
@@ -199,7 +199,7 @@ func good(door Door, who Guest) error {
 	return nil
 }
 
-// ofOthers are the sessions that are not known.
+// ofOthers returns the sessions for which known returns false.
 func (s *open) ofOthers(known func(*Session) bool) (list []*Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

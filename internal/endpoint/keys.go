@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// sparing is how callgate asks the issuer. A token with an unknown key makes callgate fetch the issuer's keys again,
-// and everybody can make up such tokens. So it asks the issuer for the same at most once per rested. Requests in
-// between get the last answer, even if that was an error.
+// sparing bounds how often callgate asks the issuer. A token with an unknown key makes callgate fetch the issuer's keys
+// again, and anybody can make up such tokens. So callgate asks the issuer for the same address at most once per rested.
+// Requests in between get the last answer, even if that was an error.
 type sparing struct {
 	next http.RoundTripper
 
-	mu   sync.Mutex // held while the issuer is asked: others wait for its answer instead of asking
+	mu   sync.Mutex // held while the issuer is asked: others wait for its answer instead of asking too
 	last map[string]reply
 }
 
-// rested is how long an answer of the issuer is good enough: for so long at most a new key of it is not known.
+// rested is how long an answer of the issuer stays in use. A new key may be unknown for that long.
 const rested = 5 * time.Second
 
-// maxReply bounds an answer of the issuer.
+// maxReply bounds the bytes of an issuer's answer.
 const maxReply = 1 << 20
 
 // reply is what the issuer answered.

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A host that listens holds its connection for hours in which hardly anything comes, and there may be a thousand of
-// them. What net/http keeps for a response that is being written, two goroutines and four buffers, is more than all
-// the rest of a session. So the connection is taken over, and one goroutine is left.
+// A host that listens holds its connection for hours in which little comes, and there may be a thousand such hosts. For
+// a response that is being written, net/http keeps two goroutines and four buffers, which is more than the rest of a
+// session. So the server takes the connection over and keeps one goroutine.
 
 // listener is a GET that follows a stream.
 type listener struct {
 	of        *stream
 	from      uint64 // number of the first message
-	name      string // of the events, "" for none
+	name      string // of the events; may be ""
 	resumable bool   // events carry ids
-	done      func() // called once when it follows no longer
+	done      func() // called once, when it no longer follows
 }
 
 // beginListening starts the response to a GET that will listen.
@@ -30,13 +30,13 @@ func beginListening(v visit) events {
 	return beginEvents(v.w)
 }
 
-// listen lets the host read the stream until that ends, another reader takes over, or the host is gone. The response
-// has begun. Where the connection can be taken over, listen returns at once.
+// listen lets the host read the stream until it ends, another reader takes over, or the host is gone. The response has
+// begun. If listen can take the connection over, it returns at once.
 func (s *Server) listen(v visit, out events, l listener) {
 	line := takeOver(v, out)
 	if line == nil || !s.open.begin(func() { defer l.done(); defer s.open.unlisten(v.held); line.follow(l) }, v.held, line) {
 		defer l.done()
-		if line != nil { // the server ends, or the host is not let in any more
+		if line != nil { // the server is closing, or the host is no longer admitted
 			_ = line.conn.Close()
 			return
 		}
@@ -44,16 +44,16 @@ func (s *Server) listen(v visit, out events, l listener) {
 	}
 }
 
-// waiting is the connection of a host that waits for messages. The response goes on in chunks, and the connection
+// waiting is the connection of a host that waits for messages. The response continues in chunks, and the connection
 // ends with it.
 type waiting struct {
 	conn net.Conn
 
 	mu    sync.Mutex
-	woken bool // something happened since the last wait
+	woken bool // something has happened since the last wait
 }
 
-// takeOver takes the connection over from net/http; nil where that cannot be, as in HTTP/2 and HTTP/1.0.
+// takeOver takes the connection over from net/http. It returns nil if that is impossible, as in HTTP/2 and HTTP/1.0.
 func takeOver(v visit, out events) *waiting {
 	if !v.r.ProtoAtLeast(1, 1) || out.by.Flush() != nil {
 		return nil
@@ -65,7 +65,7 @@ func takeOver(v visit, out events) *waiting {
 	return &waiting{conn: conn}
 }
 
-// follow is events.follow for a connection that was taken over.
+// follow does the work of events.follow on a connection that was taken over.
 func (w *waiting) follow(l listener) {
 	defer w.conn.Close()
 	out := events{w: w, by: w}
@@ -84,16 +84,16 @@ func (w *waiting) follow(l listener) {
 	}
 }
 
-// wake ends a wait. It may be called from any goroutine, and does not wait.
+// wake ends a wait. It is safe for concurrent use, and does not block.
 func (w *waiting) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.woken = true
-	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // one that is closed waits for nothing
+	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection waits for nothing
 }
 
-// wait waits until it is woken. quiet says that nothing happened for keepAlive, gone that the host has closed the
-// connection, or uses it for something else.
+// wait waits until it is woken. quiet says that nothing happened for keepAlive. gone says that the host has closed the
+// connection, or has sent something on it.
 func (w *waiting) wait() (quiet, gone bool) {
 	w.mu.Lock()
 	if w.woken {
@@ -129,5 +129,5 @@ func (w *waiting) Write(data []byte) (int, error) {
 // SetWriteDeadline implements deliverer.
 func (w *waiting) SetWriteDeadline(t time.Time) error { return w.conn.SetWriteDeadline(t) }
 
-// Flush implements deliverer: nothing is kept back.
+// Flush implements deliverer. Nothing is buffered.
 func (w *waiting) Flush() error { return nil }

@@ -18,23 +18,23 @@ import (
 
 // OAuthConfig makes callgate a protected resource of an authorization server (RFC 9728).
 type OAuthConfig struct {
-	Issuer   string // of the tokens, a URL
-	Audience string // what the tokens have to be for: this server's address as hosts know it
-	JWKS     string // where the issuer's keys are; "" is what the issuer's own metadata say
-	Scope    string // what a token has to grant; "" is nothing
-	Tenants  string // the claim that names tenants; "" for none
+	Issuer   string // of the tokens, as a URL
+	Audience string // the audience that tokens must name: this server's address as hosts know it
+	JWKS     string // address of the issuer's keys; "" means that in the issuer's metadata
+	Scope    string // what a token must grant; may be ""
+	Tenants  string // the claim that names tenants; may be ""
 }
 
-// OAuth admits hosts that bring a JSON Web Token that the issuer signed for this server. It never passes tokens on.
+// OAuth admits hosts with a JSON Web Token that the issuer signed for this server. It never passes tokens on.
 type OAuth struct {
 	o        OAuthConfig
 	verifier *oidc.IDTokenVerifier
 }
 
-// algorithms are the signatures that are believed: those that only the issuer can make.
+// algorithms lists the accepted signatures: those that only the issuer can make.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
-// NewOAuth asks the issuer for its metadata, unless the place of its keys is given.
+// NewOAuth returns the door for tokens of the issuer. It asks the issuer for its metadata, unless JWKS is given.
 func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 	for key, address := range map[string]string{"oauth.issuer": o.Issuer, "oauth.jwks": o.JWKS} {
 		if _, err := outbound.Parse(address); err != nil && (address != "" || key == "oauth.issuer") {
@@ -44,13 +44,13 @@ func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 	if u, err := url.Parse(o.Audience); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("oauth.audience: %q: use the address of callgate as hosts know it, such as https://tools.example.com:7778/mcp", o.Audience)
 	}
-	// The client outlives ctx: the keys are fetched anew when a token names one that is not known.
+	// The client outlives ctx, because the keys are fetched again when a token names an unknown one.
 	background := oidc.ClientContext(context.Background(), &http.Client{Timeout: 10 * time.Second, Transport: &sparing{next: http.DefaultTransport, last: map[string]reply{}}})
 	keys := oidc.KeySet(nil)
 	if o.JWKS != "" {
 		keys = oidc.NewRemoteKeySet(background, o.JWKS)
 	}
-	config := &oidc.Config{ClientID: o.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true} // readClaims looks at the times
+	config := &oidc.Config{ClientID: o.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true} // readClaims checks the times
 	if keys != nil {
 		return &OAuth{o: o, verifier: oidc.NewVerifier(o.Issuer, keys, config)}, nil
 	}
@@ -64,13 +64,13 @@ func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 	return &OAuth{o: o, verifier: provider.VerifierContext(background, config)}, ctx.Err()
 }
 
-// Admit verifies signature, issuer, audience and times of the token, and what it grants.
+// Admit verifies the signature, issuer, audience and times of the token, and what it grants.
 func (a *OAuth) Admit(r *http.Request) (who Guest, err error) {
 	raw, err := bearer(r)
 	if err != nil {
 		return who, err
 	}
-	if _, err := a.verifier.Verify(r.Context(), raw); err != nil { // the signature; what the token says is read below
+	if _, err := a.verifier.Verify(r.Context(), raw); err != nil { // only the signature; the claims are read below
 		return who, err
 	}
 	token, err := readClaims(raw, a.o.Tenants, time.Now())
@@ -89,14 +89,14 @@ func (a *OAuth) Admit(r *http.Request) (who Guest, err error) {
 	return Guest{Principal: Principal(token.issuer + " " + token.subject), Tenants: token.tenants, until: token.until}, nil
 }
 
-// scopeError says that a token is good, and does not grant enough.
+// scopeError is returned for a valid token that does not grant enough.
 type scopeError struct{ scope string }
 
 func (e *scopeError) Error() string { return fmt.Sprintf("the token does not grant %q", e.scope) }
 
 const metadataPath = "/.well-known/oauth-protected-resource"
 
-// challenge leads the host to the metadata.
+// challenge directs the host to the metadata.
 func (a *OAuth) challenge(r *http.Request, why error) string {
 	scheme := "http"
 	if r.TLS != nil {
@@ -114,7 +114,7 @@ func (a *OAuth) challenge(r *http.Request, why error) string {
 	return challenge
 }
 
-// routes publishes the metadata, at the root and, as RFC 9728 has it, below the path of each resource.
+// routes publishes the metadata, at the root and, as RFC 9728 requires, below the path of each resource.
 func (a *OAuth) routes(mux *http.ServeMux) {
 	metadata := map[string]any{
 		"resource": a.o.Audience, "authorization_servers": []string{a.o.Issuer},
@@ -125,7 +125,7 @@ func (a *OAuth) routes(mux *http.ServeMux) {
 	}
 	text, err := json.Marshal(metadata)
 	if err != nil {
-		panic(err) // strings and lists of strings
+		panic(err) // cannot happen: strings and lists of strings
 	}
 	publish := func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, text) }
 	mux.HandleFunc("GET "+metadataPath, publish)

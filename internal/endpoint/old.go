@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// openOld begins a session of the transport of 2024-11-05: one GET whose event stream carries everything to
-// the host, and a POST for each message from it. The session ends with the GET.
+// openOld begins a session of the 2024-11-05 transport: one GET whose event stream carries everything to the host, and
+// a POST for each message from it. The session ends with the GET.
 func (s *Server) openOld(v visit) {
 	session, err := s.begin(v)
 	if err == nil {
@@ -30,7 +30,7 @@ func (s *Server) openOld(v visit) {
 	s.listen(v, out, listener{of: session.standalone, from: 1, name: "message", done: func() { done(); s.open.drop(session) }})
 }
 
-// postOld takes one message of a host of that transport. What comes of it goes to the GET.
+// postOld takes one message from a host of that transport. Its outcome goes to the GET.
 func (s *Server) postOld(v visit) {
 	m, err := s.read(v)
 	if err != nil {

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// open is what hosts have open at a server: sessions, and connections on which they listen.
+// open holds what hosts have open at a server: sessions, and connections on which they listen.
 type open struct {
 	idleTimeout time.Duration
 
 	mu        sync.Mutex
 	sessions  map[string]*Session
-	held      map[*held]struct{} // requests that are served, and connections of hosts that listen
-	following sync.WaitGroup     // what writes to those
+	held      map[*held]struct{} // requests being served, and connections of hosts that listen
+	following sync.WaitGroup     // the goroutines that write to those connections
 	empty     time.Time          // since when there are no sessions
 	closed    bool
 }
 
-// register makes a session known by its id, unless the server closes or has too many, or h has ended.
+// register makes a session known by its id. It returns an error if the server is closing or has too many, or h has
+// ended.
 func (s *open) register(session *Session, h *held) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +39,7 @@ func (s *open) register(session *Session, h *held) error {
 	return nil
 }
 
-// find returns the session with that id if it belongs to the visitor and the path, nil otherwise.
+// find returns the session with that id if it belongs to the visitor and the path, or nil.
 func (s *open) find(id string, v visit) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +50,7 @@ func (s *open) find(id string, v visit) *Session {
 	return nil
 }
 
-// drop ends a session; nobody finds it from now on. It waits until nothing of it runs.
+// drop removes and ends a session. It waits until nothing of it is running.
 func (s *open) drop(session *Session) {
 	s.mu.Lock()
 	_, known := s.sessions[session.id]
@@ -63,7 +64,7 @@ func (s *open) drop(session *Session) {
 	}
 }
 
-// findOld returns the session that the address names, if it is of that transport and of this visitor.
+// findOld returns the session that the address names if it is of the old transport and belongs to the visitor, or nil.
 func (s *open) findOld(v visit) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +75,7 @@ func (s *open) findOld(v visit) *Session {
 	return nil
 }
 
-// idle are the sessions that nobody has used for so long; none tells how long there has been no session at all.
+// idle returns the sessions that nobody has used for idleTimeout. none is how long there has been no session at all.
 func (s *open) idle() (idle []*Session, none time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +90,7 @@ func (s *open) idle() (idle []*Session, none time.Duration) {
 	return idle, none
 }
 
-// close lets nothing more be opened, and returns the sessions that are left.
+// close prevents new sessions and listeners, and returns the remaining sessions.
 func (s *open) close() []*Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

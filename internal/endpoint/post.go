@@ -23,18 +23,18 @@ const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerLast    = "Last-Event-ID"
 
-	// codeNoSession is what hosts know to begin anew at.
+	// codeNoSession is the code at which hosts know to begin a new session.
 	codeNoSession = -32001
 )
 
-// prompt is how long a response may take to come as plain JSON. One that takes longer comes as an event
-// stream, which can be kept alive and resumed.
+// prompt is how long a response may take to be sent as plain JSON. A later one comes in an event stream, which can be
+// kept alive and resumed.
 const prompt = 50 * time.Millisecond
 
-// greeting is prompt for initialize, which every host wants to know about at once.
+// greeting does the same for initialize, which every host wants answered at once.
 const greeting = 10 * time.Second
 
-// post takes one message of a host.
+// post takes one message from a host.
 func (s *Server) post(v visit) {
 	m, err := s.read(v)
 	if err != nil {
@@ -59,14 +59,14 @@ func (s *Server) post(v visit) {
 	case m.IsRequest():
 		s.answer(v, session, m)
 		return
-	case m.IsResponse() && session.asked.Answer(m): // whoever asked has it now
+	case m.IsResponse() && session.asked.Answer(m): // its asker has it now
 	default:
 		session.peer.Handle(m)
 	}
 	v.w.WriteHeader(http.StatusAccepted)
 }
 
-// httpError is an error with the status and the code that say it to a host.
+// httpError is an error with the HTTP status and the code for the host.
 type httpError struct {
 	status, code int
 	text         string
@@ -93,12 +93,12 @@ func codeOf(err error) int {
 	return rpc.CodeInternal
 }
 
-// read takes the message out of the body.
+// read reads the message from the body.
 func (s *Server) read(v visit) (rpc.Message, error) {
 	if !isJSON(v.r.Header.Get("Content-Type")) {
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "the Content-Type has to be application/json"}
 	}
-	if encoding := v.r.Header.Get("Content-Encoding"); encoding != "" { // who decodes it would read another message
+	if encoding := v.r.Header.Get("Content-Encoding"); encoding != "" { // a decoder would read another message
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "a message cannot have a Content-Encoding"}
 	}
 	text := budget.Buffer{Budget: v.room.Budget, Done: v.r.Context().Done(), Expect: int(min(max(v.r.ContentLength, 0), int64(s.o.MaxMessage))) + 1, Max: s.o.MaxMessage + 1}
@@ -124,13 +124,13 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 		return m, &httpError{http.StatusBadRequest, code, err.Error()}
 	}
 	if line, changed := oneLine(body); changed {
-		return proxy.ParseMessage(line) // servers get lines
+		return proxy.ParseMessage(line) // servers get one message per line
 	}
 	return m, nil
 }
 
-// oneLine is a message without line ends, which are white space between its tokens: in a stream of lines or events they
-// would be its end.
+// oneLine returns a message without line ends, which are white space between its tokens. In a stream of lines or events
+// they would end the message.
 func oneLine(message []byte) (line []byte, changed bool) {
 	if bytes.IndexByte(message, '\n') < 0 && bytes.IndexByte(message, '\r') < 0 { // ten times as fast as ContainsAny
 		return message, false
@@ -153,7 +153,7 @@ func isJSON(contentType string) bool {
 
 func looksLikeObject(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) }
 
-// malformed answers what is not a message, and has it put on record if it came in a session.
+// malformed answers a body that is not a message. If it came in a session, it is recorded.
 func (s *Server) malformed(v visit, err error) {
 	if session := s.open.find(v.r.Header.Get(headerSession), v); session != nil {
 		session.peer.Malformed(err)
@@ -161,7 +161,7 @@ func (s *Server) malformed(v visit, err error) {
 	refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
 }
 
-// sessionFor finds the session that a message belongs to, or begins one for an initialize.
+// sessionFor returns the session that a message belongs to, or begins one for an initialize.
 func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 	id := v.r.Header.Get(headerSession)
 	if version := v.r.Header.Get(headerVersion); version != "" && !slices.Contains(proxy.Versions(), version) {
@@ -188,16 +188,16 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 	return session, nil
 }
 
-// answer handles a request and writes the outcome. That is one JSON document if only the response comes, and at once;
-// otherwise a stream of events that ends with the response. A host that disconnects meanwhile has not cancelled
-// anything, and may come back for the rest.
+// answer handles a request and writes the outcome: one JSON document if only the response comes, and soon, or else a
+// stream of events that ends with the response. A host that disconnects meanwhile has not cancelled anything, and may
+// come back for the rest.
 func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	reads := accepts(v.r)
 	limit := prompt
 	if !session.initialized() {
 		limit = greeting
 		defer func() {
-			if !session.initialized() { // it was refused, or taken back: nobody would ever end it
+			if !session.initialized() { // it was refused or taken back, and nobody else would end the session
 				s.open.drop(session)
 			}
 		}()
@@ -231,12 +231,12 @@ type response struct {
 	session *Session
 	st      *stream
 	begun   atomic.Bool
-	written chan struct{} // closed when nothing more is written
+	written chan struct{} // closed when nothing more will be written
 }
 
-// whole writes the response as one document. On the goroutine of the request it is sent at once, because what is left
-// to do there comes after it; one that a slow host may take long for is left to another, which holds nothing but the
-// response.
+// whole writes the response as one document. It sends a short one at once, on the request's goroutine, because the
+// remaining work there comes after it. A long one, which a slow host may read for long, goes to a new goroutine that
+// holds nothing else.
 func (r *response) whole() {
 	if !r.begun.CompareAndSwap(false, true) {
 		return
@@ -247,7 +247,7 @@ func (r *response) whole() {
 		return
 	}
 	r.write(message)
-	_ = http.NewResponseController(r.v.w).Flush() // a host that is gone has its response kept
+	_ = http.NewResponseController(r.v.w).Flush() // for a host that is gone, the response is kept
 }
 
 func (r *response) write(message []byte) {
@@ -259,7 +259,7 @@ func (r *response) write(message []byte) {
 	writeJSON(r.v.w, http.StatusOK, message)
 }
 
-// stream lets another goroutine write what comes as events.
+// stream has a new goroutine write the messages as events.
 func (r *response) stream() {
 	if !r.begun.CompareAndSwap(false, true) {
 		return
@@ -276,11 +276,11 @@ func (r *response) stream() {
 
 // reading says which kinds of response a host can read.
 type reading struct {
-	plain  bool // one JSON document; false too where a host names event streams first
+	plain  bool // one JSON document; also false if the host names event streams first
 	stream bool // an event stream
 }
 
-// accepts reads the Accept header. A host that does not say anything can read everything.
+// accepts reads the Accept header. A host that sends none can read everything.
 func accepts(r *http.Request) reading {
 	accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
 	events, json := strings.Index(accept, "text/event-stream"), strings.Index(accept, "application/json")
@@ -293,7 +293,7 @@ func accepts(r *http.Request) reading {
 	return reading{plain: true, stream: true}
 }
 
-// writeJSON writes one message. A reader that is stuck is given up.
+// writeJSON writes one message. It gives up on a reader that is stuck.
 func writeJSON(w http.ResponseWriter, status int, message []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(message)))
@@ -311,7 +311,8 @@ func writeJSON(w http.ResponseWriter, status int, message []byte) {
 	}
 }
 
-// get lets the host read what belongs to no request, or, with Last-Event-ID, what it has missed of a stream.
+// get lets the host read the messages that belong to no request, or, with Last-Event-ID, what it has missed of a
+// stream.
 func (s *Server) get(v visit) {
 	session, err := s.open.visited(v)
 	if err != nil {
@@ -354,7 +355,7 @@ func (s *Server) delete(v visit) {
 	v.w.WriteHeader(http.StatusNoContent)
 }
 
-// visited finds the session that a GET or DELETE names. Hosts of the revision without sessions have none.
+// visited returns the session that a GET or DELETE names. Hosts of the stateless revision have none.
 func (s *open) visited(v visit) (*Session, error) {
 	if v.r.Header.Get(headerVersion) >= proxy.StatelessVersion {
 		v.w.Header().Set("Allow", "POST")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// refusals logs whom the endpoint turns away. Strangers can cause refusals as often as they like. So after the first
-// few, each reason is logged only once in a while, with its count, and text of strangers is cut.
+// refusals logs the requests that the endpoint refuses. Strangers can cause refusals as often as they like. So after
+// the first few, each reason is logged only once in a while, with a count, and strangers' text is cut.
 type refusals struct {
 	log *slog.Logger
 
@@ -15,17 +15,17 @@ type refusals struct {
 	by map[string]*refusal // by reason
 }
 
-// refusal is what is remembered of one reason.
+// refusal is the state of one reason.
 type refusal struct {
 	since   time.Time // of the window
 	written int       // lines in it
-	left    int       // out of the log since the last line
+	left    int       // not logged since the last line
 }
 
 const (
 	refusalWindow = 10 * time.Second
-	refusalLines  = 5   // of one reason in one window
-	maxQuoted     = 200 // bytes of what a stranger wrote
+	refusalLines  = 5   // for one reason in one window
+	maxQuoted     = 200 // bytes of a stranger's text
 )
 
 // write logs one refusal; said is what the stranger wrote.
@@ -41,7 +41,7 @@ func (r *refusals) write(reason, name, said, remote string) {
 	r.log.Warn(reason, args...)
 }
 
-// count says whether the refusal is to be logged, and how many before it were not.
+// count counts a refusal. ok says whether to log it, and left is how many before it were not logged.
 func (r *refusals) count(reason string) (left int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

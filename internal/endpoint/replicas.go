@@ -19,18 +19,19 @@ import (
 	"callgate/proxy"
 )
 
-// Replicas are servers behind one address, whose hosts come to any of them. A session lives at the one that began it.
+// Replicas are the servers behind one address. A host may reach any of them. A session lives at the server that began
+// it.
 type Replicas interface {
-	// SessionID makes an id for a session of this server that says where it lives.
+	// SessionID returns a new id for a session of this server, which tells where the session lives.
 	SessionID() string
-	// Home says which process of which server has the session with that id. Elsewhere is false for this server's own,
-	// and for what is no such id.
+	// Home returns which process of which server has the session with that id. elsewhere is false for this server's own
+	// sessions, and for ids that are not such ids.
 	Home(id string) (name, epoch string, elsewhere bool)
 	// DialHosts opens a connection to that process' ServeReplicas.
 	DialHosts(ctx context.Context, name, epoch string) (net.Conn, error)
 }
 
-// relay passes requests on to other replicas. It is nil when there are none.
+// relay passes requests on to other replicas. It is nil if there are none.
 type relay struct {
 	replicas Replicas
 	proxy    *httputil.ReverseProxy
@@ -59,7 +60,7 @@ func newRelay(replicas Replicas, log *slog.Logger) *relay {
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			to := homeOf(r.Context())
 			switch {
-			case r.Context().Err() != nil: // the host is gone, or not let in any more
+			case r.Context().Err() != nil: // the host is gone, or no longer admitted
 				expelled(w, to.request)
 			case errors.Is(err, ErrGone) && to.request != nil:
 				writeJSON(w, http.StatusOK, rpc.Error(to.request, rpc.CodeInvalidParams, "the "+to.what+" is lost: the replica that it ran at is gone. It may have had effects, and is not run again"))
@@ -74,16 +75,15 @@ func newRelay(replicas Replicas, log *slog.Logger) *relay {
 	}}
 }
 
-// passOn passes a request on to the process of another replica. That one looks at the credential too, and at the
-// tenant.
+// passOn passes a request on to another replica's process, which checks the credential and the tenant too.
 func (r *relay) passOn(v visit, name, epoch string, to home) {
 	to.address = hex.EncodeToString([]byte(name)) + "." + epoch
-	expect(v.w, 0) // the other replica has the same patience
+	expect(v.w, 0) // the other replica sets the same limit
 	r.proxy.ServeHTTP(v.w, v.r.WithContext(context.WithValue(v.r.Context(), homeKey{}, to)))
 }
 
-// sessions passes requests of sessions that live elsewhere on if the door knows who sends them, see Server.known. All
-// others go to next.
+// sessions passes on requests of sessions that live elsewhere, if the door admits the sender, see Server.known. All
+// other requests go to next.
 func (r *relay) sessions(known func(serve func(visit)) http.HandlerFunc, next http.Handler) http.Handler {
 	if r == nil {
 		return next
@@ -105,7 +105,8 @@ func (r *relay) sessions(known func(serve func(visit)) http.HandlerFunc, next ht
 	})
 }
 
-// isOldPost reports whether hosts of the transport of 2024-11-05 post there. A server can be called messages too.
+// isOldPost reports whether the path is where hosts of the 2024-11-05 transport post. A server can be called messages
+// too.
 func isOldPost(path string) bool {
 	if named, ok := strings.CutPrefix(path, "/t/"); ok {
 		_, path, _ = strings.Cut(named, "/")
@@ -114,8 +115,8 @@ func isOldPost(path string) bool {
 	return path == "/messages"
 }
 
-// exchange passes a request of a stateless host on that goes on with a call, or with tasks, which all run at one other
-// replica. It is false when it is to be served here.
+// exchange passes on a stateless host's request that continues a call or tasks, if all of those run at one other
+// replica. It returns false if this server must serve the request.
 func (r *relay) exchange(v visit, m rpc.Message) bool {
 	if r == nil || !m.IsRequest() {
 		return false
@@ -141,11 +142,11 @@ func (r *relay) exchange(v visit, m rpc.Message) bool {
 	return true
 }
 
-// home is where a request goes, and how it is answered when nobody is there.
+// home says where a request goes, and how to answer it if that process is gone.
 type home struct {
 	address string
-	what    string // it goes on with; "" for a session
-	request []byte // its id; nil for a session
+	what    string // what the request continues; "" for a session
+	request []byte // the request's id; nil for a session
 }
 
 // ErrGone is what DialHosts returns for a process that has ended.
@@ -155,7 +156,7 @@ type homeKey struct{}
 
 func homeOf(ctx context.Context) home { return ctx.Value(homeKey{}).(home) }
 
-// parseHome reads an address that passOn made.
+// parseHome reads an address that passOn has made.
 func parseHome(address string) (name, epoch string, err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -169,19 +170,20 @@ func parseHome(address string) (name, epoch string, err error) {
 	return string(raw), epoch, nil
 }
 
-// ServeReplicas answers what other replicas pass on. Whoever connects MUST have proven to be one: it has checked what
-// stands before the credential. It returns when the listener is closed, or the server.
+// ServeReplicas answers what other replicas pass on. Whoever connects MUST have proven to be a replica, because that
+// replica has made all checks that come before the credential. ServeReplicas returns when the listener or the server is
+// closed.
 func (s *Server) ServeReplicas(listener net.Listener) {
 	server := &http.Server{
 		Handler: timed(http.HandlerFunc(s.route)), ReadHeaderTimeout: headerPatience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(s.ctx, func() { server.Close() })()
-	_ = server.Serve(listener) // ends with either
+	_ = server.Serve(listener) // ends when either is closed
 	server.Close()
 }
 
-// timed bounds how long a request may take to be there as a whole.
+// timed bounds how long a request may take to arrive completely.
 func timed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		expect(w, bodyPatience)

@@ -14,33 +14,33 @@ import (
 	"callgate/proxy"
 )
 
-// Room is what hosts come into: one worker's gate, with its servers. Sessions, tasks and handles of one room mean
-// nothing in another. Proxy is required.
+// Room is what admitted hosts get into: one worker's gate, with its servers. Sessions, tasks and handles of one room
+// mean nothing in another. Proxy is required.
 type Room struct {
-	Tenant string // whose it is; "" when callgate serves one worker
+	Tenant string // owner of the room; "" if callgate serves one worker
 	Proxy  *proxy.Proxy
-	Budget *budget.Budget // of messages in flight; nil has no bound
-	Share  *tenants.Share // of what all tenants use; nil has no bound
+	Budget *budget.Budget // of messages in flight; nil means no bound
+	Share  *tenants.Share // of the resources of all tenants; nil means no bound
 }
 
-// Rooms has the rooms.
+// Rooms finds the rooms for guests.
 type Rooms interface {
-	// Enter returns the room of a guest, which stays open until leave. path is the tenant that the path names, "" for
-	// none. The error is a *tenants.Refused for who may not come in.
+	// Enter returns the room of a guest, which stays open until leave is called. path is the tenant that the path
+	// names, or "". The error is a *tenants.Refused if the guest may not come in.
 	Enter(r *http.Request, who Guest, path string) (room *Room, leave func(), err error)
-	// Knows reports whether there still is such a tenant.
+	// Knows reports whether the tenant still exists.
 	Knows(tenant string) bool
-	// Expel withdraws what waits for a person of hosts without a session, but for those who are known. The caller MUST
-	// call end, which ends all that they have open, and waits for it.
+	// Expel withdraws what waits for a person for hosts without a session, except for known ones. The caller MUST call
+	// end, which ends all that those hosts have open, and waits for it.
 	Expel(known func(tenant, who string) bool) (end func())
-	// Farewell tells those who wait in any room that the server ends.
+	// Farewell tells the hosts that listen in any room that the server is closing.
 	Farewell()
 }
 
-// only is the room of a server that has one.
+// only holds the room of a server that has just one.
 type only struct{ Room }
 
-// One has a single room for all guests.
+// One returns Rooms with a single room for all guests.
 func One(p *proxy.Proxy, b *budget.Budget) Rooms { return &only{Room{Proxy: p, Budget: b}} }
 
 // Enter implements Rooms.
@@ -59,11 +59,11 @@ func (o *only) Expel(known func(tenant, who string) bool) (end func()) {
 // Farewell implements Rooms.
 func (o *only) Farewell() { o.Proxy.Farewell() }
 
-// methodCall is the request that counts as a call.
+// methodCall is the method whose requests count as calls.
 const methodCall = "tools/call"
 
-// admit waits for the request's turn among all tenants, and counts it in until end if it is a call. A request that
-// cannot be served was answered.
+// admit waits for the request's turn among all tenants. If it is a call, it counts until end is called. If ok is false,
+// the request has been answered.
 func (s *Server) admit(v visit, m rpc.Message) (end func(), ok bool) {
 	end, err := v.room.Share.Begin(v.r.Context(), m.Method == methodCall)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) admit(v visit, m rpc.Message) (end func(), ok bool) {
 	return end, err == nil
 }
 
-// turnAway answers a request that is not served.
+// turnAway answers a request that cannot be served.
 func (s *Server) turnAway(v visit, id []byte, err error) {
 	var quota *tenants.QuotaError
 	if errors.As(err, &quota) {
@@ -81,7 +81,7 @@ func (s *Server) turnAway(v visit, id []byte, err error) {
 	refuse(v.w, statusOf(err), id, codeOf(err), err.Error())
 }
 
-// enter lets a guest into the room that the credential and the path name.
+// enter serves a request in the room that the credential and the path name.
 func (s *Server) enter(v visit, serve func(visit)) {
 	room, leave, err := s.o.Rooms.Enter(v.r, v.who, v.r.PathValue("tenant"))
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Server) enter(v visit, serve func(visit)) {
 		return
 	}
 	defer leave()
-	if s.open.enters(v.held, room.Tenant); room.Tenant != "" && !s.o.Rooms.Knows(room.Tenant) { // at this moment: who expels may not have seen it
+	if s.open.enters(v.held, room.Tenant); room.Tenant != "" && !s.o.Rooms.Knows(room.Tenant) { // just removed: Expel may have missed the request
 		expelled(v.w, nil)
 		return
 	}
@@ -110,7 +110,7 @@ func (s *Server) enter(v visit, serve func(visit)) {
 	serve(v)
 }
 
-// under is a path of the room that the visitor named by it.
+// under returns a path in the room that the visitor's path names.
 func (v visit) under(path string) string {
 	if tenant := v.r.PathValue("tenant"); tenant != "" {
 		return "/t/" + tenant + path

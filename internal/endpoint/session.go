@@ -14,15 +14,15 @@ import (
 	"callgate/proxy"
 )
 
-// Session is one connection of a host that began with initialize: it lives from the initialize to a DELETE,
-// to the end of the endpoint, or until nobody used it for long. It carries messages to the host.
+// Session is one connection of a host that began with initialize. It ends with a DELETE, with the endpoint, or after a
+// long time without use. It carries messages to the host.
 //
-// A request that the host sends has a stream of its own for everything that belongs to it. What belongs to
-// none goes to the standalone stream, which the host reads with a GET.
+// Each request of the host has its own stream for everything that belongs to it. Other messages go to the standalone
+// stream, which the host reads with a GET.
 type Session struct {
 	id   string
-	who  Guest       // who began it, and until when its last credential is good
-	door func() Door // that lets hosts in now
+	who  Guest       // the guest that began it, with the latest expiry of its credentials
+	door func() Door // returns the current door
 	room *Room
 	view proxy.View
 	peer proxy.Peer
@@ -30,23 +30,23 @@ type Session struct {
 	asked rpc.Requests
 	ctx   context.Context // ends with the session
 	stop  context.CancelFunc
-	end   func() // no longer counts the session in
+	end   func() // ends the counting of the session
 
 	standalone *stream
-	single     bool // everything goes there, as in the transport of 2024-11-05
+	single     bool // all messages go there, as in the 2024-11-05 transport
 
 	mu      sync.Mutex
-	version string              // of the protocol, as it was negotiated; "" until then
-	byID    map[string]*running // requests that run, by their id as spelled
-	streams map[string]*stream  // those that may be resumed, by their id
+	version string              // the negotiated version of the protocol; "" before that
+	byID    map[string]*running // running requests, by id as spelled
+	streams map[string]*stream  // streams that can be resumed, by id
 	recent  []string            // ids of streams, oldest first
 	number  uint64
-	closed  bool      // nothing more is begun
-	users   int       // HTTP requests that are served now
-	idle    time.Time // since when there are none
+	closed  bool      // no new request may begin
+	users   int       // HTTP requests being served
+	idle    time.Time // since when there are no users
 }
 
-// maxStreams bounds the streams of one session that may be resumed.
+// maxStreams bounds the resumable streams of one session.
 const maxStreams = 32
 
 func newSession(ctx context.Context, v visit, end func()) *Session {
@@ -55,18 +55,18 @@ func newSession(ctx context.Context, v visit, end func()) *Session {
 	return s
 }
 
-// running is a request that runs.
+// running is a running request.
 type running struct {
 	st  *stream
-	end func() // no longer counts it in
+	end func() // ends the counting of the request
 }
 
-// belongs reports whether the visitor is who began the session, of the same tenant.
+// belongs reports whether the visitor began the session, in the same tenant.
 func (s *Session) belongs(v visit) bool {
 	return s.who.Principal == v.who.Principal && s.who.secret == v.who.secret && s.room.Tenant == v.room.Tenant
 }
 
-// renew notes that the host came with a credential that ends later.
+// renew notes that the host came with a credential that expires later.
 func (s *Session) renew(who Guest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +83,8 @@ func (s *Session) Admitted() error {
 	return good(s.door(), who)
 }
 
-// lasts reports whether the session goes on although the credential it began with has ended: its host has come with
-// another since, or calls of it run.
+// lasts reports whether the session goes on although the credential that began it has expired, because its host has
+// come with another since, or calls are running.
 func (s *Session) lasts() bool {
 	if s.Admitted() == nil {
 		return true
@@ -94,11 +94,11 @@ func (s *Session) lasts() bool {
 	return len(s.byID) > 0
 }
 
-// maxRunning bounds the requests of one session that run at once.
+// maxRunning bounds the running requests of one session.
 const maxRunning = 1024
 
-// begin opens the stream of a request, unless one with its id still runs, or too many do. A sparse one gets
-// the response alone. end is called when the request is over, here too.
+// begin opens the stream of a request. It returns an error if a request with that id is running, or too many are. A
+// sparse stream gets only the response. end is called when the request is over, or begin fails.
 func (s *Session) begin(id []byte, sparse bool, end func()) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *Session) keep(st *stream) {
 	}
 }
 
-// resumable returns the stream with that id, nil when there is none.
+// resumable returns the stream with that id, or nil.
 func (s *Session) resumable(id string) *stream {
 	if id == s.standalone.id {
 		return s.standalone
@@ -150,7 +150,8 @@ func (s *Session) resumable(id string) *stream {
 	return s.streams[id]
 }
 
-// streamOf is where a message about the request goes: its own stream while it runs, or the standalone one.
+// streamOf returns the stream for a message about the request: the request's own while it is running, or the standalone
+// one.
 func (s *Session) streamOf(about []byte) *stream {
 	if about == nil {
 		return s.standalone
@@ -173,7 +174,7 @@ func (s *Session) Respond(id, response []byte) error {
 	}
 	s.mu.Unlock()
 	if r == nil {
-		return errEnded // only what runs is answered
+		return errEnded // only running requests are answered
 	}
 	r.end()
 	switch {
@@ -208,13 +209,13 @@ func (s *Session) Waits(about []byte) {
 	}
 }
 
-// Hurry implements proxy.Line: nobody waits for a reader any more.
+// Hurry implements proxy.Line. Nothing waits for a reader any more.
 func (s *Session) Hurry() {
 	s.stop()
 	s.asked.Abandon()
 }
 
-// use counts a request in that is served; the session is not idle until done is called.
+// use counts an HTTP request that is being served. The session is not idle until done is called.
 func (s *Session) use() (done func()) {
 	s.mu.Lock()
 	s.users++
@@ -227,14 +228,14 @@ func (s *Session) use() (done func()) {
 	}
 }
 
-// idleSince says since when nobody uses the session; ok is false while somebody does, or a call runs.
+// idleSince returns since when nobody uses the session. ok is false if somebody does, or a request is running.
 func (s *Session) idleSince() (since time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.idle, s.users == 0 && len(s.byID) == 0
 }
 
-// agreedVersion is the version of the protocol that the response to initialize names, "" when it is none.
+// agreedVersion returns the protocol version that the response to initialize names, or "".
 func agreedVersion(response []byte) string {
 	m, err := rpc.Parse(response)
 	if err != nil {
@@ -251,14 +252,14 @@ func (s *Session) initialized() bool {
 	return s.version != ""
 }
 
-// primes reports whether the host knows events without data, which let it resume before the first message.
+// primes reports whether the host understands events without data, which let it resume before the first message.
 func (s *Session) primes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version >= "2025-11-25"
 }
 
-// close ends the session: its server side first, then what is left of its streams.
+// close ends the session: its peer first, then the rest of its streams.
 func (s *Session) close() {
 	s.peer.Close()
 	s.stop()

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// keepAlive is how often a silent event stream gets a comment, so that nobody on the way takes it for dead.
+// keepAlive is how often a silent event stream gets a comment, so that no proxy takes it for dead.
 const keepAlive = 15 * time.Second
 
-// retry is how long a reader that lost its connection is asked to wait before it comes back.
+// retry is how long a reader that lost its connection should wait before it comes back.
 const retry = time.Second
 
-// piece is how much of a message is written under one deadline.
+// piece is how many bytes of a message are written under one deadline.
 const piece = 64 << 10
 
-// events writes a stream of server-sent events. It is used by one goroutine.
+// events writes a stream of server-sent events. It is not safe for concurrent use.
 type events struct {
 	w  io.Writer
 	by deliverer
 }
 
-// deliverer is what a response is delivered by.
+// deliverer flushes a response, and bounds how long its writes may take.
 type deliverer interface {
 	SetWriteDeadline(time.Time) error
 	Flush() error
 }
 
-// beginEvents starts the response, which may take as long as it likes.
+// beginEvents starts the response, whose request no longer has a read deadline.
 func beginEvents(w http.ResponseWriter) events {
 	expect(w, 0)
 	h := w.Header()
@@ -39,7 +39,7 @@ func beginEvents(w http.ResponseWriter) events {
 	return events{w: w, by: http.NewResponseController(w)}
 }
 
-// write sends one event: name and id may be "".
+// write sends one event. name and id may be "".
 func (e events) write(name, id string, data []byte) error {
 	var head []byte
 	if name != "" {
@@ -66,7 +66,7 @@ func (e events) write(name, id string, data []byte) error {
 	return e.send([]byte("\n\n"))
 }
 
-// comment sends what every reader skips.
+// comment sends a line that every reader skips.
 func (e events) comment() error { return e.send([]byte(": callgate is here\n\n")) }
 
 func (e events) send(data []byte) error {
@@ -79,8 +79,8 @@ func (e events) send(data []byte) error {
 	return e.by.Flush()
 }
 
-// rest writes what the stream has for the reader by now. over says that there will be no more for it; changed is closed
-// when there is.
+// rest writes what the stream has for the reader now. over says that nothing more will come for it. Otherwise, changed
+// is closed when there may be more.
 func (e events) rest(s *stream, reader uint64, name string, resumable bool) (changed <-chan struct{}, over bool) {
 	for {
 		next, ok, over, changed := s.take(reader)
@@ -98,8 +98,9 @@ func (e events) rest(s *stream, reader uint64, name string, resumable bool) (cha
 	}
 }
 
-// prime tells the reader where it is in the stream before there is a message, so that it can come back. Revisions
-// before 2025-11-25 know no event without data: their hosts get one of another name than "message", which they skip.
+// prime tells the reader its position in the stream before there is a message, so that it can come back. Hosts of
+// revisions before 2025-11-25 do not know events without data. They get an event with another name than "message",
+// which they skip.
 func (e events) prime(s *stream, from uint64, knows bool) error {
 	name := "event: resume\n"
 	if knows {
@@ -108,8 +109,8 @@ func (e events) prime(s *stream, from uint64, knows bool) error {
 	return e.send(fmt.Appendf(nil, "%sid: %s\nretry: %d\ndata: \n\n", name, s.eventID(from-1), retry.Milliseconds()))
 }
 
-// follow writes what the stream has from the message with that number on, until it ends, another reader
-// takes over, or ctx ends. Events are called name; with resumable each carries its id.
+// follow writes what the stream has from message number from on, until the stream ends, another reader takes over, or
+// ctx ends. name is the events' name; if resumable is set, each carries its id.
 func (e events) follow(ctx context.Context, s *stream, from uint64, name string, resumable bool) {
 	reader := s.attach(from, nil)
 	defer s.detach(reader)

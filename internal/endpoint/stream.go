@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	// maxBacklog bounds what waits for a reader in one stream, in bytes; one message may be larger. Writers of more
+	// maxBacklog bounds the bytes that wait for a reader in one stream; one message may be larger. Writers of more
 	// wait, so a host that reads slowly slows its servers down.
 	maxBacklog = 1 << 20
 
-	// maxKept bounds what one stream remembers of what it has sent, in bytes, for a reader that lost its
-	// connection and asks for it again.
+	// maxKept bounds the sent bytes that one stream keeps for a reader that lost its connection and asks for them
+	// again.
 	maxKept = 64 << 10
 
 	// stuck is how long a reader may take for one piece of a message before it counts as gone.
 	stuck = 30 * time.Second
 )
 
-// stream is a sequence of messages to a host that is read by one HTTP response, or by several one after
-// another: messages of the answer to one request, or those that belong to none. It survives its readers.
+// stream is a sequence of messages to a host: those of the answer to one request, or those that belong to no request.
+// HTTP responses read it, one at a time. It outlives its readers.
 type stream struct {
 	id string
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced with every change
-	kept    []event       // the newest messages; those a reader has not got, and some before
+	changed chan struct{} // closed and replaced on every change
+	kept    []event       // the newest messages: all that no reader has got, and some before
 	bytes   int           // of kept
-	unsent  int           // bytes of those that a reader has not got
+	unsent  int           // bytes of those that no reader has got
 	next    uint64        // number of the next message
-	sent    uint64        // messages before this one have been written to a reader
-	reader  uint64        // of the readers so far the last; it alone may read
+	sent    uint64        // messages before this number have been written to a reader
+	reader  uint64        // the newest reader, which alone may read
 	read    bool          // there is a reader
-	more    func()        // called when there is more than the response; fixed before it is used; may be nil
-	wake    func()        // called with every change, for a reader that cannot wait for changed; nil for the others
-	ended   bool          // nothing follows
-	sparse  bool          // holds the response alone; fixed before it is used
+	more    func()        // called if there is more than the response; set before use; may be nil
+	wake    func()        // called on every change, for a reader that cannot wait for changed; may be nil
+	ended   bool          // nothing more will follow
+	sparse  bool          // holds only the response; set before use
 }
 
 // event is one message with its number in the stream.
@@ -48,14 +48,14 @@ type event struct {
 	message []byte
 }
 
-// Messages are numbered from 1: what comes before the first of them can be named too.
+// Messages are numbered from 1, so that the position before the first also has a number.
 func newStream(id string) *stream {
 	return &stream{id: id, next: 1, sent: 1, changed: make(chan struct{})}
 }
 
 var errEnded = errors.New("the stream has ended")
 
-// put appends a message. It waits while a reader has much to read, until done is closed.
+// put appends a message; last ends the stream. While a reader has much to read, put waits, until done is closed.
 func (s *stream) put(message []byte, last bool, done <-chan struct{}) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *stream) put(message []byte, last bool, done <-chan struct{}) error {
 	return nil
 }
 
-// only is the message of a stream that has ended and had no other; nil for none.
+// only returns the message of a stream that has ended with just one message, or nil.
 func (s *stream) only() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *stream) only() []byte {
 	return s.kept[0].message
 }
 
-// end says that nothing follows.
+// end marks the end of the stream.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +112,8 @@ func (s *stream) touch() {
 	}
 }
 
-// trim forgets the oldest messages: those that were sent, beyond what is kept, and, while nobody reads,
-// those beyond the backlog. The newest stays. The caller holds mu.
+// trim drops the oldest messages: sent ones beyond maxKept and, while nobody reads, unsent ones beyond maxBacklog. The
+// newest unsent message stays. The caller holds mu.
 func (s *stream) trim() {
 	for len(s.kept) > 0 {
 		oldest := s.kept[0]
@@ -131,13 +131,13 @@ func (s *stream) trim() {
 	}
 }
 
-// attach makes the caller the one reader, from the message with that number on. Who read before is sent away. wake may
-// be nil; it is called with the stream's lock and MUST NOT wait.
+// attach makes the caller the only reader, from message number from on. It ends the previous reader. wake may be nil;
+// it is called with the stream's lock held, and MUST NOT wait.
 func (s *stream) attach(from uint64, wake func()) (reader uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wake != nil {
-		s.wake() // it sees that another reads now
+		s.wake() // the previous reader sees that another has taken over
 	}
 	s.wake = wake
 	s.reader++
@@ -154,7 +154,7 @@ func (s *stream) attach(from uint64, wake func()) (reader uint64) {
 	return s.reader
 }
 
-// detach ends the reader's part.
+// detach removes the reader, unless another has taken over.
 func (s *stream) detach(reader uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +165,8 @@ func (s *stream) detach(reader uint64) {
 	}
 }
 
-// take returns the next message for the reader. ok is false when there is none yet; over when there will be
-// none for this reader.
+// take returns the next message for the reader. ok is false if there is none yet; over is true if there will be none
+// for this reader.
 func (s *stream) take(reader uint64) (e event, ok, over bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +193,8 @@ func (s *stream) gave(reader uint64, e event) {
 	}
 }
 
-// first waits for the first thing that happens in the stream. whole is the message when it is the only one
-// there will be.
+// first waits for the first change of the stream, or for limit. whole is the message if it is the only one. none says
+// that the stream has ended without a message.
 func (s *stream) first(ctx context.Context, limit <-chan struct{}) (whole []byte, none bool) {
 	for {
 		s.mu.Lock()
@@ -218,24 +218,24 @@ func (s *stream) first(ctx context.Context, limit <-chan struct{}) (whole []byte
 	}
 }
 
-// unread is the number of the first message that no reader has got.
+// unread returns the number of the first message that no reader has got.
 func (s *stream) unread() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent
 }
 
-// finished reports whether nothing follows and everything has been sent.
+// finished reports whether the stream has ended and everything has been sent.
 func (s *stream) finished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended && s.sent == s.next
 }
 
-// eventID names a message of the stream for Last-Event-ID.
+// eventID returns the name of a message for Last-Event-ID.
 func (s *stream) eventID(number uint64) string { return s.id + "-" + strconv.FormatUint(number, 10) }
 
-// parseEventID reads what eventID wrote: the stream, and the number of the message after the named one.
+// parseEventID reads an id that eventID returned. from is the number of the message after it.
 func parseEventID(text string) (stream string, from uint64, ok bool) {
 	i := strings.LastIndexByte(text, '-')
 	if i < 0 {

@@ -1,11 +1,12 @@
-// Package forward passes HTTP requests on.
+// Package forward helps to pass HTTP requests on.
 package forward
 
 import "io"
 
-// Body is the body of a request that a httputil.ReverseProxy passes on. It is not read again after its end: the
-// http.Transport would do so to learn whether there is more than was announced, perhaps after the answer has begun. The
-// http.Server has closed the body then, the Transport takes that for a failure, and the answer breaks off.
+// Body returns a body for a request that an httputil.ReverseProxy passes on. The returned body is not read again after
+// its end. Otherwise the http.Transport would do so, perhaps after the answer has begun, to check for more data than
+// announced. By then the http.Server has closed the body. The Transport takes that for a failure, and the answer breaks
+// off.
 func Body(of io.ReadCloser) io.ReadCloser {
 	if of == nil {
 		return nil

@@ -1,6 +1,6 @@
 // Package interned stores equal values once, as long as somebody holds them.
 //
-// A thousand sessions share what a server says of itself.
+// For example, a thousand sessions share what a server says about itself.
 package interned
 
 import (
@@ -9,15 +9,15 @@ import (
 	"weak"
 )
 
-// Map holds values by keys that say all that they depend on. It does not keep a value from being collected. The zero
-// value is ready; all methods may be called by many goroutines at once.
+// Map holds values by keys that include everything the values depend on. It does not keep a value from being collected.
+// The zero value is ready. All methods are safe for concurrent use.
 type Map[K comparable, V any] struct {
 	mu sync.Mutex
 	of map[K]weak.Pointer[V]
 }
 
-// Get returns the value of the key that somebody holds, or what compose returns, for all to share: nobody may change
-// it. compose runs without a lock; where two run for one key, the value of one of them is dropped.
+// Get returns the key's value if somebody holds it, or else the result of compose. All callers share it, so nobody may
+// change it. compose runs without a lock; if two run for one key, one result is dropped.
 func (m *Map[K, V]) Get(key K, compose func() *V) *V {
 	if v := m.held(key); v != nil {
 		return v
@@ -42,7 +42,7 @@ func (m *Map[K, V]) held(key K) *V {
 	return m.of[key].Value()
 }
 
-// forget takes a key out whose value is gone; another may have come in its place.
+// forget removes a key whose value is gone, unless another value has taken its place.
 func (m *Map[K, V]) forget(key K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package jsonschema is as much of github.com/santhosh-tekuri/jsonschema/v6 as mcp-go's servers need, on the JSON
-// Schema of google/jsonschema-go, which mcp-go brings too. The original compiles the schemas of six drafts whenever a
-// program starts, which takes a fifth of the time that a hook of callgate runs, and callgate's servers validate nothing
-// with it.
+// Package jsonschema provides the part of github.com/santhosh-tekuri/jsonschema/v6 that mcp-go's servers need. It uses
+// google/jsonschema-go, which mcp-go brings too. The original compiles the schemas of six drafts at the start of every
+// program. That takes a fifth of the time that a hook of callgate runs, and callgate's servers validate nothing with
+// it.
 package jsonschema
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// UnmarshalJSON reads the one JSON value that r holds.
+// UnmarshalJSON reads the only JSON value in r.
 func UnmarshalJSON(r io.Reader) (any, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -23,13 +23,13 @@ func UnmarshalJSON(r io.Reader) (any, error) {
 	return value, err
 }
 
-// Compiler holds schemas by their address.
+// Compiler holds schemas by their addresses.
 type Compiler struct{ schemas map[string]any }
 
 // NewCompiler returns a Compiler without schemas.
 func NewCompiler() *Compiler { return &Compiler{map[string]any{}} }
 
-// AddResource adds the schema doc, which UnmarshalJSON read.
+// AddResource adds the schema doc, which comes from UnmarshalJSON.
 func (c *Compiler) AddResource(url string, doc any) error {
 	c.schemas[url] = doc
 	return nil
@@ -56,7 +56,7 @@ func (c *Compiler) Compile(url string) (*Schema, error) {
 // Schema validates values.
 type Schema struct{ resolved *jsonschema.Resolved }
 
-// Validate returns a *ValidationError for a value, from UnmarshalJSON, that is not as the schema says.
+// Validate checks a value from UnmarshalJSON. It returns a *ValidationError if the value does not match the schema.
 func (s *Schema) Validate(value any) error {
 	if err := s.resolved.Validate(value); err != nil {
 		return &ValidationError{ErrorKind: err}

@@ -9,25 +9,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// nameStack holds the folded names of the objects that a decoder is inside of.
+// nameStack holds the folded names of the objects that a decoder is inside.
 type nameStack struct {
 	arena  []byte
-	names  []span // of every open object, outermost first
+	names  []span // in all open objects, outermost first
 	frames []frame
 }
 
 type span struct{ start, end int }
 
-// frame is one open object or array: where its names begin, and a set of them once they are many.
+// frame is an open object or array: where its names begin, and a set of them once there are many.
 type frame struct {
 	first, arena int
 	set          map[string]struct{}
 }
 
-// manyNames is where looking through the names one by one stops being the fastest way.
+// manyNames is the number of names from which a set is faster than a linear search.
 const manyNames = 24
 
-// reset forgets everything and keeps its memory, unless a rare large object made that much.
+// reset forgets everything. It keeps the memory, unless a rare large object has made that big.
 func (s *nameStack) reset() {
 	if cap(s.arena) > 1<<16 {
 		*s = nameStack{}
@@ -45,7 +45,7 @@ func (s *nameStack) enter(depth int) {
 	s.frames = append(s.frames, frame{first: len(s.names), arena: len(s.arena)})
 }
 
-// add notes the quoted name in the object at depth and reports whether an equal one is there already.
+// add notes the quoted name in the object at depth. It returns an error if an equal one is there already.
 func (s *nameStack) add(depth int, quoted []byte) error {
 	if depth < len(s.frames) { // deeper objects have ended
 		f := s.frames[depth]
@@ -87,13 +87,13 @@ func duplicate(quoted []byte) error {
 	return fmt.Errorf("two members of one object are named like %s: decoders disagree about which counts", quoted)
 }
 
-// unquoted decodes a name that the decoder has accepted.
+// unquoted decodes a name that a decoder or the scanner has accepted.
 func unquoted(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
-	decoded, _ := jsontext.AppendUnquote(make([]byte, 0, len(inner)), quoted) // the decoder has validated it
+	decoded, _ := jsontext.AppendUnquote(make([]byte, 0, len(inner)), quoted) // cannot fail: the name is valid
 	return decoded
 }
 
@@ -117,7 +117,7 @@ func appendFolded(dst, name []byte) []byte {
 	return dst
 }
 
-// foldsTo reports whether folded is what appendFolded makes of name.
+// foldsTo reports whether folded is the result of appendFolded for name.
 func foldsTo(name string, folded []byte) bool {
 	for i := range len(name) {
 		b := name[i]
@@ -134,5 +134,5 @@ func foldsTo(name string, folded []byte) bool {
 	return len(name) == len(folded)
 }
 
-// isPlain reports whether the inside of a quoted string is what it stands for, byte for byte.
+// isPlain reports whether the content of a quoted string stands for itself, byte for byte.
 func isPlain(inner []byte) bool { return plain(inner) == len(inner) }

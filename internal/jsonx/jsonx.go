@@ -1,7 +1,7 @@
 // Package jsonx reads and writes strict JSON at the border.
 //
-// Text that two decoders read differently is a way around the gate, so it is refused. Changes are spliced into the
-// original bytes; no value is encoded again.
+// It refuses text that two decoders read differently, because such text is a way around the gate. It splices changes
+// into the original bytes, and encodes no value again.
 package jsonx
 
 import (
@@ -27,9 +27,9 @@ import (
 // MaxDepth bounds the nesting of text that Check accepts.
 const MaxDepth = 256
 
-// Check reports why text must not be trusted to mean the same to every decoder: it is not one JSON value
-// in UTF-8, it holds a lone surrogate, it nests deeper than MaxDepth, or two names of one object are equal
-// or equal under Unicode simple case folding, at any depth.
+// Check returns why decoders may read text differently, or nil: it is not one JSON value in UTF-8, it holds a lone
+// surrogate, it nests deeper than MaxDepth, or two names of one object, at any depth, are equal or equal under Unicode
+// simple case folding.
 func Check(text []byte) error {
 	names := nameStacks.Get().(*nameStack)
 	s := scanner{text: text, names: names}
@@ -42,13 +42,13 @@ func Check(text []byte) error {
 	return check(text)
 }
 
-// Valid reports whether text is one JSON value in UTF-8. Names of an object may be alike.
+// Valid reports whether text is one JSON value in UTF-8. Objects may repeat names.
 func Valid(text []byte) bool {
 	s := scanner{text: text}
 	return s.document(maxNesting)
 }
 
-// check is Check, which says what is wrong.
+// check does the work of Check for text that the scanner refuses, and says what is wrong.
 func check(text []byte) error {
 	r := open(text, jsontext.AllowDuplicateNames(true)) // nameStack is stricter
 	defer r.close()
@@ -82,35 +82,35 @@ func check(text []byte) error {
 
 // Member is the value of one member of an object.
 type Member struct {
-	Value []byte // raw, a sub-slice of the text; nil when the object has no such member
+	Value []byte // raw, a sub-slice of the text; nil if the object has no such member
 	Start int    // offset of Value in the text
 
 	name int // offset of the quoted name
 }
 
-// End is the offset after the value.
+// End returns the offset after the value.
 func (m Member) End() int { return m.Start + len(m.Value) }
 
-// Known is what is known of a text that was read.
+// Known is what a reader has found out about a text.
 type Known uint8
 
 const (
-	Loose   Known = iota // nothing more: strings may hold what is not UTF-8
-	Clean                // it is UTF-8, without lone surrogates
+	Loose   Known = iota // nothing more: strings may hold invalid UTF-8
+	Clean                // it is valid UTF-8, without lone surrogates
 	Checked              // Check accepts it
 )
 
-// Members finds the members called names in the object that text holds and stores each in dst at the
-// index of its name. The values may be any JSON: nothing below the object's own members is judged.
-// Members of the object whose names are equal, or that differ from one of names only in case, are an
-// error, because decoders disagree about which of them counts.
+// Members finds the members called names in the object that text holds, and stores each in dst at the index of its
+// name. The values may be any JSON: it judges nothing below the object's own members. It returns an error if members of
+// the object have equal names, or differ from one of names only in case, because decoders disagree about which of them
+// counts.
 func Members(text []byte, names []string, dst []Member) error {
 	_, err := Read(text, names, dst, false)
 	return err
 }
 
-// Read is Members, and says what is known of the text then. With check it looks at what is below the object's members
-// too: what Check accepts is Checked.
+// Read does the work of Members, and returns what it has found out about the text. With check it also looks below the
+// object's members: text that Check accepts is Checked.
 func Read(text []byte, names []string, dst []Member, check bool) (Known, error) {
 	seen := nameStacks.Get().(*nameStack)
 	s := scanner{text: text, lenient: true}
@@ -129,8 +129,8 @@ func Read(text []byte, names []string, dst []Member, check bool) (Known, error) 
 	return Clean, nil
 }
 
-// MembersBefore is Members of what stands before the member called end, and reports whether there is one. What it has
-// and what follows is not looked at: it is for text that callgate has made itself.
+// MembersBefore finds members, as Members does, before the member called end, and reports whether that exists. It does
+// not look at that member's value, nor at what follows. It is for text that callgate itself has made.
 func MembersBefore(text []byte, end string, names []string, dst []Member) bool {
 	s := scanner{text: text}
 	for next := byte('{'); s.byte(next); next = ',' {
@@ -153,7 +153,7 @@ func MembersBefore(text []byte, end string, names []string, dst []Member) bool {
 	return false
 }
 
-// members is Members for every text: strings may hold what is not UTF-8.
+// members does the work of Members for any text, even with strings that are not UTF-8.
 func members(text []byte, names []string, dst []Member) error {
 	r := open(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	defer r.close()
@@ -193,7 +193,7 @@ func members(text []byte, names []string, dst []Member) error {
 	return r.end()
 }
 
-// members is Members for text that it takes.
+// members does the work of Members for text that the scanner accepts.
 func (s *scanner) members(seen *nameStack, names []string, dst []Member) bool {
 	if !s.byte('{') {
 		return false
@@ -223,8 +223,8 @@ func (s *scanner) members(seen *nameStack, names []string, dst []Member) bool {
 }
 
 // Parts calls part with the raw name and value of each member of the object that text holds, or with each element of
-// the array, whose name is nil. It is false, and what part was told counts for nothing, where Check refuses the text,
-// or it holds anything else.
+// the array, with a nil name. It returns false if Check refuses the text, or if the text holds anything else. The calls
+// of part then mean nothing.
 func Parts(text []byte, part func(name, value []byte)) bool {
 	names := nameStacks.Get().(*nameStack)
 	s := scanner{text: text, names: names}
@@ -283,8 +283,7 @@ func indexOf(names []string, quoted, folded []byte) (int, error) {
 }
 
 // MayHold reports whether a string in text may hold the word, which MUST consist of ASCII characters that need no
-// escape. For most texts it can answer false without parsing JSON. Escapes, which could spell the word, are found by
-// their marks.
+// escape. It returns false for most texts without parsing JSON. For escapes that could spell the word, it returns true.
 func MayHold(text []byte, word string) bool {
 	if holds(text, word) {
 		return true
@@ -293,8 +292,8 @@ func MayHold(text []byte, word string) bool {
 	return i >= 0 && (bytes.Contains(text[i:], []byte(`\u00`)) || bytes.Contains(text[i:], []byte(`\/`)))
 }
 
-// holds is bytes.Contains for a word that has a rare character in it: what is not a letter or a digit. Words begin with
-// letters that long texts are full of.
+// holds does what bytes.Contains does, faster for a word with a rare character, which is neither a letter nor a digit.
+// Long texts are full of the letters that words begin with.
 func holds(text []byte, word string) bool {
 	rare := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if rare < 0 {
@@ -317,10 +316,10 @@ func holds(text []byte, word string) bool {
 }
 
 // Strings yields every string in text, names included, decoded. Text that Check refuses may end it early. A long string
-// shares its memory with text, which nobody may change.
+// may share memory with text, so nobody may change text.
 func Strings(text []byte) iter.Seq[string] { return stringsFrom(text, decoded) }
 
-// SharedStrings is Strings without copies: every string shares the memory of text and keeps it alive.
+// SharedStrings does what Strings does without copies: every string shares the memory of text and keeps it alive.
 func SharedStrings(text []byte) iter.Seq[string] {
 	return stringsFrom(text, func(quoted []byte) string { return textscan.String(unquoted(quoted)) })
 }
@@ -340,7 +339,7 @@ func stringsFrom(text []byte, decode func(quoted []byte) string) iter.Seq[string
 			}
 			s.at = found.end
 		}
-		for s.strings = nil; ; { // those that there was no room for: a quotation mark outside of strings begins one
+		for s.strings = nil; ; { // strings that did not fit: outside strings, each quotation mark begins one
 			i := bytes.IndexByte(text[s.at:], '"')
 			if i < 0 {
 				return
@@ -354,7 +353,7 @@ func stringsFrom(text []byte, decode func(quoted []byte) string) iter.Seq[string
 	}
 }
 
-// stringsIn is Strings up to where the text is no JSON.
+// stringsIn does the work of Strings up to the point where text is not JSON.
 func stringsIn(text []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if len(text) == 0 {
@@ -377,13 +376,13 @@ func stringsIn(text []byte) iter.Seq[string] {
 	}
 }
 
-// Edit replaces the bytes of a text from Start up to End.
+// Edit replaces the bytes of a text from Start to End.
 type Edit struct {
 	Start, End int
 	With       []byte
 }
 
-// Delete is the edit that removes a member that Members found in text, with one of the commas beside it.
+// Delete returns the edit that removes a member that Members found in text, with a comma beside it.
 func Delete(text []byte, m Member) Edit {
 	start, end := m.name, m.End()
 	if after := skipSpace(text, end, 1); text[after] == ',' {
@@ -395,7 +394,7 @@ func Delete(text []byte, m Member) Edit {
 	return Edit{Start: start, End: end}
 }
 
-// skipSpace returns the first offset from i on, in steps, that holds no white space.
+// skipSpace returns the first offset from i, in steps of step, without white space.
 func skipSpace(text []byte, i, step int) int {
 	for text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r' {
 		i += step
@@ -403,7 +402,7 @@ func skipSpace(text []byte, i, step int) int {
 	return i
 }
 
-// Length counts the elements of the array that text holds; -1 when it holds none.
+// Length returns the number of elements in the array that text holds, or -1 if it holds no array.
 func Length(text []byte) int {
 	r := open(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	defer r.close()
@@ -422,7 +421,7 @@ func Length(text []byte) int {
 	return n
 }
 
-// Splice returns text with the edits made; they MUST NOT overlap. Every other byte stays as it is.
+// Splice returns text with the edits made. They MUST NOT overlap. Splice may reorder edits. All other bytes stay.
 func Splice(text []byte, edits ...Edit) []byte {
 	size := len(text)
 	for _, e := range edits {
@@ -440,9 +439,9 @@ func Splice(text []byte, edits ...Edit) []byte {
 	return append(out, text[at:]...)
 }
 
-// Digest returns the SHA-256, in hex, of arguments with the names of every object sorted and numbers
-// spelled as they are, followed by salt. Spaces, the order of members and the way a string is escaped do
-// not matter; 1 and 1.0 differ, as do numbers too large for a float. Nil arguments digest like {}.
+// Digest returns the hex SHA-256 of arguments in canonical form, followed by a zero byte and salt. Names of objects are
+// sorted, and numbers keep their spelling. So white space, the order of members and escapes do not matter; 1 and 1.0
+// differ, as do numbers too large for a float. Nil arguments digest like {}.
 func Digest(arguments []byte, salt string) (string, error) {
 	canonical := jsontext.Value("{}")
 	if s := (scanner{text: arguments}); s.document(maxNesting) && !s.spread {
@@ -467,7 +466,7 @@ func Digest(arguments []byte, salt string) (string, error) {
 	return string(hex.AppendEncode(room[:0], sum[:])), nil
 }
 
-// Quote returns s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+// Quote returns s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(s string) []byte {
 	quoted, err := jsontext.AppendQuote(nil, s)
 	if err != nil {
@@ -476,7 +475,7 @@ func Quote(s string) []byte {
 	return quoted
 }
 
-// String decodes a raw JSON string.
+// String decodes a raw JSON string. ok is false if raw is not one.
 func String(raw []byte) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -488,7 +487,7 @@ func String(raw []byte) (string, bool) {
 	return string(s), err == nil
 }
 
-// SharedString is String, but a long string may share its memory with raw, which nobody may change.
+// SharedString does what String does, but a long string may share memory with raw, so nobody may change raw.
 func SharedString(raw []byte) (string, bool) {
 	if len(raw) > shared && raw[0] == '"' && raw[len(raw)-1] == '"' && isPlain(raw[1:len(raw)-1]) {
 		return decoded(raw), true
@@ -496,7 +495,7 @@ func SharedString(raw []byte) (string, bool) {
 	return String(raw)
 }
 
-// reader is a decoder together with the buffer it reads and the names it has seen, so that all are reused.
+// reader is a decoder with the buffer that it reads and the names that it has seen, so that all can be reused.
 type reader struct {
 	buf   bytes.Buffer
 	dec   jsontext.Decoder
@@ -507,7 +506,7 @@ var nameStacks = sync.Pool{New: func() any { return new(nameStack) }}
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// open returns a decoder that reads text in place. The caller MUST close it and MUST NOT change text before.
+// open returns a decoder that reads text in place. The caller MUST close it, and MUST NOT change text before that.
 func open(text []byte, o ...jsontext.Options) *reader {
 	r := readers.Get().(*reader)
 	r.buf = *bytes.NewBuffer(text)
@@ -521,7 +520,7 @@ func (r *reader) close() {
 	readers.Put(r)
 }
 
-// end reports what follows the value that was read.
+// end returns an error if anything follows the value that was read.
 func (r *reader) end() error {
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("text follows the JSON value")
@@ -529,8 +528,8 @@ func (r *reader) end() error {
 	return nil
 }
 
-// Explain says without words of Go and of libraries why a text cannot be read as JSON: where it breaks off, or which
-// member is unknown or has a value of the wrong type. It returns other errors as they are.
+// Explain returns, without words of Go or its libraries, why a text cannot be read as JSON: where it breaks off, or
+// which member is unknown or has a value of the wrong type. It returns other errors unchanged.
 func Explain(err error) error {
 	var shape *json.SemanticError
 	if _, broken := errors.AsType[*jsontext.SyntacticError](err); broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {

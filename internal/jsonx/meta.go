@@ -6,17 +6,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MetaNames returns where the names stand, quotes included, that begin with prefix among the members of "_meta"
-// objects at any depth of text. With is empty in each edit: what is to stand there is the caller's business. Text
-// that Check refuses may end the search early.
+// MetaNames returns the places, quotes included, of the names that begin with prefix among the members of "_meta"
+// objects at any depth. With is empty in each edit, for the caller to set. Text that Check refuses may end the search
+// early.
 func MetaNames(text []byte, prefix string) (found []Edit) {
 	if !MayHold(text, prefix) {
 		return nil
 	}
 	r := open(text, jsontext.AllowDuplicateNames(true))
 	defer r.close()
-	var meta []bool // of each open object or array: is it the value of "_meta"
-	isMeta := false // is the next value one
+	var meta []bool // for each open object or array: whether it is the value of "_meta"
+	isMeta := false // whether the next value is
 	for {
 		kind := r.dec.PeekKind()
 		depth := r.dec.StackDepth()

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Put returns the object with that member: in the place of the one that it has, or in front of the others. Text that is
-// no object stays as it is.
+// Put returns the object with the member set: in place of the existing one, or before all others. Text that is not an
+// object stays unchanged.
 func Put(object []byte, name string, value []byte) []byte {
 	var m [1]Member
 	if Members(object, []string{name}, m[:]) != nil {
@@ -20,7 +20,7 @@ func Put(object []byte, name string, value []byte) []byte {
 	return Splice(object, Prepend(object, 0, append(append(Quote(name), ':'), value...)))
 }
 
-// Without returns the object without that member.
+// Without returns the object without the named member. Text that is not an object stays unchanged.
 func Without(object []byte, name string) []byte {
 	var m [1]Member
 	if Members(object, []string{name}, m[:]) != nil || m[0].Value == nil {
@@ -29,7 +29,7 @@ func Without(object []byte, name string) []byte {
 	return Splice(object, Delete(object, m[0]))
 }
 
-// Prepend is the edit that puts members in front of those of the object that begins at or after start in text.
+// Prepend returns the edit that puts members before those of the first object at or after start in text.
 func Prepend(text []byte, start int, members []byte) Edit {
 	at := start + bytes.IndexByte(text[start:], '{') + 1
 	if rest := bytes.TrimLeft(text[at:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
@@ -38,8 +38,8 @@ func Prepend(text []byte, start int, members []byte) Edit {
 	return Edit{Start: at, End: at, With: members}
 }
 
-// Others returns an object with the members of object that are not known, each as it is. What Check accepts has no
-// name twice.
+// Others returns an object with the members of object that are not in known. Their values stay as they are. It returns
+// an error for repeated names, which Check refuses too.
 func Others(object []byte, known []string) ([]byte, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.ReadToken(); err != nil {
@@ -67,11 +67,11 @@ func Others(object []byte, known []string) ([]byte, error) {
 	return append(rest, '}'), nil
 }
 
-// Has reports whether the path of member names leads to a value.
+// Has reports whether there is a value at the path of member names.
 func Has(object []byte, path ...string) bool { return At(object, path...) != nil }
 
-// At returns the value that the path of member names leads to, as spelled; nil if there is none, and where an object on
-// the way cannot be read.
+// At returns the raw value at the path of member names. It returns nil if there is none, or if an object on the path
+// cannot be read.
 func At(object []byte, path ...string) []byte {
 	for i := range path {
 		var m [1]Member

@@ -9,21 +9,20 @@ import (
 	"callgate/internal/textscan"
 )
 
-// scanner walks over JSON text in place, eight bytes at a time where nothing but plain characters stand. It accepts
-// what jsontext accepts, with strict strings. jsontext then says what is wrong with the rest. A fuzz test compares the
-// two.
+// scanner reads JSON text in place, eight bytes at a time where there are only plain characters. It accepts what
+// jsontext accepts with strict strings. For all other text, jsontext says what is wrong. A fuzz test compares the two.
 type scanner struct {
 	text []byte
 	at   int
 
-	names   *nameStack // refuses two names of one object that are alike; nil to let them pass
-	lenient bool       // what names refuses, and what nests deeper than MaxDepth, is noted and passes
-	refused bool       // there was some
-	spread  bool       // there is white space between tokens, an escape that need not be, or a name out of order
-	strings []span     // where strings stand, with their quotation marks, as far as there is room
+	names   *nameStack // refuses equal names in one object; nil allows them
+	lenient bool       // records what names refuses, and nesting deeper than MaxDepth, and continues
+	refused bool       // something was recorded
+	spread  bool       // there is white space between tokens, an unnecessary escape, or a name out of order
+	strings []span     // where strings are, with their quotation marks, up to its capacity
 }
 
-// maxNesting is how deep jsontext goes.
+// maxNesting is jsontext's limit.
 const maxNesting = 10000
 
 // document reports whether the text is one value and nothing else.
@@ -48,7 +47,7 @@ func (s *scanner) space() {
 	}
 }
 
-// byte moves past c, and white space before it.
+// byte moves past c, and white space before it. It returns false if c does not follow.
 func (s *scanner) byte(c byte) bool {
 	s.space()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -58,7 +57,7 @@ func (s *scanner) byte(c byte) bool {
 	return false
 }
 
-// value moves past a value that begins here, at that depth if it is an object or an array.
+// value moves past the value that begins here. depth is its depth if it is an object or an array.
 func (s *scanner) value(depth, deepest int) bool {
 	if s.at == len(s.text) {
 		return false
@@ -108,14 +107,14 @@ func (s *scanner) object(depth, deepest int) bool {
 // enter begins an object or array.
 func (s *scanner) enter(depth int) {
 	if depth > MaxDepth {
-		s.refused, s.names = true, nil // nothing is left to find out, and a stack keeps its memory
+		s.refused, s.names = true, nil // nothing is left to find out, and the stack would keep its memory
 	}
 	if s.names != nil {
 		s.names.enter(depth)
 	}
 }
 
-// unlike notes a name, and reports whether it may stand there.
+// unlike notes a name and reports whether it is allowed.
 func (s *scanner) unlike(depth int, name []byte) bool {
 	if s.names == nil || s.names.add(depth, name) == nil {
 		return true
@@ -124,7 +123,7 @@ func (s *scanner) unlike(depth int, name []byte) bool {
 	return s.lenient
 }
 
-// name moves past the name of a member and to its value.
+// name moves past a member's name to its value, and returns the quoted name.
 func (s *scanner) name() (quoted []byte, ok bool) {
 	s.space()
 	start := s.at
@@ -133,7 +132,7 @@ func (s *scanner) name() (quoted []byte, ok bool) {
 	}
 	quoted = s.text[start:s.at]
 	if !s.spread && plain(quoted[1:]) != len(quoted)-2 {
-		s.spread = true // the canonical order of names is that of their UTF-16 code units
+		s.spread = true // the canonical order of names is by UTF-16 code units
 	}
 	ok = s.byte(':')
 	s.space()
@@ -198,7 +197,7 @@ func (s *scanner) digits() bool {
 	return s.at > start
 }
 
-// quoted moves past a string that begins here.
+// quoted moves past the string that begins here.
 func (s *scanner) quoted() bool {
 	for i := s.at + 1; ; {
 		i += plain(s.text[i:])
@@ -230,7 +229,7 @@ func (s *scanner) quoted() bool {
 	}
 }
 
-// escape is the length of the escape that text begins with, 0 for none.
+// escape returns the length of the escape at the beginning of text, or 0 if it is invalid.
 func (s *scanner) escape(text []byte) int {
 	if len(text) < 2 {
 		return 0
@@ -256,7 +255,7 @@ func (s *scanner) escape(text []byte) int {
 	return 0
 }
 
-// codeUnit is what the \uXXXX that text begins with stands for.
+// codeUnit returns the code unit of the \uXXXX at the beginning of text.
 func codeUnit(text []byte) (unit uint16, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -275,7 +274,7 @@ func codeUnit(text []byte) (unit uint16, ok bool) {
 	return unit, true
 }
 
-// plain is how many bytes at the beginning of text are ASCII characters that stand for themselves in a string.
+// plain returns how many bytes at the beginning of text are ASCII characters that stand for themselves in a string.
 func plain(text []byte) int {
 	i := wordsPlain(text[:min(len(text), 64)])
 	if i < 64 {
@@ -287,13 +286,13 @@ func plain(text []byte) int {
 	return i + wordsPlain(text[i:])
 }
 
-// wordsPlain is plain, eight bytes at a time.
+// wordsPlain does what plain does, eight bytes at a time.
 func wordsPlain(text []byte) int {
 	i := 0
 	for ; len(text)-i >= 8; i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
 		quote, backslash := w^ones*'"', w^ones*'\\'
-		// The lowest bit that is set belongs to a byte below ' ', equal to one of the two, or above ASCII.
+		// The lowest set bit belongs to a byte below ' ', equal to one of the two, or above ASCII.
 		if hit := ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash | w) & highs; hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
@@ -308,7 +307,7 @@ func wordsPlain(text []byte) int {
 
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// stretch is how much of a long text is looked at in one step.
+// stretch is how many bytes of a long text are checked in one step.
 const stretch = 512
 
 // stretchPlain reports whether all of a stretch is plain.
@@ -329,16 +328,16 @@ func stretchPlain(text []byte) bool {
 
 // Leaf is a string or a number within a JSON value.
 type Leaf struct {
-	Name   string // of the members that enclose it, joined by dots: the outer ones, where all would be too long; shared likewise
-	Text   string // decoded; of a number as it is spelled
+	Name   string // names of the enclosing members, joined by dots; only the outer ones if too long
+	Text   string // decoded; a number as spelled
 	Number bool
 }
 
-// maxLeafName bounds joined names: each member of an object has the names of those around it once more.
+// maxLeafName bounds joined names, because each member of an object repeats the names around it.
 const maxLeafName = 1 << 10
 
-// Leaves returns the strings and numbers of text in order, names left out, up to where it is no JSON. A Text shares its
-// memory with text, which nobody may change.
+// Leaves returns the strings and numbers of text in order, without names, up to the point where text is not JSON. They
+// share memory with text, so nobody may change text.
 func Leaves(text []byte) (list []Leaf) {
 	s := scanner{text: text}
 	s.space()
@@ -346,7 +345,7 @@ func Leaves(text []byte) (list []Leaf) {
 	return list
 }
 
-// joined is the name of a member within what has a name.
+// joined returns the name of a member within a named value.
 func joined(name, member string) string {
 	switch {
 	case member == "", name != "" && len(name)+len(member) > maxLeafName:
@@ -410,10 +409,10 @@ func (s *scanner) leaves(depth int, name string, list *[]Leaf) bool {
 	return true
 }
 
-// shared is the length from which on a string shares the memory of the text it is read from.
+// shared is the length from which a decoded string shares memory with its text.
 const shared = 1 << 10
 
-// decoded is what a quoted string stands for, which is valid.
+// decoded returns the content of a valid quoted string.
 func decoded(quoted []byte) string {
 	inner := unquoted(quoted)
 	if len(inner) < shared {

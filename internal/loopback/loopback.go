@@ -1,4 +1,4 @@
-// Package loopback says which addresses are on this machine or in its network.
+// Package loopback tells which addresses are on this machine or in its network.
 package loopback
 
 import (
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Host reports whether the host of an address, without port, is this machine by its very spelling. No name is
-// looked up: what one means can change.
+// Host reports whether a host, without port, is this machine by its spelling alone. It looks up no name, because what a
+// name means can change.
 func Host(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -17,8 +17,8 @@ func Host(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// Confidential reports whether nobody on the way reads what is sent to u: it is https, or http that does not
-// leave this machine.
+// Confidential reports whether nobody on the way can read what is sent to u: u is https, or http that does not leave
+// this machine.
 func Confidential(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && Host(u.Hostname())
 }

@@ -2,7 +2,7 @@ package loopback
 
 import "net/netip"
 
-// reserved are the ranges that lead to no public host and that netip has no word for.
+// reserved lists the ranges without public hosts that netip does not know.
 var reserved = func() (prefixes []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
@@ -13,7 +13,7 @@ var reserved = func() (prefixes []netip.Prefix) {
 	return prefixes
 }()
 
-// embedding are the ranges whose addresses stand for one of IPv4, and where in them it is.
+// embedding lists the ranges whose addresses stand for an IPv4 address, and its offset in them.
 var embedding = []struct {
 	prefix netip.Prefix
 	at     int
@@ -23,7 +23,7 @@ var embedding = []struct {
 	{netip.MustParsePrefix("2002::/16"), 2},
 }
 
-// Public reports whether an address is one of the public internet, or stands for one.
+// Public reports whether an address is on the public internet, or stands for one that is.
 func Public(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
 	for _, e := range embedding {

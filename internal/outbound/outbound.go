@@ -1,4 +1,4 @@
-// Package outbound has what callgate's clients of other services have in common.
+// Package outbound holds what callgate's clients of other services have in common.
 package outbound
 
 import (
@@ -12,10 +12,10 @@ import (
 	"callgate/internal/loopback"
 )
 
-// NoRedirects is the CheckRedirect of a client that follows none: what it sends is for one place.
+// NoRedirects is the CheckRedirect of a client that follows no redirects, because its requests are meant for one place.
 func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// WithoutAddress is an error of a client without the address that it repeats, which may hold secrets.
+// WithoutAddress returns a client's error without the address, which may hold secrets.
 func WithoutAddress(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err
@@ -23,7 +23,7 @@ func WithoutAddress(err error) error {
 	return err
 }
 
-// Roots are the authorities in a PEM file.
+// Roots returns the certificate authorities in a PEM file.
 func Roots(file string) (*x509.CertPool, error) {
 	text, err := durable.ReadFile(file, 16<<20)
 	if err != nil {
@@ -36,7 +36,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// Parse reads an address of a service, and refuses one where others on the way could read what is sent.
+// Parse reads the address of a service. It refuses an address if others on the way could read what is sent.
 func Parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Pool runs jobs, none of which waits for another. A goroutine that has run one waits for the next: its stack has grown
-// to what a request needs, and to grow a new one costs as much as to judge a call.
+// Pool runs jobs, none of which waits for another. A goroutine that has run a job waits for the next, because its stack
+// has grown to what a request needs, and growing a new one costs as much as judging a call.
 type Pool struct {
-	jobs    chan func() // unbuffered: who sends has a goroutine that waits
+	jobs    chan func() // unbuffered: a send succeeds only if a goroutine waits
 	waiting atomic.Int32
 	wg      sync.WaitGroup
 }
 
 const (
-	maxWaiting = 8                // goroutines that wait for a job
-	unused     = 10 * time.Second // after which they do not: a session that nobody uses has to cost little
+	maxWaiting = 8                // goroutines waiting for a job
+	unused     = 10 * time.Second // how long they wait, because an unused session must cost little
 )
 
 // New returns a pool without goroutines.
@@ -41,13 +41,13 @@ func (p *Pool) Here(job func()) {
 	job()
 }
 
-// Hold makes Wait wait until Release is called, for a job that goes on without a goroutine.
+// Hold makes Wait wait until Release is called, for a job that continues without a goroutine.
 func (p *Pool) Hold() { p.wg.Add(1) }
 
-// Release ends what Hold began.
+// Release undoes Hold.
 func (p *Pool) Release() { p.wg.Done() }
 
-// Wait waits until no job runs and no goroutine of the pool is left, once the ctx of its jobs has ended.
+// Wait waits until no job is running and no goroutine of the pool is left. The ctx of the jobs MUST have ended, or end.
 func (p *Pool) Wait() { p.wg.Wait() }
 
 func (p *Pool) work(ctx context.Context, job func()) {

@@ -185,7 +185,7 @@ func (d *direct) wire(ctx context.Context, host string) (w *wire, reused bool, e
 
 // exchange sends the request and reads the header of the answer. sent is false if nothing of the request has left.
 func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *http.Response, sent bool, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = w.conn.SetDeadline(time.Unix(1, 0)) }) // fails only on a closed connection, which has ended anyway
+	stop := context.AfterFunc(ctx, func() { _ = w.conn.SetDeadline(time.Unix(1, 0)) }) // fails only on a closed connection
 	defer func() {
 		if err != nil {
 			stop()
@@ -220,7 +220,7 @@ func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *h
 		return nil, false, failed
 	}
 	if failed != nil { // the server may have said why it stopped reading
-		_ = w.conn.SetReadDeadline(time.Now().Add(time.Second)) // fails only on a closed connection, which ends the read anyway
+		_ = w.conn.SetReadDeadline(time.Now().Add(time.Second)) // fails only on a closed connection
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
 		}

@@ -146,7 +146,7 @@ const long = 16 << 10
 // WithParams returns a message with another id and other params, with edits made in the params; everything else stays
 // byte for byte. The message MUST have both.
 func WithParams(m Message, id, params []byte, edits ...jsonx.Edit) []byte {
-	if len(edits) > 0 && len(params) == len(m.Params) && len(params) > 0 && &params[0] == &m.Params[0] { // so that long ones are copied only once
+	if len(edits) > 0 && len(params) == len(m.Params) && len(params) > 0 && &params[0] == &m.Params[0] { // long ones are copied once
 		all := append(make([]jsonx.Edit, 0, 4), jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 		for _, e := range edits {
 			all = append(all, jsonx.Edit{Start: m.paramsStart + e.Start, End: m.paramsStart + e.End, With: e.With})

@@ -89,7 +89,7 @@ type greeter struct {
 // greet greets the server in its expected era.
 func (g *greeter) greet(ctx context.Context, era Era) (err error) {
 	switch {
-	case g.in.u.cfg.URL != "" && g.in.u.cfg.terms.Transport == remote.SSE: // this transport is older than the modern era
+	case g.in.u.cfg.URL != "" && g.in.u.cfg.terms.Transport == remote.SSE: // this transport is older than modern servers
 		err = g.initialize(ctx)
 	case era == Legacy:
 		if err = g.initialize(ctx); errors.Is(err, errOtherEra) && g.in.u.cfg.terms.Era == AnyEra {

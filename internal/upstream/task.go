@@ -256,7 +256,7 @@ func (f *following) ask(ctx context.Context, q input) error {
 	}
 	more := fmt.Appendf(nil, `,"inputResponses":{%s:%s}`, jsonx.Quote(q.key), result)
 	var gone *goneError
-	if _, err := f.request(ctx, "tasks/update", more); err != nil && !errors.As(err, &gone) { // if the task is gone, the next look finds out
+	if _, err := f.request(ctx, "tasks/update", more); err != nil && !errors.As(err, &gone) { // if it is gone, the next look finds out
 		return err
 	}
 	select {

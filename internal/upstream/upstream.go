@@ -255,7 +255,7 @@ func (u *Upstream) run(a *attempt) {
 	if a.in == nil {
 		a.err = down
 		if u.ctx.Err() == nil { // otherwise it was stopped, and is not broken
-			u.cache.saveFailure(down) // first, because whoever hears of the failure may close the upstream, or ask for it
+			u.cache.saveFailure(down) // first: whoever hears of the failure may close the upstream, or ask for it
 		}
 		close(a.settled)
 	}

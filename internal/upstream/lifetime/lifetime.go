@@ -125,7 +125,7 @@ func (r *Request) derived() context.Context {
 		return r.child
 	}
 	parent := r.parent
-	if r.over != nil && !errors.Is(context.Cause(parent), r.over) { // the parent may have ended later, for another reason
+	if r.over != nil && !errors.Is(context.Cause(parent), r.over) { // the parent may have ended since, for another reason
 		parent = context.WithoutCancel(parent)
 	}
 	r.child, r.end = context.WithCancelCause(parent)

@@ -33,7 +33,7 @@ type Options struct {
 	Place func() string
 
 	Versions    []string // the revisions with a handshake, oldest first
-	Secret      []byte   // seals what hosts carry from one round to the next; nil means a secret that ends with the process
+	Secret      []byte   // seals what hosts carry from one round to the next; nil means one that ends with the process
 	IdleTimeout time.Duration
 	Logger      *slog.Logger
 }
@@ -51,7 +51,7 @@ type Host interface {
 	Handle(m rpc.Message)                               // takes a message that is not part of a Request
 	Begin(m rpc.Message, of *Request)                   // takes a request of the host
 	TakeBack(id []byte)                                 // ends a request that nobody wants any more
-	LeadsToPage() bool                                  // reports whether the host can lead its person to the page for approvers
+	LeadsToPage() bool                                  // the host can lead its person to the page for approvers
 	Definition(ctx context.Context, tool string) []byte // nil if the tool is not offered
 	Welcome(version string) []byte                      // what the handshake's result would be now
 	Context() context.Context

@@ -78,7 +78,7 @@ func (c *Client) translate(method string, response, id []byte, own bool) []byte 
 		return rpc.Result(id, c.wrap(method, m.Result))
 	}
 	var code [1]jsonx.Member
-	if jsonx.Members(m.Error, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32002" { // this code changed with the revision
+	if jsonx.Members(m.Error, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32002" { // renamed in this revision
 		fault := jsonx.Splice(m.Error, jsonx.Edit{Start: code[0].Start, End: code[0].End(), With: []byte("-32602")})
 		whole := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"error":`...)
 		return append(append(whole, fault...), '}')

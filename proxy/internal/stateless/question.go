@@ -120,7 +120,7 @@ func appendQuestions(b []byte, questions []openQuestion) []byte {
 		b = append(b, jsonx.Quote(q.method)...)
 		params := q.params
 		if params == nil {
-			params = []byte(`{}`) // a server may omit them, but hosts on the official Go SDK cannot read a question without params
+			params = []byte(`{}`) // a server may omit them; hosts on the official Go SDK cannot read a question without
 		}
 		b = append(append(append(b, `,"params":`...), params...), '}')
 	}

@@ -73,7 +73,7 @@ func (all *Clients) start(c *Client, l *round, r incoming) error {
 		return err
 	}
 	e := &Request{client: c, method: r.Method}
-	if wanted, err := jsonx.Others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // otherwise the host will refuse it
+	if wanted, err := jsonx.Others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // otherwise it will be refused
 		if e.digest, err = jsonx.Digest(wanted, r.Method+"\x00"+agent); err != nil {
 			return err
 		}

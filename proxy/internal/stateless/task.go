@@ -20,7 +20,7 @@ const TaskPrefix = "task-"
 const taskNotification = "notifications/tasks"
 
 const (
-	TaskKept = time.Hour       // how long a task waits for its host to ask; then its result is dropped, or its call taken back
+	TaskKept = time.Hour       // how long a task waits for its host; then its result, or its call, is dropped
 	TaskPoll = 2 * time.Second // how often the host should ask, unless the server says otherwise
 	MaxTasks = 128             // for each principal, including tasks whose result waits
 )
