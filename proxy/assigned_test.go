@@ -17,8 +17,7 @@ const (
 	hostsTask     = `{"taskId":"host-%s","status":"%s","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":60000}`
 )
 
-// receiver is a host that carries out requests of the servers a and b as tasks, unless it says something else of
-// itself.
+// receiver returns a host that carries out requests of servers a and b as tasks, unless hello says otherwise.
 func receiver(t *testing.T, rules, hello string) (*world, *testHost) {
 	t.Helper()
 	s := script{Version: "2025-11-25", Lists: map[string]string{"tools/list": oneTool}}
@@ -28,13 +27,13 @@ func receiver(t *testing.T, rules, hello string) (*world, *testHost) {
 	return w, h
 }
 
-// has the server send a request, within the call of that id.
+// has makes the server send a request, within the call with that id.
 func (h *testHost) has(server, id, request string) {
 	h.t.Helper()
 	h.calls(id, server+"_do", fmt.Sprintf(`{"do":"request","text":%q}`, request))
 }
 
-// asked returns the server's request that the host gets next.
+// asked returns the server's request that comes next to the host.
 func (h *testHost) asked(method string) rpc.Message {
 	h.t.Helper()
 	m := h.next()
@@ -49,7 +48,7 @@ func (h *testHost) answer(m rpc.Message, result string) {
 	h.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)
 }
 
-// assigned has the server's request become the host's task host-NAME, and returns callgate's id of it.
+// assigned makes the server's request the host's task host-NAME, and returns callgate's id of the task.
 func (h *testHost) assigned(server, id, name string) string {
 	h.t.Helper()
 	h.has(server, id, sample)
@@ -67,14 +66,14 @@ func (h *testHost) assigned(server, id, name string) string {
 	return "task-" + own
 }
 
-// Each server reaches what the host does for it by callgate's names, and nothing of another's.
+// Each server reaches the host's tasks for it by callgate's ids, and no other server's.
 func TestAssignmentsAreTheServersOwn(t *testing.T) {
 	w, h := receiver(t, allowAll, receiverHello)
 	of := h.assigned("a", "1", "1")
 	for i, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
 		for j, name := range []string{of, "host-1"} {
 			id := fmt.Sprint(10 + 2*i + j)
-			server := []string{"b", "a"}[j] // the host's own name is nothing to the server that the task is for
+			server := []string{"b", "a"}[j] // the host's id means nothing to the server that the task is for
 			h.has(server, id, fmt.Sprintf(`%s {"taskId":%q}`, method, name))
 			if text, _ := h.text(id); !strings.Contains(text, "there is no such task") {
 				t.Errorf("%s of %s answers %s: %s", method, name, server, text)
@@ -86,7 +85,7 @@ func TestAssignmentsAreTheServersOwn(t *testing.T) {
 		t.Errorf("another server sees %s", text)
 	}
 
-	// The host tells how it goes; the server for which it is hears of it.
+	// The host reports the status, and only the server that the task is for hears it.
 	h.send(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + fmt.Sprintf(hostsTask, "1", "input_required") + `}`)
 	h.send(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + fmt.Sprintf(hostsTask, "of-nobody", "working") + `}`)
 	for id, server := range map[string]string{"30": "a", "31": "b"} {
@@ -124,7 +123,7 @@ func TestAssignmentsAreTheServersOwn(t *testing.T) {
 	}
 }
 
-// What the gate denies is no task of the host: it never hears of it.
+// A request that the gate denies does not become a task, because the host never hears of it.
 func TestAssignmentsPassTheGate(t *testing.T) {
 	w, h := receiver(t, `{ "*": "allow", "sampling": "deny" }`, receiverHello)
 	h.has("a", "1", sample)
@@ -137,7 +136,7 @@ func TestAssignmentsPassTheGate(t *testing.T) {
 	}
 }
 
-// A host that does not do such requests as tasks is not asked to, and its servers find none of it.
+// A host that does not run such requests as tasks is not asked to, and its servers see no tasks.
 func TestAHostThatTakesNoTasks(t *testing.T) {
 	for _, hello := range []string{
 		helloParams,
@@ -151,7 +150,7 @@ func TestAHostThatTakesNoTasks(t *testing.T) {
 			t.Errorf("the host was asked for %s", m.Params)
 		}
 		h.answer(m, `{"task":{"taskId":"raw"}}`)
-		if text, _ := h.text("1"); !strings.HasSuffix(text, `{"task":{"taskId":"raw"}}`) { // not of callgate's making
+		if text, _ := h.text("1"); !strings.HasSuffix(text, `{"task":{"taskId":"raw"}}`) { // not made by callgate
 			t.Errorf("the server was answered %s", text)
 		}
 		h.has("a", "2", `tasks/get {"taskId":"raw"}`)
@@ -162,7 +161,7 @@ func TestAHostThatTakesNoTasks(t *testing.T) {
 	}
 }
 
-// A host that answers two requests with one task gives neither server the other's.
+// A host that answers two requests with the same task gives neither server the other's.
 func TestATaskOfTheHostThatIsGivenTwice(t *testing.T) {
 	_, h := receiver(t, allowAll, receiverHello)
 	h.assigned("a", "1", "1")
@@ -173,7 +172,7 @@ func TestATaskOfTheHostThatIsGivenTwice(t *testing.T) {
 	}
 }
 
-// A wish that makes no sense does not reach the host.
+// An invalid task request does not reach the host.
 func TestAServersWishThatMakesNoSense(t *testing.T) {
 	_, h := receiver(t, allowAll, receiverHello)
 	h.has("a", "1", `elicitation/create {"message":"?","task":{"ttl":-5}}`)
@@ -183,7 +182,7 @@ func TestAServersWishThatMakesNoSense(t *testing.T) {
 	h.quiet()
 }
 
-// What a host does for a server that has ended is stopped, and nobody can ask for it any more.
+// The host's tasks for a server that has ended are stopped, and nobody can ask for them any more.
 func TestAssignmentsOfAServerThatEnds(t *testing.T) {
 	_, h := receiver(t, allowAll, receiverHello)
 	of := h.assigned("a", "1", "1")
@@ -204,7 +203,7 @@ func TestAssignmentsOfAServerThatEnds(t *testing.T) {
 	}
 }
 
-// A host has so many tasks of its servers and no more; what it begins beyond is stopped.
+// A host can have a limited number of tasks for its servers. Any further task is stopped.
 func TestManyAssignments(t *testing.T) {
 	_, h := receiver(t, allowAll, receiverHello)
 	for i := range 64 {

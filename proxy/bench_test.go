@@ -17,8 +17,8 @@ import (
 	"callgate/internal/traces"
 )
 
-// BenchmarkCall is one allowed call from the host's pipe through the gate, on record, to a server in another
-// process and back. What the server's process does is in the time and not in the allocations.
+// BenchmarkCall measures one allowed call, from the host's pipe through the gate, with its record, to a server in
+// another process and back. The time includes the server's process; the allocations do not.
 func BenchmarkCall(b *testing.B) {
 	noise := make([]byte, 75<<10)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
@@ -34,7 +34,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// benchCalls makes calls with that text.
+// benchCalls makes calls with the text.
 func benchCalls(b *testing.B, w *world, text string) {
 	h := w.connect()
 	h.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + helloParams + `}`)
@@ -59,8 +59,8 @@ func benchCalls(b *testing.B, w *world, text string) {
 	}
 }
 
-// BenchmarkAround is a call without and with what can be done around one, each alone: compare with "nothing".
-// What hooks do themselves runs beside the calls; a hook that decides is in their way, and is a process.
+// BenchmarkAround measures a call with each of the things that can be done around it, alone: compare with "nothing".
+// Hooks run beside the calls, except for a hook that decides, which is a process that the call waits for.
 func BenchmarkAround(b *testing.B) {
 	action := hooks.Action{Message: "{{toolName}} {{args}}"}
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// answers is the line of a host that keeps the answers it gets.
+// answers is the Line of a host that keeps its answers.
 type answers struct {
 	rpc.Requests
 	mu  sync.Mutex
@@ -34,8 +34,8 @@ func (a *answers) Ask(_ []byte, _ string, compose func(id []byte) []byte) (*rpc.
 func (a *answers) Waits([]byte) {}
 func (a *answers) Hurry()       { a.Abandon() }
 
-// A host may send its next call as soon as it has a long result. What that result taught counts for the call all the
-// same, though it is learned beside the answer.
+// A host may send its next call as soon as it has a long result. What callgate learned from that result still counts
+// for the call, although it learns beside the answer.
 func TestALongResultCountsForTheNextCall(t *testing.T) {
 	const password = "correct-horse-battery-7"
 	text, err := json.Marshal(strings.Repeat("nothing to see here. ", 3000) + "\nDB_PASSWORD=" + password + "\n")

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// besideCases are params of tools/call and what is judged as the arguments of the call.
+// besideCases holds params of tools/call, and what is judged as the call's arguments.
 var besideCases = []struct{ params, judged string }{
 	{`{"name":"a","arguments":{"x":1}}`, `{"x":1}`},
 	{`{ "arguments" : {"x":1} , "_meta":{"k":1}, "task":{}, "name" : "a" }`, `{"x":1}`},
@@ -39,7 +39,7 @@ func TestWhatIsBesideTheArgumentsIsJudged(t *testing.T) {
 	}
 }
 
-// What is beside the arguments is denied like them, is on record and digested, and reaches the server as it is.
+// The members beside the arguments are denied like them, recorded and digested, and reach the server unchanged.
 func TestWhatIsBesideTheArguments(t *testing.T) {
 	w, h := ready(t, `{ "*": "allow", "read_file": { "*.env": "deny" } }`, false, []string{"s"}, withOneTool)
 	send := func(id, extra string) {
@@ -70,7 +70,7 @@ func TestWhatIsBesideTheArguments(t *testing.T) {
 	}
 }
 
-// asked waits for the one question.
+// asked waits for the only question.
 func (w *world) asked() (a *gate.Approval) {
 	w.t.Helper()
 	waits.Until(w.t, "somebody is asked", func() bool {
@@ -83,7 +83,7 @@ func (w *world) asked() (a *gate.Approval) {
 	return a
 }
 
-// An approver of a request to the model, or of a prompt, sees what it says; another one has another digest.
+// The approver of a request to the model, or of a prompt, sees what it says. Another request has another digest.
 func TestRequestsAreJudgedWithWhatTheySay(t *testing.T) {
 	s := script{Capabilities: `{"tools":{},"prompts":{},"resources":{}}`, Lists: map[string]string{
 		"tools/list":     oneTool,

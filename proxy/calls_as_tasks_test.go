@@ -20,7 +20,7 @@ const (
 	stillWorking = `{"taskId":"t","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null}`
 )
 
-// taskHost is a host of a server whose one tool can be a task, and which answers other methods as in lists.
+// taskHost returns a host of a server whose only tool can run as a task. The server answers other methods as in lists.
 func taskHost(t *testing.T, lists map[string]string) (*world, *testHost) {
 	t.Helper()
 	all := map[string]string{"tools/list": taskTool, "tasks/result": ""}
@@ -33,14 +33,14 @@ func taskHost(t *testing.T, lists map[string]string) (*world, *testHost) {
 	return w, h
 }
 
-// write is a call whose answer is exactly that result.
+// write makes a call whose answer is exactly that result.
 func (h *testHost) write(id, result, task string) {
 	h.t.Helper()
 	text := fmt.Sprintf(`{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":%s}`, strings.ReplaceAll(result, `"`, `\"`))
 	h.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"s_do","arguments":{"do":"write","text":"` + text + `"}` + task + `}}`)
 }
 
-// began is the host's id of the task that the call became.
+// began returns the host's id of the task that the call became.
 func (h *testHost) began(id string) string {
 	h.t.Helper()
 	m := h.next()
@@ -57,14 +57,14 @@ func (h *testHost) askTask(id, method, task string) {
 	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"taskId":%q}}`, id, method, task))
 }
 
-// What looks like a task is a result like any other where no task was asked for.
+// A result that looks like a task is an ordinary result if no task was requested.
 func TestATaskThatNobodyAskedFor(t *testing.T) {
 	_, h := taskHost(t, nil)
 	h.write("1", `{"content":[],"task":{"taskId":"t","status":"working"}}`, "")
 	h.want(`{"jsonrpc":"2.0","id":1,"result":{"content":[],"task":{"taskId":"t","status":"working"}}}`)
 }
 
-// A wish that makes no sense is refused on record, and reaches nobody.
+// An invalid task request is refused with a record, and reaches nobody.
 func TestAWishThatMakesNoSense(t *testing.T) {
 	w, h := taskHost(t, nil)
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s_do","arguments":{},"task":{"ttl":-1}}}`)
@@ -76,7 +76,7 @@ func TestAWishThatMakesNoSense(t *testing.T) {
 	}
 }
 
-// A server that calls its task ended and never gives the result holds up nobody who asks how the task is.
+// A server that calls its task ended but never gives the result holds up nobody who asks for the status.
 func TestATaskThatIsOverWithoutAResult(t *testing.T) {
 	_, h := taskHost(t, map[string]string{"tasks/get": endedAtOnce})
 	h.write("1", `{"task":`+stillWorking+`}`, `,"task":{}`)
@@ -87,7 +87,7 @@ func TestATaskThatIsOverWithoutAResult(t *testing.T) {
 	}
 }
 
-// A server that does not say whether it stops a task holds up neither who asked nor the result.
+// A server that does not say whether it stops a task holds up neither the request nor the result.
 func TestATaskThatIsNotStopped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits as long as servers may take")
@@ -102,7 +102,7 @@ func TestATaskThatIsNotStopped(t *testing.T) {
 	}
 }
 
-// A server that gives one task to two calls does not make the second a way to the first.
+// If a server gives the same task to two calls, the second is no way to the first.
 func TestATaskThatIsGivenTwice(t *testing.T) {
 	w, h := taskHost(t, map[string]string{"tasks/cancel": stillWorking})
 	h.write("1", `{"task":`+stillWorking+`}`, `,"task":{}`)
@@ -126,7 +126,7 @@ func TestATaskThatIsGivenTwice(t *testing.T) {
 	}
 }
 
-// What a server says of a task that is over changes nothing, and nobody hears of it.
+// A server's message about a task that is over changes nothing and reaches nobody.
 func TestATaskThatEndsTwice(t *testing.T) {
 	_, h := taskHost(t, map[string]string{"tasks/result": `{"content":[{"type":"text","text":"once"}]}`})
 	h.write("1", `{"task":`+stillWorking+`}`, `,"task":{}`)
@@ -145,7 +145,7 @@ func TestATaskThatEndsTwice(t *testing.T) {
 	}
 }
 
-// A host cannot speak to a server of tasks by names that are not its own.
+// A host cannot use ids that are not its own to talk to a server about tasks.
 func TestTasksThatAHostNames(t *testing.T) {
 	_, h := taskHost(t, nil)
 	h.write("1", `{"task":`+stillWorking+`}`, `,"task":{}`)
@@ -166,7 +166,7 @@ func TestTasksThatAHostNames(t *testing.T) {
 	}
 }
 
-// A session has so many tasks and no more; one that has ended makes room.
+// A session can have a limited number of tasks. One that has ended makes room.
 func TestManyTasks(t *testing.T) {
 	w, h := taskHost(t, map[string]string{"tasks/cancel": stillWorking})
 	var last string
@@ -192,13 +192,13 @@ func TestManyTasks(t *testing.T) {
 	}
 }
 
-// What a server says of a task is bounded, because it is kept.
+// A server's description of a task is bounded, because it is kept.
 func TestATaskThatSaysTooMuch(t *testing.T) {
 	_, h := taskHost(t, nil)
 	large := `{"taskId":"t","status":"working","statusMessage":"` + strings.Repeat("x", 64<<10) + `"}`
 	h.write("1", `{"content":[],"task":`+large+`}`, `,"task":{}`)
 	task := h.began("1")
-	h.next() // that it has ended
+	h.next() // the notification of its end
 	h.send(`{"jsonrpc":"2.0","id":2,"method":"tasks/list"}`)
 	if m := h.next(); len(m.Raw) > 1000 || !strings.Contains(string(m.Raw), task) {
 		t.Errorf("%d bytes are listed", len(m.Raw))

@@ -14,7 +14,7 @@ import (
 	"callgate/permissions"
 )
 
-// remake applies what a test changed in the options.
+// remake applies a test's changes of the options.
 func (p *Proxy) remake() {
 	if err := p.configure(p.set.Load().Settings, false); err != nil {
 		panic(err)
@@ -29,7 +29,7 @@ func (p *Proxy) configure(s Settings, renew bool) error {
 	return err
 }
 
-// TestConfigure changes the servers under a session that is open: it keeps its own, and the next one gets the new ones.
+// TestConfigure changes the servers under an open session, which keeps its own. The next session gets the new ones.
 func TestConfigure(t *testing.T) {
 	w := newWorld(t, `{"*": "allow"}`, false, []string{"s"}, script{})
 	_, before := w.joined(t)
@@ -56,8 +56,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// A session that goes on with the old servers lists the same tools as one with the new servers, and neither is led to
-// the other's server or takes over what the other's configuration says of it.
+// A session that continues with the old servers lists the same tools as one with the new servers. Neither is led to the
+// other's server or uses what the other's configuration says about it.
 func TestConfigureWhatListsTheSame(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"prod", "stage"}, withOneTool, withOneTool)
 	_, before := w.joined(t)
@@ -83,8 +83,8 @@ func TestConfigureWhatListsTheSame(t *testing.T) {
 	}
 }
 
-// A host without sessions gets the new servers at its next request, and does not win by it: what it has used of its
-// limits, what people set of its session and a freeze of it hold as before, and approvers cancel the calls of both.
+// A host without sessions gets the new servers at its next request, but gains nothing: what it has used of its limits,
+// what people have set for its session and a freeze remain in force. Approvers can cancel the calls of both.
 func TestConfigureGoesOnWithTheSession(t *testing.T) {
 	w, h := ready(t, `{ "*": "allow" }`, false, []string{"s"}, withOneTool)
 	w.gate.Controls.Configure(gate.Settings{Limits: gate.Limits{CallsPerTurn: 3, TurnIdle: time.Hour}})
@@ -95,7 +95,7 @@ func TestConfigureGoesOnWithTheSession(t *testing.T) {
 	call("1", "s")
 	session := func() (last gate.SessionInfo) {
 		for _, s := range w.gate.Sessions() {
-			last = s // the handshake of the other era opened the first
+			last = s // the handshake of the legacy era opened the first
 		}
 		return last
 	}
@@ -169,7 +169,7 @@ func TestConfigureBetweenQuestions(t *testing.T) {
 	}
 }
 
-// What a client brought into a session stays in it with new servers, and leaves all of it.
+// A guest stays in its session with new servers, and can leave all of it.
 func TestConfigureTakesGuestsAlong(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, withOneTool)
 	h := w.connect().collect()
@@ -219,7 +219,7 @@ func TestConfigureTakesGuestsAlong(t *testing.T) {
 	}
 }
 
-// TestConfigureShared replaces a server that hosts share at the moment in which a host begins with the old one.
+// TestConfigureShared replaces a shared server just as a host begins with the old one.
 func TestConfigureShared(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{})
 	w.proxy.o.Servers[0].Shared = true

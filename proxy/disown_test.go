@@ -26,7 +26,7 @@ func TestServersDoNotSpeakAsCallgate(t *testing.T) {
 	}
 }
 
-// Nor where it asks.
+// The same holds when servers ask.
 func TestServersDoNotAskAsCallgate(t *testing.T) {
 	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	for _, method := range []string{"roots/list", "sampling/createMessage"} {

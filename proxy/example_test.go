@@ -21,8 +21,8 @@ import (
 	"callgate/proxy"
 )
 
-// A host calls two tools of a server, and the rules deny one of them. Here the server is in the same process; one of
-// its own has a Command.
+// A host calls two tools of a server, and the rules deny one of them. Here the server runs in this process; one in its
+// own process has a Command.
 func Example() {
 	dir, err := os.MkdirTemp("", "proxy")
 	check(err)
@@ -103,7 +103,7 @@ func ExampleProxy_Connect() {
 	// 3 refused: true
 }
 
-// line takes the responses for a host that nobody asks anything.
+// line takes the responses for a host that is never asked anything.
 type line chan []byte
 
 func (l line) Respond(_, response []byte) error { l <- response; return nil }
@@ -127,7 +127,7 @@ func (noErase) Decide(_ context.Context, e proxy.HookEvent, heed func(proxy.Hook
 	}
 }
 
-// serve is a server with two tools.
+// serve runs a server with two tools.
 func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := server.NewMCPServer("demo", "1")
 	for _, name := range []string{"greet", "erase"} {

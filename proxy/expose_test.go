@@ -17,8 +17,8 @@ import (
 	"callgate/permissions"
 )
 
-// innerCases are params of a call of CallTool and what they become: params of a direct call, or why not. They
-// seed the fuzzer too.
+// innerCases holds params of calls of CallTool, and what they become: params of a direct call, or a refusal. They seed
+// the fuzzer too.
 var innerCases = []struct{ title, params, want, refused string }{
 	{"plain", `{"name":"callgate_call_tool","arguments":{"name":"s_do","arguments":{"x":1.0}}}`, `{"name":"s_do","arguments":{"x":1.0}}`, ""},
 	{"spelling stays", `{ "_meta":{"k":[ ]}, "arguments" : {"arguments": { "n":9007199254740993,"é":"\u00e9" } ,"name":"s\u005fdo"}, "name":"callgate_call_tool" }`,
@@ -67,8 +67,8 @@ func TestInner(t *testing.T) {
 	}
 }
 
-// FuzzInner: what comes out of a call of CallTool is never another one, and reads like a direct call of the tool
-// that it names with the arguments that it holds.
+// FuzzInner checks that a call of CallTool never turns into another one, and reads like a direct call of the tool that
+// it names, with the arguments that it holds.
 func FuzzInner(f *testing.F) {
 	for _, c := range innerCases {
 		f.Add([]byte(c.params))
@@ -107,7 +107,7 @@ func FuzzInner(f *testing.F) {
 	})
 }
 
-// someTools is a server of several tools; rules below tell them apart.
+// someTools is a server with several tools, which the rules below tell apart.
 var someTools = script{Lists: map[string]string{"tools/list": `{"tools":[` +
 	`{"name":"do","description":"Do something","inputSchema":{"type":"object"}},` +
 	`{"name":"read","description":"Read a file from disk","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}},` +
@@ -137,7 +137,7 @@ func (w *world) expose(pinned ...string) {
 	w.proxy.remake()
 }
 
-// within calls a tool through CallTool.
+// callsWithin calls a tool through CallTool.
 func (h *testHost) callsWithin(id, tool, arguments string) {
 	h.t.Helper()
 	h.calls(id, CallTool, fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
@@ -156,7 +156,7 @@ func TestExposedList(t *testing.T) {
 	}
 }
 
-// TestInnerCallIsJudgedAsDirect makes each call twice, and compares what came back and what is on record.
+// TestInnerCallIsJudgedAsDirect makes each call twice, and compares the responses and the records.
 func TestInnerCallIsJudgedAsDirect(t *testing.T) {
 	const rules = `{ "*": "allow", "s_read": "allow", "s_bank": "deny", "s_do": { "*": "allow", "text=secret*": "deny" }, "read_file": { "*": "allow", "*.env": "deny" } }`
 	for i, c := range []struct{ tool, arguments string }{
@@ -172,7 +172,7 @@ func TestInnerCallIsJudgedAsDirect(t *testing.T) {
 		{"s_none", `{}`},
 	} {
 		t.Run(fmt.Sprint(i, " ", c.tool, " ", c.arguments), func(t *testing.T) {
-			one, h := exposing(t, rules) // each in a world of its own: what is repeated may be told so
+			one, h := exposing(t, rules) // each in its own world, because a repeated call may be told that it is one
 			h.calls(`1`, c.tool, c.arguments)
 			direct := one.rejecting(h)
 			other, h := exposing(t, rules)
@@ -193,7 +193,7 @@ func TestInnerCallIsJudgedAsDirect(t *testing.T) {
 	}
 }
 
-// rejecting returns the next message, and rejects what waits for a person until it comes.
+// rejecting returns the next message. Until it comes, it rejects what waits for a person.
 func (w *world) rejecting(h *testHost) rpc.Message {
 	w.t.Helper()
 	for {
@@ -212,7 +212,7 @@ func (w *world) rejecting(h *testHost) rpc.Message {
 	}
 }
 
-// comparable is a record without what differs between any two calls.
+// comparable returns a record without what differs between any two calls.
 func comparable(t *testing.T, r audit.Record) string {
 	t.Helper()
 	r.CallID, r.SessionID, r.Seq, r.Prev, r.Hash = "", "", 0, "", ""
@@ -226,10 +226,10 @@ func comparable(t *testing.T, r audit.Record) string {
 
 var folderOfTest = regexp.MustCompile(`/\d{3}\b`)
 
-// anywhere is a text without what differs between the folders of one test.
+// anywhere returns a text without what differs between the folders of one test.
 func anywhere(text []byte) string { return folderOfTest.ReplaceAllString(string(text), "/N") }
 
-// TestInnerReachesTheServer: the server gets what a direct call would have brought it.
+// TestInnerReachesTheServer checks that the server gets what a direct call would send it.
 func TestInnerReachesTheServer(t *testing.T) {
 	_, h := exposing(t, allowAll)
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":7},"name":"callgate_call_tool","arguments":{"name":"s_do","arguments":{"do":"progress","n":1.0}}}}`)
@@ -258,7 +258,7 @@ func TestInnerRefusals(t *testing.T) {
 			t.Errorf("%s: %s", c.title, m.Raw)
 		}
 	}
-	// Deep inside too, nothing may be said twice.
+	// Names must not repeat at any depth.
 	h.send(`{"jsonrpc":"2.0","id":"twice","method":"tools/call","params":{"name":"callgate_call_tool","arguments":{"name":"s_do","arguments":{"text":"a","Text":"b"}}}}`)
 	if m := h.next(); m.Error == nil {
 		t.Errorf("members that fold to one: %s", m.Raw)
@@ -270,8 +270,8 @@ func TestInnerRefusals(t *testing.T) {
 	}
 }
 
-// TestInnerApproval: a person sees and releases the inner call; "always" is for the inner tool, whichever way it
-// is called, and cascades to calls that wait.
+// TestInnerApproval: a person sees and releases the inner call. "always" applies to the inner tool, however it is
+// called, and also releases waiting calls.
 func TestInnerApproval(t *testing.T) {
 	w, h := exposing(t, `{ "*": "ask" }`)
 	h.callsWithin("1", "s_do", `{"text":"one"}`)
@@ -308,7 +308,7 @@ func TestInnerApproval(t *testing.T) {
 	}
 }
 
-// pending waits until that many approvals wait.
+// pending waits until n approvals wait.
 func (w *world) pending(n int) []*gate.Approval {
 	w.t.Helper()
 	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
@@ -322,7 +322,7 @@ func (w *world) pending(n int) []*gate.Approval {
 	}
 }
 
-// TestInnerQuarantine: a tool whose definition changed asks, whichever way it is called, and a hidden one is unknown.
+// TestInnerQuarantine: a tool whose definition changed asks, however it is called, and a hidden tool is unknown.
 func TestInnerQuarantine(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, someTools)
 	w.expose()
@@ -350,7 +350,7 @@ func TestInnerQuarantine(t *testing.T) {
 	}
 }
 
-// TestInnerAgentVeto: the profile of the session, and one that a call names, judge the inner tool.
+// TestInnerAgentVeto: the session's profile, and a profile that a call names, judge the inner tool.
 func TestInnerAgentVeto(t *testing.T) {
 	w, h := exposing(t, allowAll)
 	profile := permissions.Agent{Name: "careful", Rules: []permissions.Rule{{Tool: "s_do", Pattern: "*", Action: permissions.Deny, Layer: permissions.LayerAgent}}}
@@ -369,7 +369,7 @@ func TestInnerAgentVeto(t *testing.T) {
 	}
 }
 
-// TestFindTools finds by words, by meaning and by what schemas say, and follows the list.
+// TestFindTools checks that tools are found by words, by meaning and by their schemas, and that the list is current.
 func TestFindTools(t *testing.T) {
 	w, h := exposing(t, allowAll)
 	session := w.gate.Sessions()[0].ID

@@ -16,16 +16,16 @@ import (
 	"callgate/internal/rpc"
 )
 
-// askGuests lets everything run but asks about what clients brought.
+// askGuests allows everything, but asks about guests' tools.
 const askGuests = `{ "*": "allow", "desk_*": "ask" }`
 
 // visitor is a client that brings tools.
 type visitor struct {
-	calls chan string // "tool arguments" of each call that came
+	calls chan string // "tool arguments" of each call
 	visit *Visit
 }
 
-// bring lets a guest called desk in whose tool "echo" returns its arguments, and whose "hang" never does.
+// bring lets in a guest whose tool "echo" returns its arguments, and whose tool "hang" never returns.
 func (w *world) bring(name string, definitions ...string) (*visitor, error) {
 	v := &visitor{calls: make(chan string, 10)}
 	g := Guest{Name: name, By: "custom:desk", Call: func(ctx context.Context, tool string, arguments []byte) ([]byte, error) {
@@ -53,7 +53,7 @@ const (
 	failTool = `{"name":"fail","inputSchema":{"type":"object"}}`
 )
 
-// listed asks for the list of tools until it holds all of the names, and none that begins with "!".
+// listed requests the list of tools until it holds all of the names, and none that begins with "!".
 func (h *testHost) listed(names ...string) string {
 	h.t.Helper()
 	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(5 * time.Millisecond) {
@@ -83,7 +83,7 @@ func (h *testHost) response() rpc.Message {
 	}
 }
 
-// wants reads on to the response to id, which has to be an error result, and returns its text.
+// wants reads on to the response to id, which must be an error result, and returns its text.
 func (h *testHost) wants(id string) (text string) {
 	h.t.Helper()
 	m := h.response()
@@ -110,7 +110,7 @@ func TestGuest(t *testing.T) {
 	}
 	h.listed("s_do", "desk_echo", "desk_hang", "desk_fail")
 
-	// A call is judged: its server is a stranger, so what it says of itself lowers no risk.
+	// A call is judged. Its server is unknown, so what it says about itself lowers no risk.
 	h.calls("1", "desk_echo", `{"n":1.0}`)
 	a := w.asked()
 	if a.Tool != "desk_echo" || a.Server != "desk" || a.Analysis.Risk.String() != "UNKNOWN" {
@@ -145,7 +145,7 @@ func TestGuestFails(t *testing.T) {
 	if text := h.wants("1"); text != "the desk is locked" {
 		t.Errorf("%q", text)
 	}
-	// The client leaves: what runs fails and says why, and the tools are gone.
+	// The client leaves: running calls fail with the reason, and the tools are gone.
 	h.calls("2", "desk_hang", `{}`)
 	<-v.calls
 	if got := <-v.calls; got != "hang {}" {
@@ -162,7 +162,7 @@ func TestGuestFails(t *testing.T) {
 	}
 }
 
-// What waits for a person when the client leaves is withdrawn, with its reason.
+// Calls that wait for a person when the client leaves are withdrawn, with its reason.
 func TestGuestLeavesWhileAsked(t *testing.T) {
 	w, h := ready(t, askGuests, false, []string{"s"}, withOneTool)
 	v, err := w.bring("desk", echoTool)
@@ -186,7 +186,7 @@ func TestGuestLeavesWhileAsked(t *testing.T) {
 	v.visit.Leave("again")
 }
 
-// Rules may allow what a server does that is configured and switched off: its name is not free.
+// Rules may allow the tools of a server that is configured but switched off, so its name is not free.
 func TestGuestNamesOfServersThatAreNotServed(t *testing.T) {
 	p := &Proxy{}
 	p.set.Store(&settings{Settings: Settings{Reserved: []string{"github"}}})
@@ -218,7 +218,7 @@ func TestGuestNames(t *testing.T) {
 	}
 }
 
-// Where names are untouched a guest's are still qualified, and none takes the place of the server's.
+// Where names are untouched, a guest's are still qualified, and none replaces one of the server's.
 func TestGuestBesideUntouchedNames(t *testing.T) {
 	w, h := ready(t, askGuests, true, []string{"s"}, script{Lists: map[string]string{"tools/list": `{"tools":[{"name":"desk_echo","inputSchema":{"type":"object"}}]}`}})
 	h.listed("desk_echo")
@@ -231,7 +231,7 @@ func TestGuestBesideUntouchedNames(t *testing.T) {
 	}
 }
 
-// A definition that a client changes is in quarantine, also when it comes back later.
+// A definition that a client changes is in quarantine, even if the client comes back later.
 func TestGuestIsPinned(t *testing.T) {
 	w := newWorld(t, `{ "*": "allow" }`, false, []string{"s"}, withOneTool)
 	pins, err := tools.OpenPins(filepath.Join(t.TempDir(), "pins.json"))
@@ -266,7 +266,7 @@ func TestGuestIsPinned(t *testing.T) {
 	h.wants("1")
 }
 
-// A yes does not count for a tool that changed while the call waited: the answer says so, and the record has a denial.
+// A yes does not count for a tool that changed while the call waited. The answer says so, and the record has a denial.
 func TestAYesForAnotherDefinition(t *testing.T) {
 	w, h := ready(t, `{ "*": "ask" }`, false, []string{"s"}, withOneTool)
 	v, err := w.bring("desk", echoTool)

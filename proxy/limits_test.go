@@ -13,8 +13,8 @@ import (
 	"callgate/permissions/store"
 )
 
-// The limits of the gate hold for what is no tool too: the read of a resource that never comes ends, the host is told
-// why, and the server lives on and is told to stop.
+// The gate's limits also apply to requests other than tool calls. The read of a resource that never comes ends, and the
+// host is told why. The server lives on, and is told to stop.
 func TestResourcesEndInTime(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{Capabilities: `{"tools":{},"resources":{}}`, Lists: map[string]string{
 		"tools/list": oneTool, "resources/list": `{"resources":[{"uri":"x:a","name":"a"}]}`, "resources/read": "",

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// tableOf waits until a host has as many tools.
+// tableOf waits until a host has that many tools, and returns its table.
 func tableOf(t *testing.T, h *host, many int) *table {
 	t.Helper()
 	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
@@ -23,7 +23,7 @@ func tableOf(t *testing.T, h *host, many int) *table {
 	}
 }
 
-// joined connects a host that has got its list, and returns what the proxy knows of it.
+// joined connects a host, waits for its list, and returns the proxy's side of it too.
 func (w *world) joined(t *testing.T) (*testHost, *host) {
 	t.Helper()
 	before := map[*host]bool{}
@@ -47,15 +47,15 @@ func (w *world) joined(t *testing.T) (*testHost, *host) {
 	return nil, nil
 }
 
-// Sessions that see the same hold it once. What one of them sees otherwise is its own, and leads to its own servers
-// in any case.
+// Sessions that see the same catalogue share it. What one of them sees differently is its own. Each leads to its own
+// servers in any case.
 func TestSessionsShareWhatTheySee(t *testing.T) {
 	lists := map[string]string{"tools/list": `{"tools":[{"name":"a"},{"name":"b"}]}`}
 	w := newWorld(t, allowAll, false, []string{"s", "other"}, script{Lists: lists}, script{Lists: map[string]string{"tools/list": `{"tools":[{"name":"c"}]}`}})
 	_, one := w.joined(t)
 	_, two := w.joined(t)
 	var first, second *table
-	waits.Until(t, "two sessions hold the same once", func() bool { // as soon as each has got all lists, of prompts and resources too
+	waits.Until(t, "two sessions hold the same once", func() bool { // once each has all lists, also of prompts and resources
 		first, second = tableOf(t, one, 3), tableOf(t, two, 3)
 		return first.Catalogue == second.Catalogue
 	})
@@ -90,7 +90,7 @@ func TestSessionsShareWhatTheySee(t *testing.T) {
 	}
 }
 
-// Calls of a tool that nobody has listed yet wait for it, and what the host says meanwhile waits for none of them.
+// Calls of a tool that nobody has listed yet wait for it, and the host's other messages do not wait for these calls.
 func TestCallsBeforeToolsAreKnown(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{Lists: map[string]string{"tools/list": ""}})
 	h := w.connect().collect()

@@ -20,7 +20,7 @@ func TestNamesCallgate(t *testing.T) {
 	}
 }
 
-// A form of a server is signed or does not reach the host, and neither does what pretends to be callgate.
+// A server's form is signed or does not reach the host, nor does one that pretends to be callgate's.
 func TestServersCannotSpeakAsCallgate(t *testing.T) {
 	w, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	quote := func(s string) string { return strings.ReplaceAll(s, `"`, `\"`) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// However many come at the same time, no principal has more sessions than the limit, and nobody pays for another.
+// However many come at the same time, no principal has more sessions than the limit, and nobody pays for another's.
 func TestQuota(t *testing.T) {
 	q := quota{limit: 3, of: map[string]int{}}
 	var all sync.WaitGroup

@@ -29,7 +29,7 @@ func ready(t *testing.T, rules string, untouched bool, aliases []string, scripts
 	return w, h
 }
 
-// records are what the audit trail says of calls.
+// records returns the audit trail's records of the event.
 func (w *world) records(event audit.Event) (all []audit.Record) {
 	w.t.Helper()
 	for r, err := range audit.Read(w.audit, audit.Filter{}) {
@@ -63,8 +63,8 @@ func TestListKeepsItsBytes(t *testing.T) {
 	}
 }
 
-// What the server gets is what the host wrote, but for the id and the tool's name; what the host gets is
-// what the server wrote, but for the id.
+// The server gets what the host wrote, except for the id and the tool's name. The host gets what the server wrote,
+// except for the id.
 func TestCallKeepsItsBytes(t *testing.T) {
 	w, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	h.send(`{ "x":1.0,"params": {"_meta":{"k":1e2}, "name":"s_do","arguments":{"text":"\u00e9 é","n":9007199254740993}} , "id":"i 1","method":"tools/call","jsonrpc":"2.0"}`)
@@ -84,7 +84,7 @@ func TestCallKeepsItsBytes(t *testing.T) {
 	if len(decisions) != 3 || len(outcomes) != 3 {
 		t.Fatalf("%d decisions and %d outcomes for three calls", len(decisions), len(outcomes))
 	}
-	outcomeOf := func(call int) audit.Record { // written once the host has its answer: in any order
+	outcomeOf := func(call int) audit.Record { // recorded after the host has its answer, so in any order
 		i := slices.IndexFunc(outcomes, func(o audit.Record) bool { return o.CallID == decisions[call].CallID })
 		if i < 0 {
 			t.Fatalf("no outcome of %+v", decisions[call])
@@ -100,7 +100,7 @@ func TestCallKeepsItsBytes(t *testing.T) {
 	}
 }
 
-// Each line is refused, on record, and the server sees none of them.
+// Each line is refused and recorded, and the server sees none of them.
 func TestWhatIsRefused(t *testing.T) {
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
@@ -180,7 +180,7 @@ func TestProgressComesBeforeTheResponseAndNeverAfter(t *testing.T) {
 			t.Fatalf("after the response to %d, or instead of it: %s", id, m.Raw)
 		}
 	}
-	// The server has one thread: what it wrote after its responses is on its way before this one.
+	// The server has one thread, so what it wrote after its responses arrives before this response.
 	h.calls("100", "s_do", `{}`)
 	h.text("100")
 	h.quiet()
@@ -191,14 +191,14 @@ func TestProgressOfAnotherServerIsDropped(t *testing.T) {
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_do","arguments":{"do":"hang"},"_meta":{"progressToken":"T"}}}`)
 	h.waitHung("a_do", "1")
 	h.calls("2", "b_do", `{"do":"meddle","token":"T"}`)
-	h.text("2") // and nothing before it
+	h.text("2") // nothing comes before it
 	h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a_do","arguments":{"do":"meddle","token":"T"}}}`)
 	h.want(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"T","progress":66}}`) // its own server may
 	h.text("3")
 	h.quiet()
 }
 
-// waitHung asks the server until it has n calls and cancellations on its list.
+// waitHung asks the server until its list has n calls and cancellations.
 func (h *testHost) waitHung(tool, n string) {
 	h.t.Helper()
 	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
@@ -218,7 +218,7 @@ func TestIDInUse(t *testing.T) {
 	h.waitHung("s_do", "1")
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	h.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"a request with this id is still running"}}`)
-	h.send(`{"jsonrpc":"2.0","id":"1","method":"ping"}`) // a string is another id than a number
+	h.send(`{"jsonrpc":"2.0","id":"1","method":"ping"}`) // a string is another id than the number
 	h.want(`{"jsonrpc":"2.0","id":"1","result":{}}`)
 
 	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
@@ -244,7 +244,7 @@ func TestCancelWhileTheServerWorks(t *testing.T) {
 	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
 	h.waitHung("s_do", "2") // the server was told
 	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	h.quiet() // a request that was taken back has no response
+	h.quiet() // a cancelled request gets no response
 
 	i := slices.IndexFunc(w.records(audit.Decision), func(r audit.Record) bool { return strings.Contains(string(r.Arguments), "hang") })
 	hung := w.records(audit.Decision)[i].CallID
@@ -255,7 +255,7 @@ func TestCancelWhileTheServerWorks(t *testing.T) {
 	}
 }
 
-// A call that the server works on is a value in a table, and no goroutine.
+// A call that the server works on is a value in a table, not a goroutine.
 func TestCallsInFlightHoldNoGoroutine(t *testing.T) {
 	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	const n = 100
@@ -267,7 +267,7 @@ func TestCallsInFlightHoldNoGoroutine(t *testing.T) {
 		all := make([]byte, 4<<20)
 		return strings.Count(string(all[:runtime.Stack(all, true)]), "proxy.(*host).pass(")
 	}
-	waits.Until(t, "few goroutines", func() bool { return stacks() < 10 }) // other tests have their own
+	waits.Until(t, "few goroutines", func() bool { return stacks() < 10 }) // other tests have some
 	for i := range n {
 		h.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
 	}
@@ -326,7 +326,7 @@ func TestHostWithoutCapabilitiesIsNotAsked(t *testing.T) {
 	}
 }
 
-// A host that never answers delays nobody but the request, and its connection ends all the same.
+// A host that never answers delays only the request, and its connection can still end.
 func TestHostThatNeverAnswers(t *testing.T) {
 	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	h.calls("1", "s_do", `{"do":"ask","text":"elicitation/create"}`)
@@ -337,13 +337,13 @@ func TestHostThatNeverAnswers(t *testing.T) {
 	if text, _ := h.text("2"); text != "do meanwhile" {
 		t.Errorf("got %q", text)
 	}
-	h.send(`{"jsonrpc":"2.0","id":"cg-999","result":{}}`) // an answer to nothing
+	h.send(`{"jsonrpc":"2.0","id":"cg-999","result":{}}`) // an answer to no request
 	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	h.quiet()
 	h.close()
 }
 
-// A host that does not read what it gets does not keep callgate from ending, nor the server's process.
+// A host that does not read cannot keep callgate from ending, nor the server's process.
 func TestHostThatDoesNotRead(t *testing.T) {
 	large := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"s_do","arguments":{"text":"` + strings.Repeat("x", 1<<16) + `"}}}`
 	for _, c := range []struct {
@@ -362,7 +362,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			h.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + helloParams + `}`)
 			h.read()
 			in, stuck := h.in, make(chan struct{})
-			go func() { // more than the pipes take
+			go func() { // more than the pipes hold
 				defer close(stuck)
 				for i := range 100 {
 					if _, err := fmt.Fprintf(in, c.line+"\n", i); err != nil {
@@ -371,7 +371,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 				}
 			}()
 			select {
-			case <-stuck: // all are read; what is written is not
+			case <-stuck: // all were read, but the answers were not
 			case <-time.After(300 * time.Millisecond):
 			}
 			c.end(h)
@@ -379,7 +379,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// outcomes waits until n outcomes are on record: the host has its answer a moment before.
+// outcomes waits until n outcomes are recorded, because the host has its answer a moment earlier.
 func (w *world) outcomes(n int) []audit.Record {
 	w.t.Helper()
 	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
@@ -389,7 +389,7 @@ func (w *world) outcomes(n int) []audit.Record {
 	}
 }
 
-// listed waits until every server has listed what it has: hosts wait for a moment only.
+// listed waits until every server has listed everything, because hosts wait only for a moment.
 func (w *world) listed() {
 	w.t.Helper()
 	w.onlyHost(w.t).offers.awaitLists(w.t.Context(), patienceOfTests, nil, upstream.Kinds[:]...)
@@ -431,7 +431,7 @@ func TestWelcome(t *testing.T) {
 			w := newWorld(t, allowAll, c.untouched, c.aliases, c.scripts...)
 			h := w.connect().collect()
 			began := time.Now()
-			// Servers that take longer than hosts wait are not in it.
+			// It lacks servers that take longer than hosts wait.
 			if got := string(h.greet(helloParams)); got != c.want && time.Since(began) < patience {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -443,8 +443,8 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-// Two servers offer the same resource: the first has it. Prompts are renamed like tools, and what
-// completes them is asked under the server's own name.
+// Two servers offer the same resource, and the first has it. Prompts are renamed like tools, and completions go to the
+// server under its own name for the prompt.
 func TestListsOfSeveralServers(t *testing.T) {
 	scripts := make([]script, 2)
 	for i, alias := range []string{"a", "b"} {
@@ -505,7 +505,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// Many hosts' worth of calls at once get each its own answer.
+// With many calls at once, each gets its own answer.
 func TestManyCallsAtOnce(t *testing.T) {
 	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	const n = 200
@@ -520,7 +520,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-// No server names a question as callgate names its own.
+// No server's question has the label of callgate's own.
 func TestLabelsOfServers(t *testing.T) {
 	for label, want := range map[string]string{"a": "a", "": "", "approval": "", "callgate: approve": "", "approval ": "approval "} {
 		if got := labelOf(rpc.Message{Label: label}); got != want {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An error that asks the person to open an address is a question of the server: signed, or not passed on.
+// An error that asks the person to open an address is a question of the server. It is signed, or not passed on.
 func TestErrorsThatAsk(t *testing.T) {
 	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	for i, c := range []struct{ fault, want string }{

@@ -14,7 +14,7 @@ func TestCut(t *testing.T) {
 	for name, c := range map[string]struct {
 		result string
 		max    int
-		want   []string // in what is left
+		want   []string // in the rest
 		not    []string
 	}{
 		"fits":       {`{"content":[],"x":1.0}`, 100, []string{`{"content":[],"x":1.0}`}, []string{"callgate"}},

@@ -12,19 +12,19 @@ import (
 	"callgate/internal/rpc"
 )
 
-// The test binary is the upstream, too, when this variable holds a script.
+// If this variable holds a script, the test binary is the upstream.
 const scriptVariable = "PROXY_TEST_SERVER"
 
-// script is what the upstream says of itself; what its tools do is in scriptedServer.call.
+// script is what the upstream says about itself. scriptedServer.call is what its tools do.
 type script struct {
-	Capabilities string            // raw; "" means tools alone
+	Capabilities string            // raw; "" means only tools
 	Instructions string            //
-	Lists        map[string]string // raw results of other methods than tools/call; "" is never answered
+	Lists        map[string]string // raw results of methods other than tools/call; "" is never answered
 	Info         string            // raw serverInfo; "" means a name and a version
 	Version      string            // of the protocol; "" means 2025-06-18
 }
 
-// oneTool is the list that most stories need. Its spelling is unlike what any encoder writes.
+// oneTool is the list that most tests need. No encoder would spell it like this.
 const oneTool = `{ "tools": [ {"name":"do", "x-unknown": 1.0, "inputSchema":{"type":"object"}} ], "_meta": {"n": 9007199254740993} }`
 
 func TestMain(m *testing.M) {
@@ -45,15 +45,15 @@ func TestMain(m *testing.M) {
 		(&scriptedServer{script: s, out: os.Stdout}).run()
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // an upstream built with -race would sleep a second when it ends
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise an upstream built with -race sleeps for a second when it ends
 	os.Exit(m.Run())
 }
 
-// scriptedServer is an MCP server of one thread.
+// scriptedServer is an MCP server with one thread.
 type scriptedServer struct {
 	script
 	out      *os.File
-	received [][]byte // tools/call messages and what is told of tasks, as they came
+	received [][]byte // raw tools/call messages, and notifications about tasks
 	hung     [][]byte // ids of calls that wait for their cancellation
 }
 
@@ -115,7 +115,7 @@ func (s *scriptedServer) handle(m rpc.Message) {
 	}
 }
 
-// call does what the argument "do" says: any tool does anything.
+// call does what the argument "do" says, whichever tool is called.
 func (s *scriptedServer) call(m rpc.Message) {
 	var p struct {
 		Name      string
@@ -148,18 +148,18 @@ func (s *scriptedServer) call(m rpc.Message) {
 		s.hung = append(s.hung, nil)
 	case "hung": // which calls were cancelled
 		s.text(m.ID, fmt.Sprintf("%d", len(s.hung)))
-	case "write": // the text as it is, with the call's id for ID and a byte that is no UTF-8 for BYTE
+	case "write": // the text itself, with the call's id for ID and an invalid UTF-8 byte for BYTE
 		s.write([]byte(strings.NewReplacer("ID", string(m.ID), "BYTE", "\xff").Replace(p.Arguments.Text)))
 	case "die":
 		os.Exit(3)
-	case "ask": // the method in text, the _meta in token; the answer to it answers the call
+	case "ask": // sends the method in text with the _meta in token; the answer to it answers the call
 		meta := ""
 		if p.Arguments.Token != nil {
 			meta = `,"_meta":` + string(p.Arguments.Token)
 		}
 		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"message":"Sure?"%s}}`, "for "+string(m.ID), p.Arguments.Text, meta))
 		s.hung = append(s.hung, m.ID)
-	case "request": // the method and the params in text; the answer to it answers the call
+	case "request": // sends the method and params in text; the answer to it answers the call
 		method, params, _ := strings.Cut(p.Arguments.Text, " ")
 		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, "for "+string(m.ID), method, params))
 		s.hung = append(s.hung, m.ID)

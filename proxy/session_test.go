@@ -20,10 +20,10 @@ import (
 	"callgate/permissions/store"
 )
 
-// patienceOfTests bounds every wait; it is long because machines are slow.
+// patienceOfTests bounds every wait. It is long because machines are slow.
 const patienceOfTests = waits.Limit
 
-// approvalsWait is how long approvals of new worlds wait; 0 is as long as they do.
+// approvalsWait is how long approvals wait in new worlds; 0 means without limit.
 var approvalsWait time.Duration
 
 // world is a proxy with a gate, a record and scripted upstreams.
@@ -35,7 +35,7 @@ type world struct {
 	view  View
 }
 
-// newWorld assembles a proxy. Servers are in the order of aliases; rules is the permissions file.
+// newWorld returns a proxy with servers in the order of aliases. rules is the content of the permissions file.
 func newWorld(t testing.TB, rules string, untouched bool, aliases []string, scripts ...script) *world {
 	t.Helper()
 	self, err := os.Executable()
@@ -95,13 +95,13 @@ func newWorld(t testing.TB, rules string, untouched bool, aliases []string, scri
 	return w
 }
 
-// testHost is a host connected by pipes. It reads everything that it gets as it comes.
+// testHost is a host connected by pipes. It reads everything as it comes.
 type testHost struct {
 	t    testing.TB
 	in   io.WriteCloser
 	out  *bufio.Reader
 	got  chan rpc.Message
-	end  func()     // what a signal to the process does
+	end  func()     // does what a signal to the process does
 	done chan error // what Run returned
 }
 
@@ -133,7 +133,7 @@ func (w *world) connect() *testHost {
 	return h
 }
 
-// close ends the connection and waits until nothing of it runs.
+// close ends the connection and waits until nothing of it is running.
 func (h *testHost) close() {
 	if h.in == nil {
 		return
@@ -157,7 +157,7 @@ func (h *testHost) send(line string) {
 	}
 }
 
-// read takes the next message off the wire; for hosts whose messages nobody collects.
+// read reads the next message from the pipe, for hosts without collect.
 func (h *testHost) read() rpc.Message {
 	h.t.Helper()
 	line, err := h.out.ReadBytes('\n')
@@ -171,7 +171,7 @@ func (h *testHost) read() rpc.Message {
 	return m
 }
 
-// collect begins to read what comes.
+// collect starts to read messages, for next.
 func (h *testHost) collect() *testHost {
 	go func() {
 		defer close(h.got)
@@ -206,7 +206,7 @@ func (h *testHost) next() rpc.Message {
 	panic("unreachable")
 }
 
-// want returns the next message and fails unless it is that one.
+// want fails unless the next message is line.
 func (h *testHost) want(line string) {
 	h.t.Helper()
 	if m := h.next(); string(m.Raw) != line {
@@ -214,7 +214,7 @@ func (h *testHost) want(line string) {
 	}
 }
 
-// quiet fails when anything came that nobody asked for: a ping is answered after all that was sent before.
+// quiet fails if anything came unasked. A ping is answered after everything that was sent before it.
 func (h *testHost) quiet() {
 	h.t.Helper()
 	h.send(`{"jsonrpc":"2.0","id":"quiet","method":"ping"}`)
@@ -223,7 +223,7 @@ func (h *testHost) quiet() {
 
 const helloParams = `{"protocolVersion":"2025-06-18","capabilities":{"roots":{},"elicitation":{},"sampling":{}},"clientInfo":{"name":"h","version":"1"}}`
 
-// greet does the handshake and waits until every server's tools are known. It returns the result of initialize.
+// greet makes the handshake and waits until every server's tools are known. It returns the result of initialize.
 func (h *testHost) greet(params string) []byte {
 	h.t.Helper()
 	h.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + params + `}`)
@@ -234,13 +234,13 @@ func (h *testHost) greet(params string) []byte {
 	return m.Result
 }
 
-// calls sends tools/call with that id.
+// calls sends a tools/call with that id.
 func (h *testHost) calls(id, tool, arguments string) {
 	h.t.Helper()
 	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
 }
 
-// text returns the text of the next message, which must be the response to id.
+// text returns the text of the next message, which MUST be the response to id.
 func (h *testHost) text(id string) (text string, isError bool) {
 	h.t.Helper()
 	m := h.next()

@@ -82,8 +82,8 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 	h.close()
 }
 
-// What one host sees is accepted for all of them: servers that this one does not see, or that are down, can be posed as
-// too. Of those that were never there nobody knows the tools, and whatever is called like one of theirs is suspect.
+// What one host sees is accepted for all, so a tool can also pose as one of a server that is down or that this host
+// does not see. Nobody knows the tools of servers that were never there, so every name that could be theirs is suspect.
 func TestToolsThatPoseAsThoseOfAServerOutOfSight(t *testing.T) {
 	pins, err := tools.OpenPins(filepath.Join(t.TempDir(), "pins.json"))
 	if err != nil {
@@ -124,7 +124,7 @@ func TestToolsThatPoseAsThoseOfAServerOutOfSight(t *testing.T) {
 	}
 }
 
-// onlyHost is the proxy's one connection.
+// onlyHost returns the proxy's only connection.
 func (w *world) onlyHost(t testing.TB) *host {
 	t.Helper()
 	w.proxy.mu.Lock()

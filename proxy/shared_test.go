@@ -26,7 +26,7 @@ func TestSharedServer(t *testing.T) {
 	}
 	a, b := join(), join()
 
-	// It is one process, and says so of both hosts' calls.
+	// There is one process, which tells about both hosts' calls.
 	a.calls("1", "s_do", `{"text":"from a"}`)
 	a.text("1")
 	b.calls("1", "s_do", `{"do":"received"}`)
@@ -34,7 +34,7 @@ func TestSharedServer(t *testing.T) {
 		t.Errorf("the call before that of b was %s", got)
 	}
 
-	// Both use one progress token; each hears of its own call.
+	// Both use the same progress token, and each hears of its own call.
 	for _, h := range []*testHost{a, b} {
 		h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s_do","arguments":{"do":"progress"},"_meta":{"progressToken":"T","k":1.0}}}`)
 		h.want(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"T","progress":1}}`)
@@ -54,14 +54,14 @@ func TestSharedServer(t *testing.T) {
 	a.quiet()
 	b.quiet()
 
-	// It may not ask: nobody could say whom.
+	// The server may not ask, because nobody could say whom.
 	a.calls("4", "s_do", `{"do":"ask","text":"elicitation/create"}`)
 	if got, _ := a.text("4"); !strings.Contains(got, "-32601") {
 		t.Errorf("asked: %s", got)
 	}
 
-	// Changes of a resource go to those who want to hear of them, messages to the host whose call runs, or, while none
-	// or those of several do, to all or nobody.
+	// Changes of a resource go to its subscribers. Messages go to the host whose call is running, to all if no call is
+	// running, and to nobody if calls of several are.
 	say := func(method, params string) string {
 		return `{"do":"write","text":"{\"jsonrpc\":\"2.0\",\"method\":\"` + method + `\",\"params\":` + strings.ReplaceAll(params, `"`, `\"`) + `}\n{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}"}`
 	}
@@ -75,10 +75,10 @@ func TestSharedServer(t *testing.T) {
 	b.calls("7", "s_do", say("notifications/message", `{"data":1}`))
 	b.want(message)
 	b.want(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`)
-	a.quiet() // nothing runs
+	a.quiet() // nothing is running
 	b.quiet()
 
-	// The server hears of the last one that does not want to any more.
+	// The server hears only of the last host that unsubscribes.
 	b.send(`{"jsonrpc":"2.0","id":8,"method":"resources/subscribe","params":{"uri":"x:a"}}`)
 	b.want(`{"jsonrpc":"2.0","id":8,"result":{}}`)
 	a.send(`{"jsonrpc":"2.0","id":8,"method":"resources/unsubscribe","params":{"uri":"x:a"}}`)
@@ -86,7 +86,7 @@ func TestSharedServer(t *testing.T) {
 	b.send(`{"jsonrpc":"2.0","id":9,"method":"resources/unsubscribe","params":{"uri":"x:a"}}`)
 	b.want(`{"jsonrpc":"2.0","id":9,"result":{"n":1}}`)
 
-	// A host that leaves takes nothing with it, and one that comes finds the process.
+	// A host that leaves takes nothing with it, and a new host finds the process.
 	a.close()
 	b.calls("10", "s_do", `{"text":"still"}`)
 	if got, _ := b.text("10"); got != "do still" {

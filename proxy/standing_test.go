@@ -9,7 +9,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// What a session is offered is known by its id, and only the definition that was looked at is accepted.
+// A session's tools can be read by its id, and only the definition that was looked at is accepted.
 func TestStandings(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{Lists: map[string]string{"tools/list": `{"tools":[{"name":"a"},{"name":"b","description":"x\u200by"}]}`}})
 	pins, err := tools.OpenPins(filepath.Join(t.TempDir(), "pins.json"))

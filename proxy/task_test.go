@@ -17,7 +17,7 @@ const (
 	withTasks  = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 )
 
-// modern sends a request of the stateless revision; params are members without braces.
+// modern sends a request of the stateless revision. params are members without braces.
 func (h *testHost) modern(id, method, params, capabilities string) {
 	h.t.Helper()
 	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s,%s}}`, id, method, params, fmt.Sprintf(modernMeta, capabilities)))
@@ -28,7 +28,7 @@ func (h *testHost) modernTask(id, method, task string) {
 	h.modern(id, method, fmt.Sprintf(`"taskId":%q`, task), withTasks)
 }
 
-// begun is the id of the task of the extension that the call became.
+// begun returns the id of the task of the extension that the call became.
 func (h *testHost) begun(id string) string {
 	h.t.Helper()
 	m := h.next()
@@ -40,13 +40,13 @@ func (h *testHost) begun(id string) string {
 	return task
 }
 
-// by is capabilities that make another session of a host.
+// by returns capabilities that give a host another session.
 func by(session int) string {
 	return fmt.Sprintf(`{"experimental":{"session":%d},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, session)
 }
 
-// A principal has so many tasks and no more: the next call is held, and one that has ended makes room. A cancelled task
-// withdraws what a person was asked, and nothing of its call runs.
+// A principal can have a limited number of tasks: the next call is held open, and one that has ended makes room. A
+// cancelled task withdraws its question to a person, and nothing of its call runs.
 func TestManyTasksOfTheExtension(t *testing.T) {
 	w, h := ready(t, `{ "*": "ask" }`, false, []string{"s"}, withOneTool)
 	call := func(i int) string {
@@ -64,7 +64,7 @@ func TestManyTasksOfTheExtension(t *testing.T) {
 	if m := h.next(); !strings.Contains(string(m.Result), `"resultType":"complete"`) {
 		t.Errorf("cancelled: %s", m.Raw)
 	}
-	waits.Until(t, "the first is over", func() bool { // some time after its approval is
+	waits.Until(t, "the first is over", func() bool { // a while after its approval
 		h.modernTask(`"o"`, "tasks/get", first)
 		return strings.Contains(string(h.next().Result), `"status":"cancelled"`)
 	})
@@ -83,7 +83,7 @@ func TestManyTasksOfTheExtension(t *testing.T) {
 	}
 }
 
-// quietStateless is quiet for a host that has not shaken hands.
+// quietStateless is quiet for a host without a handshake.
 func (h *testHost) quietStateless() {
 	h.t.Helper()
 	h.modern(`"quiet"`, "server/discover", `"x":1`, `{}`)
@@ -92,7 +92,7 @@ func (h *testHost) quietStateless() {
 	}
 }
 
-// Who listens to a task hears how it is, and what it has come to; of others' tasks nobody hears.
+// A host that listens to a task hears its status and its outcome. Nobody hears of others' tasks.
 func TestListeningToATask(t *testing.T) {
 	w, h := ready(t, `{ "*": "ask" }`, false, []string{"s"}, withOneTool)
 	h.modern("1", "tools/call", `"name":"s_do","arguments":{"text":"t"}`, withTasks)

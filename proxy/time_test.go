@@ -18,8 +18,8 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// inBubble runs a story in time that stands still until everybody waits. No server can run there, so the
-// one behind the proxy is never started, or its program does not exist.
+// inBubble runs a story in a bubble of fake time. No server can run there, so the server behind the proxy never starts,
+// or its program does not exist.
 func inBubble(t *testing.T, rules string, story func(w *world, h *testHost)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,13 +34,13 @@ func inBubble(t *testing.T, rules string, story func(w *world, h *testHost)) {
 			toHost.Close()
 		}()
 		h.collect()
-		h.quiet() // the session is there with the first message
+		h.quiet() // the first message opens the session
 		story(w, h)
 		h.close()
 	})
 }
 
-// silent fails when anything came, or comes before everybody waits.
+// silent fails if anything came, or comes before everybody waits.
 func (h *testHost) silent() {
 	h.t.Helper()
 	synctest.Wait()
@@ -51,7 +51,7 @@ func (h *testHost) silent() {
 	}
 }
 
-// offer puts a tool into the table that the server, which does not run, cannot have listed.
+// offer puts a tool into the table, because the server does not run and cannot list it.
 func (w *world) offer(name string) {
 	for h := range w.proxy.hosts {
 		tool := tools.Describe(h.servers[0].about, name, "s_"+name, []byte(`{"name":"`+name+`"}`))
@@ -61,8 +61,8 @@ func (w *world) offer(name string) {
 
 const cancelOne = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
 
-// A tool that nobody knows yet may belong to a server that starts: the call waits, and no longer than a
-// server may take.
+// A tool that nobody knows yet may belong to a server that is starting. The call waits, but no longer than a server may
+// take.
 func TestCallOfAToolThatMayStillCome(t *testing.T) {
 	inBubble(t, allowAll, func(w *world, h *testHost) {
 		began := time.Now()
@@ -92,7 +92,7 @@ func TestCancelWhileTheToolMayStillCome(t *testing.T) {
 	})
 }
 
-// A server whose program does not exist is not waited for.
+// callgate does not wait for a server whose program does not exist.
 func TestInitializeWithoutServers(t *testing.T) {
 	inBubble(t, allowAll, func(w *world, h *testHost) {
 		began := time.Now()
@@ -107,7 +107,7 @@ func TestInitializeWithoutServers(t *testing.T) {
 	})
 }
 
-// slowlyKind is a server whose handshake takes twice as long as hosts wait.
+// slowlyKind runs a server whose handshake takes twice as long as hosts wait.
 func slowlyKind(_ context.Context, in io.Reader, out io.Writer) error {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		m, err := rpc.Parse([]byte(lines.Text()))
@@ -131,7 +131,7 @@ func slowlyKind(_ context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// A discovery does not wait for a slow server, and the next one knows it.
+// A discovery does not wait for a slow server, but the next one knows it.
 func TestDiscoverASlowServer(t *testing.T) {
 	inBubble(t, allowAll, func(w *world, h *testHost) {
 		w.proxy.o.Servers[0].Upstream.Command, w.proxy.o.Servers[0].Upstream.Serve = "", slowlyKind
@@ -198,14 +198,14 @@ func TestAnswersOfAPerson(t *testing.T) {
 				t.Errorf("%s: waited %s", c.name, waited)
 			}
 		}
-		synctest.Wait() // the outcome is on record once the host has its answer
+		synctest.Wait() // the outcome is recorded after the host has its answer
 		if got := w.records(audit.Outcome); len(got) != 1 {
 			t.Errorf("%d calls were forwarded", len(got))
 		}
 	})
 }
 
-// The end of the connection takes back what waits, whatever it waits for.
+// The end of the connection takes back all waiting calls, whatever they wait for.
 func TestEndWhileCallsWait(t *testing.T) {
 	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
 		w.offer("do")
@@ -226,8 +226,8 @@ func TestEndWhileCallsWait(t *testing.T) {
 	})
 }
 
-// A server that fails now and then may be there when a person has answered; one that is left alone takes what waits
-// with it.
+// A server that fails now and then may be up when a person has answered. If a server is left alone, its waiting calls
+// are withdrawn.
 func TestApprovalsOfAServerThatStaysDown(t *testing.T) {
 	inBubble(t, `{"*": "allow", "s_do": "ask"}`, func(w *world, h *testHost) {
 		h.greet(`{}`)
@@ -267,7 +267,7 @@ func TestApprovalsOfAServerThatStaysDown(t *testing.T) {
 	})
 }
 
-// A prompt that waits for a person tells its host that it does, as a tool call does.
+// A prompt that waits for a person reports that to its host, as a tool call does.
 func TestHeartbeatOfAPrompt(t *testing.T) {
 	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
 		for host := range w.proxy.hosts {

@@ -37,7 +37,7 @@ func TestCarrying(t *testing.T) {
 	}
 }
 
-// collected returns a tracer and what gets its spans.
+// collected returns a tracer and the collector of its spans.
 func collected(t *testing.T) (*spans.Collector, *traces.Tracer) {
 	got := &spans.Collector{}
 	collector := httptest.NewServer(got)
@@ -50,8 +50,8 @@ func collected(t *testing.T) (*spans.Collector, *traces.Tracer) {
 	return got, tracer
 }
 
-// A call is a span below the host's, the decision and the server's part are spans below it, and the server gets
-// the trace. Nothing of what the call holds leaves.
+// A call is a span below the host's. The decision and the server's part are spans below it, and the server gets the
+// trace. No content of the call leaves.
 func TestTraces(t *testing.T) {
 	got, tracer := collected(t)
 	w := newWorld(t, `{ "*": "allow" }`, false, []string{"s"}, script{Lists: map[string]string{"tools/list": oneTool}})
@@ -97,7 +97,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Without a tracer the trace of the host goes through as it came.
+// Without a tracer, the host's trace passes unchanged.
 func TestTracesOff(t *testing.T) {
 	w := newWorld(t, `{ "*": "allow" }`, false, []string{"s"}, script{Lists: map[string]string{"tools/list": oneTool}})
 	h := w.connect().collect()
@@ -110,8 +110,8 @@ func TestTracesOff(t *testing.T) {
 	}
 }
 
-// What passes the gate by another way than tools/call is traced like it: below the trace that the request names, with
-// its decision and the part of whoever answers. No address of a resource and no text of a prompt leaves.
+// Requests other than tools/call that pass the gate are traced like it: below the trace that the request names, with
+// the decision and the answerer's part. No resource's address and no prompt's text leaves.
 func TestTracesOfOtherMethods(t *testing.T) {
 	got, tracer := collected(t)
 	w := newWorld(t, `{ "*": "allow", "resource_read": { "*": "allow", "*DENIED*": "deny" } }`, false, []string{"s"}, script{Capabilities: `{"tools":{},"prompts":{},"resources":{}}`, Lists: map[string]string{

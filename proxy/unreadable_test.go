@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A call whose answer callgate cannot read, or a host might not, ends with one error that names the server.
+// A call whose answer is unreadable, to callgate or perhaps to a host, ends with one error that names the server.
 func TestUnreadableAnswersEndTheirCalls(t *testing.T) {
 	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	for i, c := range []struct{ answer, want string }{

@@ -8,7 +8,7 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// An item of callgate's own changes no other byte of a result, and a result without a place for it changes none.
+// An item from callgate changes no other byte of a result, and a result without a place for it stays unchanged.
 func TestContentIsAppendedBesideEveryOtherByte(t *testing.T) {
 	for result, want := range map[string]string{
 		`{"content":[]}`: `{"content":[ITEM]}`,
@@ -32,13 +32,13 @@ func TestContentIsAppendedBesideEveryOtherByte(t *testing.T) {
 	}
 }
 
-// What callgate tells of progress goes on from where the server ended.
+// callgate's progress continues from the server's last value.
 func TestProgressRises(t *testing.T) {
 	first := &inflight{reached: progressStep, ours: true} // after a wait for a person
 	for _, c := range []struct{ params, want string }{
 		{`{"progress":0,"total":2}`, `{"progress":0.0002,"total":2}`},
 		{`{"progress":0.5}`, `{"progress":0.5}`},
-		{`{"progress":0.5}`, `{"progress":0.5}`}, // the server's own affair
+		{`{"progress":0.5}`, `{"progress":0.5}`}, // the server may repeat its own value
 		{`{}`, `{}`},
 	} {
 		if got := first.told([]byte(c.params)); string(got) != c.want {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// spellings are addresses in every way in which a host can be dressed up. They seed the fuzzer, too.
+// spellings are addresses with their hosts in every disguise. They seed the fuzzer, too.
 var spellings = []string{
 	"http://169.254.169.254/latest/meta-data", "http://2852039166/", "http://0xA9FEA9FE/", "http://0xa9.0xfe.0xa9.0xfe", "http://0251.0376.0251.0376/",
 	"http://169.254.43518/", "http://169.16689662", "http://[::ffff:169.254.169.254]/", "http://[::ffff:a9fe:a9fe]:80/x", "http://[0:0:0:0:0:ffff:a9fe:a9fe]",
@@ -22,7 +22,7 @@ var spellings = []string{
 	"//h/x", "h/x", "file:///etc/passwd", "javascript:1", "data:,x", "http://ａ.example", "http://example.com%2f@b/", "http://example.com?@b/", "http://\u200bh/", "http://0177.1", "http://00000177.1", "http://4294967296/", "http://0x100000000",
 }
 
-// standard is what node, which implements the URL standard, makes of addresses: "" for what it refuses.
+// standard returns what node, which implements the URL standard, makes of addresses, or "" for those it refuses.
 func standard(t testing.TB, addresses []string) (normal []string) {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -53,7 +53,7 @@ func standard(t testing.TB, addresses []string) (normal []string) {
 	return normal
 }
 
-// agrees compares Parse with what the standard says.
+// agrees compares Parse with the standard's result.
 func agrees(t *testing.T, text, want string) {
 	t.Helper()
 	u, ok := Parse(text)
@@ -64,11 +64,11 @@ func agrees(t *testing.T, text, want string) {
 	if want != "" {
 		parts := strings.SplitN(want, " ", 4)
 		var ok bool
-		if parts[1], ok = Host(parts[1]); ok { // which writes mapped addresses as what they are, and no dot at the end
+		if parts[1], ok = Host(parts[1]); ok { // Host writes mapped addresses as IPv4, and removes the last dot
 			parts[3] = strings.ReplaceAll(parts[3], "^", "%5E")
 			want = strings.Join(parts, " ")
 		} else {
-			want = "" // two dots at the end: no name
+			want = "" // two dots at the end: not a name
 		}
 	}
 	if got != want {
@@ -82,7 +82,7 @@ func TestParseAgreesWithTheStandard(t *testing.T) {
 	}
 }
 
-// FuzzParse holds what is read against the properties that rules rely on. TestParseAgreesOnMixtures compares with node.
+// FuzzParse checks the properties that rules rely on. TestParseAgreesOnMixtures compares with node.
 func FuzzParse(f *testing.F) {
 	for _, s := range spellings {
 		f.Add(s)
@@ -104,7 +104,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestParseAgreesOnMixtures compares with node what comes of putting parts together in all ways.
+// TestParseAgreesOnMixtures compares with node on all combinations of parts.
 func TestParseAgreesOnMixtures(t *testing.T) {
 	var mixed []string
 	for _, scheme := range []string{"http:", "HTTPS:", "ht\ntp:", "ws:", "ftp:", ""} {

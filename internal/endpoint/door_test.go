@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A token that cannot be read any more keeps its own client out, and nobody else.
+// A token that can no longer be read keeps out its own client, and nobody else.
 func TestTokenThatCannotBeRead(t *testing.T) {
 	var fault error
 	door := NewTokens(
@@ -35,7 +35,7 @@ func TestTokenThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A token that cannot be read for a moment is not one that was taken away: who is in stays in, and nobody else comes in.
+// A token that cannot be read for a moment is not revoked: hosts that are in stay in, and nobody else comes in.
 func TestTokenThatCannotBeReadForAMoment(t *testing.T) {
 	for what, c := range map[string]struct {
 		fault error

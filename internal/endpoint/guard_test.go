@@ -12,7 +12,7 @@ import (
 	"callgate/proxy"
 )
 
-// Who is not let in cannot hold a connection with a body that never comes.
+// A host that is not admitted cannot hold a connection with a body that never comes.
 func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 	p, err := proxy.New(proxy.Options{})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(conn, "%sContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", head)
-			answer, err := io.ReadAll(conn) // to its end, which is the server's to make
+			answer, err := io.ReadAll(conn) // to its end, which the server must make
 			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 "+name+" ") {
 				t.Errorf("%v: %.100s", err, answer)
 			}
@@ -51,7 +51,7 @@ func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 	}
 }
 
-// Hosts that come by a balancer ask for it, at its port.
+// Hosts behind a balancer ask for its name, at its port.
 func TestHostNames(t *testing.T) {
 	names := hostNames([]string{"tools.example.com", "gate.example.com:443", "[2001:db8::1]:8443"}, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7778})
 	for host, want := range map[string]bool{

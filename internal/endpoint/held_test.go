@@ -18,7 +18,7 @@ import (
 	"callgate/proxy"
 )
 
-// outOfReach are replicas at which a request ends before it arrives.
+// outOfReach is a Replicas where the request ends before it arrives.
 type outOfReach struct {
 	Replicas
 	end func()
@@ -29,7 +29,7 @@ func (o outOfReach) DialHosts(context.Context, string, string) (net.Conn, error)
 	return nil, errors.New("nobody is there")
 }
 
-// A host that is not let in any more while its request is passed on is told so, instead of getting an empty success.
+// A host that is expelled while its request is passed on is told so, instead of getting an empty success.
 func TestExpelledWhileARequestIsPassedOn(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	w := httptest.NewRecorder()
@@ -39,7 +39,7 @@ func TestExpelledWhileARequestIsPassedOn(t *testing.T) {
 	}
 }
 
-// leaving is a session's peer that notes how it ends.
+// leaving is a session's peer that records how it ends.
 type leaving struct {
 	proxy.Peer
 	mu  sync.Mutex
@@ -61,7 +61,7 @@ func (l *leaving) all() string {
 	return strings.Join(l.how, " ")
 }
 
-// emptyRooms notes whose stateless sessions end.
+// emptyRooms records whose stateless sessions end.
 type emptyRooms struct {
 	Rooms
 	expelled func(who string)
@@ -76,8 +76,8 @@ func (r emptyRooms) Expel(known func(tenant, who string) bool) func() {
 	return func() {}
 }
 
-// What the holder of a token has open ends when the token is replaced or taken away, and no sooner. A call of theirs
-// that waits is not let run even before that.
+// What the holder of a token has open ends when the token is replaced or removed, and no sooner. A waiting call of
+// theirs must not run even before that.
 func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secrets := map[Principal]string{"laptop": "first", "desk": "second"}
@@ -160,8 +160,8 @@ func TestAReplacedTokenEndsWhatItHolds(t *testing.T) {
 	})
 }
 
-// When a token of an issuer has expired, who listens with it does so no longer and its waiting calls may not run, unless
-// its session has been shown the next one meanwhile. Its requests are answered still.
+// When an issuer's token has expired, what listens with it ends and its waiting calls may not run, unless its session
+// has seen the next token meanwhile. Its requests are still answered.
 func TestAnExpiredTokenEndsWhatListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		door := &OAuth{o: OAuthConfig{Issuer: "https://issuer.example"}}
@@ -173,7 +173,7 @@ func TestAnExpiredTokenEndsWhatListens(t *testing.T) {
 		s.open.sessions = map[string]*Session{}
 		s.set.Store(&settings{Settings: Settings{Door: door}})
 		s.evictions = evictions{server: s}
-		var line, answer, old atomic.Bool // have ended
+		var line, answer, old atomic.Bool // true if ended
 		hold := func(ended *atomic.Bool) *held {
 			h := &held{who: alice(time.Minute), end: func() { ended.Store(true) }}
 			s.open.hold(h)
@@ -229,7 +229,7 @@ func TestAnExpiredTokenEndsWhatListens(t *testing.T) {
 	})
 }
 
-// A token that is good and grants too little is told apart from a bad one.
+// A valid token that grants too little is told apart from a bad one.
 func TestTooNarrowAScope(t *testing.T) {
 	iss, sign := issuer(t)
 	const audience = "https://tools.example.com:7778/mcp"
@@ -262,7 +262,7 @@ func TestTooNarrowAScope(t *testing.T) {
 	}
 }
 
-// A probe learns that nothing can run here, and no details: it needs no credential.
+// A probe, which needs no credential, learns that nothing can run here, but no details.
 func TestReadySaysWhyNot(t *testing.T) {
 	s := &Server{o: Options{Ready: func() error { return errors.New("dial tcp: lookup nats.internal") }}}
 	server := httptest.NewServer(http.HandlerFunc(s.ready))

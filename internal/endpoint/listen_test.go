@@ -19,13 +19,13 @@ import (
 
 const patienceOfTests = waits.Limit
 
-// listening is a server whose GETs listen to one stream.
+// listening is a server whose GETs all listen to one stream.
 type listening struct {
 	*Server
 	of   *stream
 	web  *httptest.Server
 	mu   sync.Mutex
-	done int // listeners that follow no longer
+	done int // listeners that have stopped following
 }
 
 func listens(t *testing.T, start func(*httptest.Server)) *listening {
@@ -41,7 +41,7 @@ func listens(t *testing.T, start func(*httptest.Server)) *listening {
 	}))
 	start(l.web)
 	t.Cleanup(l.web.Close)
-	t.Cleanup(func() { // before the web server, which waits for those that it still has
+	t.Cleanup(func() { // before the web server, which waits for those that are left
 		l.of.end()
 		l.wg.Wait()
 	})
@@ -102,8 +102,8 @@ func (l *listening) waitsFor(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Messages of every size come in their order, at once and later, whatever the connection is; the newest reader reads,
-// the end comes as one, and then nothing is left.
+// Messages of every size come in order, at once and later, on any kind of connection. The newest reader reads, the end
+// comes as an end, and then nothing is left.
 func TestListen(t *testing.T) {
 	for name, start := range map[string]func(*httptest.Server){
 		"HTTP/1.1":          (*httptest.Server).Start,
@@ -145,8 +145,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A host that is gone, or that uses the connection for something else, listens no longer; what comes after it waits for
-// the next.
+// A host that is gone, or that uses the connection for something else, no longer listens. Later messages wait for the
+// next listener.
 func TestListenerThatGoes(t *testing.T) {
 	for name, leave := range map[string]func(net.Conn) error{
 		"closed":    net.Conn.Close,
@@ -188,7 +188,7 @@ func TestListenWhileClosing(t *testing.T) {
 	l.waitsFor(t, "it still listens", func() bool { return l.done == 1 })
 }
 
-// HTTP/1.0 has no chunks: net/http keeps the connection, and the stream goes to its end all the same.
+// HTTP/1.0 has no chunks: net/http keeps the connection, and the stream still goes to its end.
 func TestListenOverHTTP10(t *testing.T) {
 	l := listens(t, (*httptest.Server).Start)
 	conn, err := net.Dial("tcp", l.web.Listener.Addr().String())
@@ -206,7 +206,7 @@ func TestListenOverHTTP10(t *testing.T) {
 	}
 }
 
-// A listener that waits costs one goroutine.
+// A waiting listener costs one goroutine.
 func TestListenersAreCheap(t *testing.T) {
 	l := listens(t, (*httptest.Server).Start)
 	const many = 50
@@ -238,7 +238,7 @@ func TestListenersAreCheap(t *testing.T) {
 	}
 }
 
-// A host that does not read what it is sent keeps no server from ending.
+// A host that does not read cannot keep a server from ending.
 func TestAStuckReaderIsHungUpOn(t *testing.T) {
 	ours, theirs := net.Pipe() // nobody reads theirs
 	defer theirs.Close()

@@ -21,13 +21,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// issuer is an authorization server as far as callgate sees one: metadata and keys.
+// issuer returns an authorization server as callgate sees one: metadata and keys.
 func issuer(t *testing.T) (url string, sign func(claims map[string]any) string) {
 	url, sign, _ = countedIssuer(t)
 	return url, sign
 }
 
-// countedIssuer counts how often it is asked for its keys.
+// countedIssuer also counts how often the keys are requested.
 func countedIssuer(t *testing.T) (url string, sign func(claims map[string]any) string, asked *atomic.Int32) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -81,7 +81,7 @@ func countedIssuer(t *testing.T) (url string, sign func(claims map[string]any) s
 	}, asked
 }
 
-// Who makes up tokens does not have callgate ask the issuer for its keys each time, and keeps nobody out.
+// Made-up tokens do not make callgate ask the issuer for its keys each time, and keep nobody out.
 func TestMadeUpTokensSpareTheIssuer(t *testing.T) {
 	iss, sign, asked := countedIssuer(t)
 	const audience = "https://tools.example.com:7778/mcp"
@@ -111,7 +111,7 @@ func TestMadeUpTokensSpareTheIssuer(t *testing.T) {
 	}
 }
 
-// Each token but the first is turned away: a claim of it is not what it has to be, or nobody signed it.
+// Each token except the first is refused: one of its claims is wrong, or nobody signed it.
 func TestOAuthAdmits(t *testing.T) {
 	iss, sign := issuer(t)
 	const audience = "https://tools.example.com:7778/mcp"
@@ -123,7 +123,7 @@ func TestOAuthAdmits(t *testing.T) {
 		}
 		return sign(claims)
 	}
-	// spelled is the good token with members before and after its own.
+	// spelled returns the good token with members before and after its own.
 	spelled := func(before, after string) string {
 		text, err := json.Marshal(good)
 		if err != nil {

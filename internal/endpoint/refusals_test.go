@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Who is turned away again and again fills no log.
+// Repeated refusals do not fill the log.
 func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

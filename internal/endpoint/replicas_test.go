@@ -21,7 +21,7 @@ func (r replicaAt) DialHosts(context.Context, string, string) (net.Conn, error) 
 	return net.Dial("tcp", r.address)
 }
 
-// lateReader is a body that whoever reads it after its end reads after the answer has begun.
+// lateReader is a body. A read after its end happens only after the answer has begun.
 type lateReader struct {
 	io.ReadCloser
 	ended         bool
@@ -41,7 +41,7 @@ func (b *lateReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// An answer that begins before the request was seen to end arrives whole.
+// An answer that begins before the request has ended arrives whole.
 func TestQuickAnswerOfAnotherReplica(t *testing.T) {
 	begun, failed := make(chan struct{}), make(chan struct{})
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"callgate/proxy"
 )
 
-// A server may be called messages: its hosts' sessions are found by their header, as everybody's.
+// A server may be called messages: like all others, its hosts' sessions are found by their header.
 func TestWhereHostsOfTheOldTransportPost(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/messages": true, "/t/acme/messages": true,
@@ -26,7 +26,7 @@ func TestWhereHostsOfTheOldTransportPost(t *testing.T) {
 	}
 }
 
-// A request that comes while its session ends is counted in no longer than the session.
+// A request that comes while its session ends is not counted longer than the session.
 func TestNothingBeginsInASessionThatHasEnded(t *testing.T) {
 	ended := 0
 	session := newSession(t.Context(), visit{who: Guest{Principal: "alice"}, room: &Room{}}, func() { ended++ })
@@ -78,7 +78,7 @@ func TestNoSessionIsLeftOfAnInitializeThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// A token that was given to another tenant opens nothing at the one before.
+// A token that was moved to another tenant opens nothing at the earlier one.
 func TestATokenOfAnotherTenantIsNotKnown(t *testing.T) {
 	door := NewTokens(Token{Name: "laptop", Tenant: "beta"})
 	if door.knows("laptop", "acme") || !door.knows("laptop", "beta") || !door.knows("laptop", "") || door.knows("other", "beta") {

@@ -34,7 +34,7 @@ func TestStreamIsResumed(t *testing.T) {
 		e, _, _, _ := s.take(first)
 		s.gave(first, e)
 	}
-	second := s.attach(2, nil) // the first event is all that it knows
+	second := s.attach(2, nil) // it knows only the first event
 	if _, ok, over, _ := s.take(first); ok || !over {
 		t.Error("two readers of one stream")
 	}
@@ -52,7 +52,7 @@ func TestStreamIsResumed(t *testing.T) {
 	}
 }
 
-// While nobody reads, the oldest messages are forgotten beyond a bound, and the newest never.
+// While nobody reads, the oldest messages are dropped beyond a bound, and the newest never.
 func TestStreamIsBounded(t *testing.T) {
 	s := newStream("a")
 	large := bytes.Repeat([]byte("x"), maxBacklog/4)
@@ -76,7 +76,7 @@ func TestStreamIsBounded(t *testing.T) {
 	}
 }
 
-// Who writes waits for a slow reader, until it has read, or is gone, or the session ends.
+// A writer waits for a slow reader, until it has read or is gone, or the session ends.
 func TestStreamPushesBack(t *testing.T) {
 	for name, free := range map[string]func(s *stream, reader uint64, done chan struct{}){
 		"read":   func(s *stream, reader uint64, _ chan struct{}) { texts(s, reader) },
@@ -149,7 +149,7 @@ func FuzzEventID(f *testing.F) {
 	})
 }
 
-// A request of the revision without sessions is refused with the same status, however long that takes.
+// A request of the stateless revision is refused with the same status, however long that takes.
 func TestTheStatusOfARefusalDoesNotDependOnTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		does   func(x *exchange)
@@ -193,7 +193,7 @@ func TestTheStatusOfARefusalDoesNotDependOnTime(t *testing.T) {
 	}
 }
 
-// A host whose request waits for a person gets the head of the response, and an event to come back to, at once.
+// A host whose request waits for a person gets the head of the response, and an event to resume from, at once.
 func TestAWaitForAPersonBeginsTheEventStream(t *testing.T) {
 	s := newSession(t.Context(), visit{who: Guest{Principal: "alice"}, room: &Room{}}, func() {})
 	st, err := s.begin([]byte("1"), false, func() {})

@@ -11,7 +11,7 @@ import (
 
 type thing struct{ key int }
 
-// Whoever asks for a key gets the same value, as long as somebody holds it.
+// Everybody who asks for a key gets the same value, as long as somebody holds it.
 func TestOneValueForAll(t *testing.T) {
 	var m Map[int, thing]
 	var all sync.WaitGroup
@@ -32,7 +32,7 @@ func TestOneValueForAll(t *testing.T) {
 	runtime.KeepAlive(got)
 }
 
-// What nobody holds any more is forgotten, key and all, and composed anew.
+// A value that nobody holds any more is forgotten with its key, and composed again.
 func TestNothingIsKept(t *testing.T) {
 	var m Map[int, thing]
 	for i := range 100 {

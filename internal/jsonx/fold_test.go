@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// foldCases are names and what they may equal under case folding.
+// foldCases holds names, and whether they are equal under case folding.
 var foldCases = []struct {
 	name, other string
 	equal       bool
@@ -19,7 +19,7 @@ var foldCases = []struct {
 	{"task", "ta\u017fk", true}, // long s
 	{"k", "\u212a", true},       // Kelvin sign
 	{"a-b_1", "A-B_1", true},
-	{"@[`{", "`{@[", false},    // what stands beside the letters has no case
+	{"@[`{", "`{@[", false},    // the characters beside the letters have no case
 	{"größe", "GRÖSSE", false}, // simple folding maps one rune to one rune
 	{"größe", "GRÖẞE", true},
 	{"", "", true},
@@ -70,7 +70,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// The short way to decode a string finds what the library finds.
+// String agrees with the library.
 func FuzzString(f *testing.F) {
 	for _, c := range stringCases {
 		f.Add([]byte(c.raw))

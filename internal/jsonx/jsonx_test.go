@@ -107,7 +107,7 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// More strings than are remembered while the text is checked are the same strings.
+// Strings are the same when there are more than the check remembers.
 func TestManyStrings(t *testing.T) {
 	for n := range 200 {
 		text := []byte(`{"a":[` + strings.Repeat(`"b\n" , {"c":"d"},`, n) + `"e"]}`)
@@ -189,7 +189,7 @@ func TestDigest(t *testing.T) {
 	if digest(`{"n":9007199254740993}`, "") == digest(`{"n":9007199254740992}`, "") {
 		t.Error("large numbers collide")
 	}
-	for n := range 2 << 10 { // short ones are put together first
+	for n := range 2 << 10 { // short ones are joined first
 		text := `{"a":"` + strings.Repeat("x", n) + `"}`
 		sum := sha256.Sum256([]byte(text + "\x00agent"))
 		if digest(text, "agent") != hex.EncodeToString(sum[:]) {

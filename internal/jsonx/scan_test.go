@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanCases are texts on which a scanner and jsontext could differ.
+// scanCases holds texts on which a scanner and jsontext could differ.
 var scanCases = []string{
 	`{}`, ` [ ] `, `"a`, `{"a":1,}`, `[1,]`, `{"a":1}{`, `[1 2]`, `{"a" 1}`, `{"a":1 "b":2}`, `nul`, `nulll`, `truefalse`, `[true,false,null]`,
 	`0`, `-`, `-0`, `01`, `1.`, `.5`, `1e`, `1E+5`, `-0.0e-1`, `[1.0,1,100000000000000000000,1e999]`, `--1`, `+1`,
@@ -33,14 +33,14 @@ func FuzzScanner(f *testing.F) {
 	f.Fuzz(scansAlike)
 }
 
-// TestScannerGoesDeep takes what jsontext takes, to the same depth.
+// TestScannerGoesDeep checks that the scanner accepts the same depth as jsontext.
 func TestScannerGoesDeep(t *testing.T) {
 	for _, n := range []int{maxNesting, maxNesting + 1} {
 		scansAlike(t, []byte(`{"a":`+strings.Repeat("[", n-1)+`"x"`+strings.Repeat("]", n-1)+`}`))
 	}
 }
 
-// A deep message leaves no memory behind that each later one would have to clear.
+// A deep message leaves no memory that every later message would have to clear.
 func TestDeepLeavesNoMemory(t *testing.T) {
 	text := []byte(`{"a":` + strings.Repeat(`{"b":`, maxNesting-10) + "1" + strings.Repeat("}", maxNesting-9))
 	seen := new(nameStack)
@@ -57,7 +57,7 @@ func sameMember(a, b Member) bool {
 	return bytes.Equal(a.Value, b.Value) && (a.Value == nil) == (b.Value == nil) && a.Start == b.Start && a.name == b.name
 }
 
-// scansAlike holds everything that goes through a scanner against jsontext.
+// scansAlike compares everything that uses a scanner with jsontext.
 func scansAlike(t *testing.T, text []byte) {
 	if fast, slow := Check(text), check(text); (fast == nil) != (slow == nil) {
 		t.Fatalf("Check: %v, jsontext: %v", fast, slow)
@@ -122,7 +122,7 @@ func scansAlike(t *testing.T, text []byte) {
 	}
 }
 
-// leavesAlike holds Leaves against the tokens of the text.
+// leavesAlike compares Leaves with the tokens of the text.
 func leavesAlike(t *testing.T, text []byte) {
 	var want []string
 	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
@@ -153,7 +153,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestLeavesOfLongNames needs no more memory for a long name around many members than a few times the text.
+// TestLeavesOfLongNames checks that a long name around many members needs no more memory than a few times the text.
 func TestLeavesOfLongNames(t *testing.T) {
 	long := strings.Repeat("n", 1<<20)
 	text := []byte(`{"` + long + `":{` + strings.Repeat(`"a":1,`, 20_000) + `"b":2}}`)
@@ -192,7 +192,7 @@ func BenchmarkLong(b *testing.B) {
 	}
 }
 
-// TestScannerByChance holds it against jsontext on texts made of pieces of others.
+// TestScannerByChance compares it with jsontext on texts made of pieces of others.
 func TestScannerByChance(t *testing.T) {
 	r := rand.New(rand.NewChaCha8([32]byte{3}))
 	from := append(scanCases[:len(scanCases):len(scanCases)], string(typical))

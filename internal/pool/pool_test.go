@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestGoroutinesLeave has them go when there is nothing to do for long, and come back.
+// TestGoroutinesLeave checks that goroutines end after a long time without work, and start again.
 func TestGoroutinesLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
@@ -22,7 +22,7 @@ func TestGoroutinesLeave(t *testing.T) {
 				t.Errorf("%d goroutines wait, want %d", n, maxWaiting)
 			}
 			time.Sleep(unused)
-			p.Wait() // or the test ends with a deadlock
+			p.Wait() // otherwise the test ends with a deadlock
 			if n := p.waiting.Load(); n != 0 {
 				t.Errorf("%d goroutines wait for ever", n)
 			}
@@ -33,7 +33,7 @@ func TestGoroutinesLeave(t *testing.T) {
 	})
 }
 
-// TestJobsDoNotWait runs more jobs at once than goroutines wait for.
+// TestJobsDoNotWait runs more jobs at once than there are waiting goroutines.
 func TestJobsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
@@ -41,7 +41,7 @@ func TestJobsDoNotWait(t *testing.T) {
 		const jobs = 3 * maxWaiting
 		for range 2 {
 			ran, release := make(chan int, jobs), make(chan struct{})
-			for i := range jobs { // all at once: none waits for another
+			for i := range jobs { // all at once: no job waits for another
 				p.Run(ctx, func() { <-release; ran <- i })
 			}
 			synctest.Wait()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestCallgateClosesFirst: no request may meet a server that is just closing the connection.
+// TestCallgateClosesFirst: a request must not meet a server that is just closing the connection.
 func TestCallgateClosesFirst(t *testing.T) {
 	for address, closes := range map[string]time.Duration{"http://127.0.0.1:3000/mcp": 5 * time.Second, "https://mcp.example.com/": time.Minute} {
 		if idle := newClient(address, 0).Transport.(*direct).plain.IdleConnTimeout; idle <= 0 || idle >= closes {

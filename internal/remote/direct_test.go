@@ -36,7 +36,7 @@ func directly(ctx context.Context, c *http.Client, address, body string) (string
 	return string(answer), err
 }
 
-// echoes answers with what it got, in the way that the path names.
+// echoes returns a server that sends back what it got, in the way that the path names.
 func echoes(conns *atomic.Int32) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -105,7 +105,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestDirectNoticesClosed: a connection that the server closed meanwhile is not used again.
+// TestDirectNoticesClosed: a connection that the server has closed is not used again.
 func TestDirectNoticesClosed(t *testing.T) {
 	var conns atomic.Int32
 	s := echoes(&conns)
@@ -127,7 +127,7 @@ func TestDirectNoticesClosed(t *testing.T) {
 	}
 }
 
-// TestDirectNeverSendsTwice: a server that read the request and closed the connection has perhaps run it.
+// TestDirectNeverSendsTwice: a server that read the request and closed the connection may have run it.
 func TestDirectNeverSendsTwice(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -171,7 +171,7 @@ func TestDirectNeverSendsTwice(t *testing.T) {
 	}
 }
 
-// TestDirectHearsRefusal: a server may answer before it has read everything, and close.
+// TestDirectHearsRefusal: a server may answer before it has read everything, and close the connection.
 func TestDirectHearsRefusal(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
@@ -187,7 +187,7 @@ func TestDirectHearsRefusal(t *testing.T) {
 	}
 }
 
-// TestDirectEnds with the context, before the header and within the body.
+// TestDirectEnds checks that requests end with the context, before the header and within the body.
 func TestDirectEnds(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		got := make(chan struct{}, 1)
@@ -207,11 +207,11 @@ func TestDirectEnds(t *testing.T) {
 		if _, err := directly(ctx, c, s.URL, "{}"); !errors.Is(err, why) && !errors.Is(err, context.Canceled) {
 			t.Errorf("the answer had begun: %t: %v", begins, err)
 		}
-		s.Close() // waits until the server sees that the connection has ended
+		s.Close() // waits until the server sees the end of the connection
 	}
 }
 
-// TestDirectStreams: a stream is read on the goroutine of its reader, and ends with the context.
+// TestDirectStreams: a stream is read on its reader's goroutine, and ends with the context.
 func TestDirectStreams(t *testing.T) {
 	seen := make(chan *http.Request, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -247,7 +247,7 @@ func TestDirectStreams(t *testing.T) {
 	}
 }
 
-// TestDirectLetsGo closes connections that nobody uses.
+// TestDirectLetsGo checks that idle connections are closed.
 func TestDirectLetsGo(t *testing.T) {
 	var conns atomic.Int32
 	s := echoes(&conns)

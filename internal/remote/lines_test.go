@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// Lines end at each of the three ends, and a stream that was loud once is cheap again.
+// Lines end with each of the three line ends, and a stream that had a long line becomes cheap again.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 5*longLines)
 	for name, wrap := range map[string]func(io.Reader) io.Reader{
@@ -22,7 +22,7 @@ func TestLines(t *testing.T) {
 					t.Fatalf("%.40q, %v; want %.40q", line, err, want)
 				}
 			}
-			if name == "byte by byte" && len(l.buf) >= longLines { // at once, what follows is in the same buffer
+			if name == "byte by byte" && len(l.buf) >= longLines { // at once, the rest is in the same buffer
 				t.Errorf("%d bytes are held for short lines", len(l.buf))
 			}
 			if line, err := l.next(); !errors.Is(err, io.EOF) {
@@ -32,7 +32,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A line is bounded, whoever writes it, and a reader that returns nothing does not keep anybody busy.
+// Lines are bounded, whoever writes them, and a reader that returns nothing keeps nobody busy.
 func TestLinesAreBounded(t *testing.T) {
 	l := lines{r: io.MultiReader(strings.NewReader("short\n"), endless{}), limit: 100_000}
 	if line, err := l.next(); err != nil || string(line) != "short" {

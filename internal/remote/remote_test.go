@@ -28,7 +28,7 @@ type talk struct {
 	t    *testing.T
 	e    *Endpoint
 	conn *rpc.Conn
-	got  chan rpc.Message // what was not an answer
+	got  chan rpc.Message // everything except answers
 	end  chan error       // what Run returned
 }
 
@@ -42,7 +42,7 @@ func begin(t *testing.T, cfg Config, handle Handler) *talk {
 	k.conn = rpc.NewConn(nil, e, rpc.Options{})
 	if handle == nil {
 		handle = func(m rpc.Message, of []byte) {
-			m.Raw = append(append([]byte{}, of...), m.Raw...) // for the tests that ask which stream it came on
+			m.Raw = append(append([]byte{}, of...), m.Raw...) // for tests that check the stream it came on
 			k.got <- m
 		}
 	}
@@ -160,7 +160,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// initialized begins a session with a server whose other requests handler answers.
+// initialized begins a session with a server. handler answers all other requests.
 func initialized(t *testing.T, cfg Config, handler http.HandlerFunc) *talk {
 	t.Helper()
 	cfg.URL = serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -235,7 +235,7 @@ func TestStreamIsTakenUpAgain(t *testing.T) {
 			}
 			stream(w, "id: e2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"two\"}\n\nid: e3\ndata: {\"cut\":")
 		default:
-			if r.Header.Get("Last-Event-ID") != "e2" { // what was cut off is sent again
+			if r.Header.Get("Last-Event-ID") != "e2" { // the event that was cut off comes again
 				t.Errorf("after %q", r.Header.Get("Last-Event-ID"))
 			}
 			stream(w, "id: e4\ndata: "+answerTo(message{ID: json.RawMessage(*id.Load())}, `{"done":true}`)+"\n\n")
@@ -281,7 +281,7 @@ func TestStreamThatCannotBeTakenUp(t *testing.T) {
 	}
 }
 
-// What belongs to a request comes before its answer, in order, whatever other streams do.
+// The messages of a request come before its answer, in order, whatever other streams do.
 func TestOrder(t *testing.T) {
 	k := initialized(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		m := read(r)
@@ -342,7 +342,7 @@ func TestRedirects(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		to     string
-		want   string // in the error; "" succeeds
+		want   string // in the error; "" means success
 	}{
 		"another origin": {http.StatusTemporaryRedirect, other + "/mcp", "redirects to another origin"},
 		"same origin":    {http.StatusPermanentRedirect, "/there", ""},
@@ -445,8 +445,8 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
-// hostile are servers that misbehave in the answer to one request. The request ends with an error, and nothing else
-// happens to anybody.
+// hostile holds servers that misbehave in the answer to one request. The request ends with an error, and nothing else
+// is affected.
 var hostile = map[string]struct {
 	serve http.HandlerFunc
 	want  string
@@ -522,7 +522,7 @@ func TestHostileServers(t *testing.T) {
 	waits.Until(t, fmt.Sprintf("%d goroutines", before), func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// A server that says a byte now and then holds one request up, until that is cancelled, and never the end.
+// A server that sends a byte now and then holds up one request, until that is cancelled, but never the end.
 func TestSlowServers(t *testing.T) {
 	drip := func(w http.ResponseWriter, r *http.Request) {
 		for {
@@ -567,7 +567,7 @@ func TestSlowServers(t *testing.T) {
 	}
 }
 
-// Who reads slowly slows the server down: nothing piles up in between.
+// A slow reader slows the server down: nothing piles up in between.
 func TestBackPressure(t *testing.T) {
 	var written atomic.Int64
 	line := "data: {\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"x\":\"" + strings.Repeat("y", 1000) + "\"}}\n\n"
@@ -612,8 +612,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzEvents holds that no stream makes an event longer than the limit, and that what is read does not depend on
-// how it is cut into pieces.
+// FuzzEvents checks that no event is longer than the limit, and that the result does not depend on how the stream is
+// cut into pieces.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("id: 1\r\nevent: e\rdata: a\ndata:b\n\n:c\n\ndata\n\nretry: 5\n\n"), 3)
 	f.Fuzz(func(t *testing.T, text []byte, size int) {
@@ -650,8 +650,8 @@ func (c *chopped) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A request whose stream was cut off and cannot be taken up, because the session is over, may have been run: it is
-// no request to send again.
+// A request whose stream was cut off and cannot be resumed, because the session is over, may have been run. It must not
+// be sent again.
 func TestRunRequestIsNotOneToRepeat(t *testing.T) {
 	k := initialized(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -668,8 +668,8 @@ func TestRunRequestIsNotOneToRepeat(t *testing.T) {
 	}
 }
 
-// The server says by itself what it likes before it is asked for anything else, and one that never opens its stream
-// holds nothing up for good.
+// The server can send its own messages before any other request, and a server that never opens its stream holds up
+// nothing for good.
 func TestListensBeforeItAsks(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		var mu sync.Mutex

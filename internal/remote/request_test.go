@@ -13,8 +13,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// What one message is sent with changes nothing of what the next is sent with: neither its credential, nor what the
-// modern era says of it, nor a session that has ended.
+// The headers of one message do not affect the next: neither its credential, nor what the modern era repeats, nor a
+// session that has ended.
 func TestDraftsAreShared(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/budget"
 )
 
-// A message that there is no room for is answered as such, wherever its id stands, and the next one is read.
+// A message for which there is no room is reported to its caller, wherever its id is, and the next one is read.
 func TestMessagesWithoutRoom(t *testing.T) {
 	large := `"` + strings.Repeat("x", 3<<20) + `"`
 	for name, line := range map[string]string{

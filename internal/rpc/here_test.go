@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A job about a message runs where the message was read, in order, and one that waits holds nobody up for long.
+// A job about a message runs where the message was read, in order, and a waiting job holds up nobody for long.
 func TestJobs(t *testing.T) {
 	for _, lends := range []bool{false, true} {
 		t.Run(fmt.Sprint("lends ", lends), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestJobs(t *testing.T) {
 				send("f")
 				want("f")
 				w.Close()
-				if err := <-ended; err != nil { // though jobs wait
+				if err := <-ended; err != nil { // although jobs wait
 					t.Error(err)
 				}
 				close(release)
@@ -74,13 +74,13 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// posted hears how its request ended.
+// posted is told how its request ended.
 type posted func(Message, error)
 
 func (posted) Compose(id []byte) []byte        { return Request(id, "do", nil) }
 func (p posted) Answered(m Message, err error) { p(m, err) }
 
-// Whoever posts a request hears how it ended, once.
+// The sender of a posted request is told how it ended, once.
 func TestPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, end := pair(Options{}, Options{})
@@ -135,7 +135,7 @@ func TestPost(t *testing.T) {
 	})
 }
 
-// What cannot be written is the error of Post, and nobody else hears of it.
+// A write error is returned by Post, and nobody else is told.
 func TestPostToWhoDoesNotRead(t *testing.T) {
 	c := NewConn(strings.NewReader(""), brokenWriter{}, Options{})
 	if err := c.Post(new(Pending), posted(func(Message, error) { t.Error("it is told twice") })); err == nil {

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// unreadableAnswers are lines that Parse refuses, or that hold no text, and the id that each answers.
+// unreadableAnswers holds lines that Parse refuses, or that are not text, and the id that each answers.
 var unreadableAnswers = []struct{ name, line, id string }{
 	{"member twice", `{"jsonrpc":"2.0","id":"cg-1","result":{},"result":{}}`, `"cg-1"`},
 	{"same id twice", `{"jsonrpc":"2.0","id":"cg-1","id":"cg-1","result":{}}`, `"cg-1"`},
@@ -84,7 +84,7 @@ func TestUnreadableAnswerEndsItsRequest(t *testing.T) {
 	}
 }
 
-// What the end of the stream cut off is no answer.
+// A line that the end of the stream cut off is not an answer.
 func TestAnswerThatTheEndCutsOff(t *testing.T) {
 	c := NewConn(strings.NewReader(`{"jsonrpc":"2.0","id":"cg-1","result":{"a":`), io.Discard, Options{})
 	p, err := c.Send(func(id []byte) []byte { return Request(id, "m", nil) })

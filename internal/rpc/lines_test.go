@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// Lines of all lengths around those of the buffers come whole and in their order, however they arrive, and the large
-// buffer is given back as soon as it is empty.
+// Lines of all lengths around the buffers' sizes come whole and in order, however they arrive, and the large buffer is
+// returned as soon as it is empty.
 func TestLinesOfAllLengths(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var want []string
@@ -45,7 +45,7 @@ func TestLinesOfAllLengths(t *testing.T) {
 	}
 }
 
-// A line beyond the limit is an error before it is there, and one that the end cuts off is returned as it is.
+// A line beyond the limit is an error before it has arrived, and a line that the end cuts off is returned as it is.
 func TestLinesAtTheirEnd(t *testing.T) {
 	l := newLines(strings.NewReader(strings.Repeat("x", 3*largeBuffer)), Options{MaxMessage: largeBuffer})
 	if got, err := l.next(); err == nil || got != nil {

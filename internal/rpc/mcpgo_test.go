@@ -12,8 +12,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Why messages travel by this package and not by mcp-go's transport: each case is one promise of a relay that the
-// transport breaks today. A case that fails shows that the transport keeps it now; when all do, this package can go.
+// These cases show why this package carries messages, and not mcp-go's transport: each is a promise of a relay that the
+// transport breaks today. A failing case shows that the transport now keeps it. When all fail, this package can go.
 func TestWhatTheTransportOfMCPGoChanges(t *testing.T) {
 	const arguments = `{"text":"<b>", "n":1.0, "big":9007199254740993}`
 	for name, c := range map[string]struct {

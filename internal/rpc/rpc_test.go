@@ -43,7 +43,7 @@ func describeMessage(m Message) string {
 	}
 }
 
-// What Composed reads of a request is what Parse reads, whatever the order and the spelling of its members.
+// Composed reads what Parse reads, whatever the order and spelling of the members.
 func TestComposed(t *testing.T) {
 	lines := []string{
 		`{"jsonrpc":"2.0","id":"cg-1","method":"tools/call","params":{"id":2,"method":"x"},"more":1}`,
@@ -198,7 +198,7 @@ func TestNoiseAndLimits(t *testing.T) {
 	}
 }
 
-// An answer has another id afterwards, and every other byte that it had, whether or not it is long.
+// Readdressed changes the id and no other byte, in short and long messages.
 func TestReaddressed(t *testing.T) {
 	for _, form := range []string{
 		`{"result":{"text":"%s"},"id":%s,"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0", "id" : %[2]s, "result":{"text":"%[1]s"}}`,

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a terminal says comes through, and closing ends a read that waits for more.
+// The input of a terminal comes through, and closing ends a waiting read.
 func TestTerminalCanBeClosed(t *testing.T) {
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -27,7 +27,7 @@ func TestTerminalCanBeClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terminal := os.NewFile(uintptr(fd), "terminal") // blocks, as standard input does
+	terminal := os.NewFile(uintptr(fd), "terminal") // it blocks, as standard input does
 	in := interruptible(terminal)
 	fmt.Fprintln(person, "{}")
 	line := make([]byte, 3)
@@ -39,7 +39,7 @@ func TestTerminalCanBeClosed(t *testing.T) {
 		_, err := in.Read(line)
 		ended <- err
 	}()
-	time.Sleep(50 * time.Millisecond) // for the read to wait
+	time.Sleep(50 * time.Millisecond) // until the read waits
 	in.Close()
 	if err := <-ended; err == nil {
 		t.Error("a read of a closed terminal says nothing is wrong")

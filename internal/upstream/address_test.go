@@ -22,7 +22,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// realServer is a server of mcp-go with a tool for everything that has to come through.
+// realServer returns an mcp-go server with a tool for everything that must come through.
 func realServer(cancelled chan<- struct{}) *mcpserver.MCPServer {
 	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithResourceCapabilities(true, true),
 		mcpserver.WithElicitation(), mcpserver.WithLogging(), mcpserver.WithInstructions("Be careful."))
@@ -35,7 +35,7 @@ func realServer(cancelled chan<- struct{}) *mcpserver.MCPServer {
 			if err != nil {
 				return nil, err
 			}
-			time.Sleep(30 * time.Millisecond) // mcp-go loses what is close to the answer
+			time.Sleep(30 * time.Millisecond) // mcp-go loses what comes close to the answer
 		}
 		return mcp.NewToolResultText("done"), nil
 	})
@@ -63,8 +63,8 @@ func realServer(cancelled chan<- struct{}) *mcpserver.MCPServer {
 type reached struct {
 	name      string
 	transport remote.Transport
-	only      Era // of Config
-	era       Era // that is spoken
+	only      Era // the Era in Config
+	era       Era // the era that is spoken
 	serve     func(*mcpserver.MCPServer) http.Handler
 }
 
@@ -144,7 +144,7 @@ func TestRealServersBehindAddresses(t *testing.T) {
 			}
 
 			h.wait("list tools")
-			time.Sleep(300 * time.Millisecond) // the stream of announcements is opened beside everything else
+			time.Sleep(300 * time.Millisecond) // the announcements' stream opens in parallel
 			s.AddTool(mcp.NewTool("zz"), nil)
 			if line := h.wait("list tools"); line != "list tools confirm,echo,progress,wait,zz" {
 				t.Error(line)
@@ -157,7 +157,7 @@ func TestQuestionsInTheMiddleOfACall(t *testing.T) {
 	t.Parallel()
 	for _, a := range addresses {
 		if strings.HasPrefix(a.name, "sse") {
-			continue // mcp-go's servers do not ask there
+			continue // mcp-go's servers do not ask over SSE
 		}
 		t.Run(a.name, func(t *testing.T) {
 			h := newHost(t)
@@ -165,7 +165,7 @@ func TestQuestionsInTheMiddleOfACall(t *testing.T) {
 			if _, err := u.Ready(short(t)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(300 * time.Millisecond) // mcp-go asks over the stream of announcements alone
+			time.Sleep(300 * time.Millisecond) // mcp-go asks only over the announcements' stream
 			go func() {
 				line := h.wait("request")
 				id := strings.Fields(line)[1]
@@ -219,7 +219,7 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-// In the modern era over HTTP arguments that the schema names are repeated in headers, which the server compares.
+// In the modern era over HTTP, headers repeat the arguments that the schema names, and the server compares them.
 func TestArgumentsInHeaders(t *testing.T) {
 	t.Parallel()
 	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true))
@@ -254,7 +254,7 @@ func TestToolsWithImpossibleHeadersAreDropped(t *testing.T) {
 	}
 }
 
-// 64 MiB come through where the configuration lets them, as one body and as one event.
+// 64 MiB come through if the configuration allows it, as one body and as one event.
 func TestLargeResults(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -12,8 +12,7 @@ import (
 	"callgate/internal/upstream/lifetime"
 )
 
-// Over HTTP what a server says in the middle of a request comes with what the request was sent for, also while
-// others run.
+// Over HTTP, a server's messages during a request come with the request's cause, even while others run.
 func TestCause(t *testing.T) {
 	t.Parallel()
 	var both sync.WaitGroup
@@ -34,7 +33,7 @@ func TestCause(t *testing.T) {
 			return
 		}
 		both.Done()
-		both.Wait() // both run now
+		both.Wait() // both are running now
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":%s}\n\n", m.Params)
 		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\",\"params\":%s}\n\n", m.Params)
@@ -65,7 +64,7 @@ func TestCause(t *testing.T) {
 			t.Errorf("%v", told)
 		}
 	}
-	if len(told) < 3 { // the same id twice at once: the second question is refused
+	if len(told) < 3 { // the same id is used twice at once, so the second question is refused
 		t.Errorf("%v", told)
 	}
 }

@@ -20,11 +20,11 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// lock lets requests in that have a key, and answers others with the status.
+// lock lets in requests that have a key, and answers others with the status.
 type lock struct {
 	key    atomic.Value // the right header
 	status int
-	needs  string // the method that needs the key; "" is all
+	needs  string // the method that needs the key; "" means all
 }
 
 func (l *lock) guard(t *testing.T, next http.Handler) string {
@@ -55,7 +55,7 @@ func oneTool() http.Handler {
 	return mcpserver.NewStreamableHTTPServer(s)
 }
 
-// A server that wants to know who calls is there by itself as soon as there is something to tell it.
+// A server that requires a credential comes up by itself as soon as there is one.
 func TestServerComesBackWithItsCredential(t *testing.T) {
 	t.Parallel()
 	l := &lock{status: http.StatusUnauthorized}
@@ -91,7 +91,7 @@ func TestServerComesBackWithItsCredential(t *testing.T) {
 	}
 }
 
-// What passes by itself is no reason to wait for a person: the server is tried again like one that cannot be reached.
+// A temporary failure is no reason to wait for a person: the server is tried again like one that cannot be reached.
 func TestCredentialThatIsNotThereNow(t *testing.T) {
 	t.Parallel()
 	l := &lock{status: http.StatusUnauthorized}
@@ -116,8 +116,8 @@ func TestCredentialThatIsNotThereNow(t *testing.T) {
 	h.wait("list tools do")
 }
 
-// A list that may not be read, or not yet, harms no other request, says why, and is asked for again when somebody
-// wants it.
+// A list that may not be read, or not yet, harms no other request. It has an error, and is requested again when
+// somebody wants it.
 func TestListThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	l := &lock{status: http.StatusForbidden, needs: "tools/list"}
@@ -140,7 +140,7 @@ func TestListThatIsForbidden(t *testing.T) {
 	if got := call(t, u, "tools/call", `{"name":"do"}`); !strings.Contains(got, "done") {
 		t.Error(got)
 	}
-	u.Lists.Reread(Tools) // that was just now
+	u.Lists.Reread(Tools) // it was just read
 	if err := u.Lists.Error(Tools); err == nil {
 		t.Error("it is read again at once")
 	}
@@ -157,8 +157,8 @@ func TestListThatIsForbidden(t *testing.T) {
 	}
 }
 
-// A server that nobody has reached yet is there by itself when it can be reached: a host cannot ask for what it has
-// never been offered.
+// A server that could not be reached comes up by itself once it can be: a host cannot ask for what it was never
+// offered.
 func TestServerThatComesLate(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

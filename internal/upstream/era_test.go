@@ -25,9 +25,9 @@ const (
 	modernHello = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"m","version":"1"}}}`
 )
 
-// scripted is a server inside this program that answers by method; "" is for all others. An answer of "exit" ends
-// it, one of "silence" is none, one that begins with ! is an error, and one that begins with + is an acknowledgement
-// without an end.
+// scripted returns a server inside this program that answers by method; "" stands for all others. The answer "exit"
+// ends it, and "silence" is no answer. An answer that begins with ! is an error, and one that begins with + is an
+// acknowledgement without an end.
 func scripted(seen func(rpc.Message), answers map[string]string) func(context.Context, io.Reader, io.Writer) error {
 	return func(_ context.Context, in io.Reader, out io.Writer) error {
 		for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -67,8 +67,9 @@ func scripted(seen func(rpc.Message), answers map[string]string) func(context.Co
 	}
 }
 
-// A server that starts so slowly that it is asked for its era and offered the handshake at once is met in the legacy
-// era if it takes the handshake, because that is what it was told last; else in the modern one, if it has that.
+// A slow server gets the question for its era and the offer of the handshake at the same time. It is met in the legacy
+// era if it accepts the handshake, because that is what it was told last. Otherwise it is met in the modern era, if it
+// speaks that.
 func TestErasOfSlowServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -99,7 +100,7 @@ func TestErasOfSlowServers(t *testing.T) {
 				if info.ProtocolVersion != c.want {
 					t.Errorf("it is spoken to in %s, want %s", info.ProtocolVersion, c.want)
 				}
-				// A server that ends for what it does not know may have ended again.
+				// A server that ends on an unknown method may have ended again.
 				if in := u.current.Load(); in != nil && (in.modern != nil) != (c.want == modernVersion) {
 					t.Errorf("requests are those of the other era")
 				}
@@ -116,7 +117,7 @@ func TestEras(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers map[string]string
 		only    Era
-		want    string // version, or a part of the error
+		want    string // version, or part of the error
 		starts  int32
 	}{
 		"legacy":                       {map[string]string{"initialize": legacyHello, "": "!unknown"}, AnyEra, "2025-11-25", 1},
@@ -156,7 +157,7 @@ func TestEras(t *testing.T) {
 	}
 }
 
-// The second start of a server that ends at the question does not ask again, and neither does the next process.
+// The second start of a server that ends at the question does not ask again, nor does the next process.
 func TestEraIsRemembered(t *testing.T) {
 	t.Parallel()
 	starts, dir := t.TempDir()+"/starts", t.TempDir()
@@ -282,7 +283,7 @@ func TestModernServerThatMisbehaves(t *testing.T) {
 	}
 }
 
-// A server that refuses the revision in which it is asked, and names the same, is asked again, and not without end.
+// A server that refuses a revision and names the same one is asked again, but not endlessly.
 func TestServerThatWantsToBeAskedAgain(t *testing.T) {
 	t.Parallel()
 	for _, only := range []Era{AnyEra, Modern} {
@@ -329,7 +330,7 @@ func many(n int) string {
 	return strings.Join(all, ",")
 }
 
-// A host that takes its call back takes back what it was asked in the middle of it.
+// A host that cancels its call also cancels the questions of that call.
 func TestQuestionIsWithdrawnWithItsCall(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -351,7 +352,7 @@ func TestQuestionIsWithdrawnWithItsCall(t *testing.T) {
 	}
 }
 
-// What the modern era has no request for, the conversation remembers.
+// The conversation remembers what the modern era has no request for.
 func TestModernStandIns(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -458,7 +459,7 @@ func TestLostSessionIsBegunAgain(t *testing.T) {
 	s.epoch++
 	s.tools = `{"tools":[{"name":"a","description":"new"},{"name":"b"}]}`
 	s.mu.Unlock()
-	call(t, u, "tools/call", `{"name":"a"}`) // was not run the first time, so it is sent again
+	call(t, u, "tools/call", `{"name":"a"}`) // it was not run the first time, so it is sent again
 	h.wait("list tools a,b")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -467,7 +468,7 @@ func TestLostSessionIsBegunAgain(t *testing.T) {
 	}
 }
 
-// A server that fails every request is down after a few, says why, and comes back by itself.
+// A server that fails every request is down after a few. It says why, and comes back by itself.
 func TestServerThatFailsEveryRequestIsDown(t *testing.T) {
 	t.Parallel()
 	s := &sessions{tools: `{"tools":[]}`}
@@ -478,7 +479,7 @@ func TestServerThatFailsEveryRequestIsDown(t *testing.T) {
 	call(t, u, "x", "")
 	h.wait("state ready")
 	for _, kind := range []Kind{Tools, Prompts, Resources, Templates} {
-		h.wait(fmt.Sprintf("list %v", kind)) // an answer in between would begin the count anew
+		h.wait(fmt.Sprintf("list %v", kind)) // an answer in between would restart the count
 	}
 	s.mu.Lock()
 	s.broken = true
@@ -530,7 +531,7 @@ func TestCircuitOpensAndTriesOnce(t *testing.T) {
 	}
 }
 
-// Lists that never end are cut, and definitions that nothing could refer to are skipped, over HTTP as over stdio.
+// Endless lists are cut, and definitions that nothing could refer to are skipped, over HTTP as over stdio.
 func TestHostileListsOverHTTP(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ tools, want string }{

@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Where in its code a program failed does not crowd out why.
+// The place in a program's code does not crowd out the reason of a failure.
 func TestExplainLeavesTracesOut(t *testing.T) {
 	t.Parallel()
 	for want, written := range map[string]string{
@@ -70,7 +70,7 @@ ModuleNotFoundError: No module named 'yaml'`,
 	}
 }
 
-// What npm says of itself is for those who look for it, and never crowds out why a server ended.
+// npm's messages about itself go to the debug log, and never crowd out why a server ended.
 func TestChatter(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

@@ -29,7 +29,7 @@ func TestIdleServerIsStoppedAndStartedOnUse(t *testing.T) {
 	h.wait("state ready")
 }
 
-// Requests that come while the server is being stopped go to the next process; none is lost.
+// Requests that come while the server is being stopped go to the next process, and none is lost.
 func TestNoRequestIsLostToIdleness(t *testing.T) {
 	t.Parallel()
 	cfg := configOf(t, behaviour{})
@@ -65,7 +65,7 @@ func TestUsage(t *testing.T) {
 		if !u.begin() {
 			t.Fatal("refused")
 		}
-		time.Sleep(10 * time.Minute) // as long as a request runs, the server is used
+		time.Sleep(10 * time.Minute) // while a request is running, the server is in use
 		u.end()
 		if got := (<-ended).Sub(began); got < 11*time.Minute+30*time.Second || got > 13*time.Minute {
 			t.Errorf("idle after %v", got)
@@ -76,7 +76,7 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// A server whose sandbox opens less than it did is stopped when nobody uses it, and started on use.
+// A server whose sandbox now allows less is stopped when nobody uses it, and started on use.
 func TestNarrowedServerIsStopped(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -16,7 +16,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// serveMCPGo is a real server of mcp-go inside this program.
+// serveMCPGo runs a real mcp-go server inside this program.
 func serveMCPGo(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := mcpserver.NewMCPServer("inside", "1")
 	s.AddTool(mcp.NewTool("echo", mcp.WithString("text")), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -72,7 +72,7 @@ func TestServerInsideThatEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := open(t, Config{Name: "own", Serve: c.serve, terms: Terms{Era: Legacy}}, Options{})
-			for range 2 { // the second time it was started again
+			for range 2 { // the second time it has been restarted
 				_, err := u.Request(short(t), "x", nil)
 				var down *DownError
 				if !errors.As(err, &down) || !strings.Contains(down.Reason, c.want) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Nothing is left of conversations with servers behind addresses: no goroutine, no descriptor.
+// Conversations with servers behind addresses leave nothing: no goroutine, no descriptor.
 func TestConversationsLeaveNothing(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
@@ -17,7 +17,7 @@ func TestConversationsLeaveNothing(t *testing.T) {
 	descriptors := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			return 0 // systems without it count goroutines alone
+			return 0 // systems without it count only goroutines
 		}
 		return len(entries)
 	}

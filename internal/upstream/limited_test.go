@@ -12,7 +12,7 @@ import (
 	"callgate/internal/remote"
 )
 
-// limitedTo is a server of the official Go SDK that speaks one revision of MCP alone.
+// limitedTo returns a server of the official Go SDK that speaks only one revision of MCP.
 func limitedTo(version string) http.Handler {
 	s := gomcp.NewServer(&gomcp.Implementation{Name: "limited", Version: "1"}, &gomcp.ServerOptions{SupportedProtocolVersions: []string{version}})
 	gomcp.AddTool(s, &gomcp.Tool{Name: "do"}, func(context.Context, *gomcp.CallToolRequest, struct{}) (*gomcp.CallToolResult, any, error) {
@@ -21,7 +21,7 @@ func limitedTo(version string) http.Handler {
 	return gomcp.NewStreamableHTTPHandler(func(*http.Request) *gomcp.Server { return s }, &gomcp.StreamableHTTPOptions{Stateless: version == modernVersion})
 }
 
-// Whatever is expected of a server, because of its host or from an earlier run: it is met in the era that it speaks.
+// Whatever is expected of a server, because of its host or an earlier run, it is met in the era that it speaks.
 func TestServersOfOneEra(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []remote.Transport{remote.Detect, remote.Streamable} {

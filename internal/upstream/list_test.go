@@ -21,7 +21,7 @@ var listCases = []struct {
 	name  string
 	pages []string
 	keys  string
-	err   string // of the first page that is refused
+	err   string // of the first refused page
 	cut   string
 	log   string
 }{

@@ -20,8 +20,8 @@ import (
 
 const updates = "file:///a"
 
-// What changes after the answer to resources/subscribe is heard of: a modern server has said by then that it announces
-// it.
+// Changes after the answer to resources/subscribe are heard, because a modern server has by then agreed to announce
+// them.
 func TestNothingIsMissedAfterASubscription(t *testing.T) {
 	t.Parallel()
 	subscribed := func(context.Context, *gomcp.SubscribeRequest) error { return nil }
@@ -53,8 +53,7 @@ func TestNothingIsMissedAfterASubscription(t *testing.T) {
 	}
 }
 
-// listened is a modern server that answers what it is asked to announce with what say returns: the agreement, and
-// whether the answer is an error, which ends it.
+// listened returns a modern server that answers a subscriptions/listen with the text that say returns.
 func listened(say func(m rpc.Message) (text []byte)) func(context.Context, io.Reader, io.Writer) error {
 	return func(_ context.Context, in io.Reader, out io.Writer) error {
 		var mu sync.Mutex
@@ -92,7 +91,7 @@ func acknowledgement(id []byte, notifications string) []byte {
 	return rpc.Request(nil, "notifications/subscriptions/acknowledged", fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, subscriptionID, id, notifications))
 }
 
-// A subscription that the server does not take is none: the host hears so, and it is not asked for again.
+// The host is told of a subscription that the server refuses, and the server is not asked again.
 func TestSubscriptionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	wants := func(m rpc.Message) bool { return strings.Contains(string(m.Params), updates) }
@@ -130,7 +129,8 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Words that are no acknowledgement, or one of another request, do not count; a host that gives up is let go.
+// A message that is not an acknowledgement, or acknowledges another request, does not count. A host that gives up is
+// released.
 func TestSubscriptionThatIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]func(m rpc.Message) []byte{
@@ -150,7 +150,7 @@ func TestSubscriptionThatIsNotAcknowledged(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := short(t)
-			if name != "not a thing" { // which alone is answered
+			if name != "not a thing" { // only this one gets an answer
 				soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 				defer cancel()
 				ctx = soon

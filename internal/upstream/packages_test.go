@@ -110,5 +110,5 @@ func FuzzPackages(f *testing.F) {
 	})
 }
 
-// flat spells names alike that a package index takes for one.
+// flat spells names alike that a package index treats as the same.
 func flat(s string) string { return strings.ToLower(pythonDash.ReplaceAllString(slashed(s), "-")) }

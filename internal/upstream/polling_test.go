@@ -12,13 +12,14 @@ import (
 	gomcp "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A server may end the stream of a call to be asked for its rest later. One of the official Go SDK that keeps its
-// events numbers them, and is asked; one that does not keeps no answer either, and the call has an end that says so.
+// A server may end the stream of a call and expect to be asked for the rest later. A server of the official Go SDK that
+// stores events numbers them, and is asked. One that does not stores no answer either, so the call ends with an error
+// that says so.
 func TestServerThatEndsTheStreamOfACall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		store gomcp.EventStore
-		want  string // part of the answer, or of the error
+		want  string // part of the answer or the error
 	}{
 		"events are kept":     {gomcp.NewMemoryEventStore(nil), `"text":"late"`},
 		"events are not kept": {nil, "the connection ended before the answer"},
@@ -29,7 +30,7 @@ func TestServerThatEndsTheStreamOfACall(t *testing.T) {
 			gomcp.AddTool(s, &gomcp.Tool{Name: "slow"}, func(_ context.Context, r *gomcp.CallToolRequest, _ struct{}) (*gomcp.CallToolResult, any, error) {
 				ran.Add(1)
 				r.Extra.CloseSSEStream(gomcp.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
-				time.Sleep(300 * time.Millisecond) // in which callgate comes back
+				time.Sleep(300 * time.Millisecond) // while callgate comes back
 				return &gomcp.CallToolResult{Content: []gomcp.Content{&gomcp.TextContent{Text: "late"}}}, nil, nil
 			})
 			web := httptest.NewServer(gomcp.NewStreamableHTTPHandler(func(*http.Request) *gomcp.Server { return s }, &gomcp.StreamableHTTPOptions{EventStore: c.store}))

@@ -27,7 +27,7 @@ func running(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// vanish waits until none of the processes is left.
+// vanish waits until none of the processes exists.
 func vanish(t *testing.T, pids ...int) {
 	t.Helper()
 	deadline := time.Now().Add(waits.Limit)
@@ -158,8 +158,8 @@ func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
 	}
 }
 
-// The kernel's signal at the death of the parent is tied to the thread that forked: threads that come and
-// go must not take the server with them.
+// The kernel's signal at the parent's death is tied to the thread that forked. Threads that come and go must not take
+// the server with them.
 func TestServerOutlivesThreads(t *testing.T) {
 	t.Parallel()
 	done := make(chan *Upstream)

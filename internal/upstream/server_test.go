@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// The test binary is the server, too, when this variable holds a behaviour.
+// If this variable holds a behaviour, the test binary is the server.
 const behaviourVariable = "UPSTREAM_TEST_BEHAVIOUR"
 
-// Or, with this one, a process that runs such a server, tells the process ids, and waits to be killed.
+// If this one does, it is a process that runs such a server, prints the process ids, and waits to be killed.
 const parentVariable = "UPSTREAM_TEST_PARENT"
 
-// beParent holds the configuration of the server in text.
+// beParent runs the server whose configuration text holds.
 func beParent(text string) {
 	var cfg Config
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
@@ -37,16 +37,16 @@ func beParent(text string) {
 	forever()
 }
 
-// behaviour is what the server does besides answering.
+// behaviour says what the server does besides answering.
 type behaviour struct {
 	Start     string                     // "", "silent", "refuse", "exit", "deaf", "malformed"
 	Version   string                     // in the handshake; "" means the host's
 	Noise     string                     // written to stdout before anything else
-	Stubborn  bool                       // ignores the end of stdin and SIGTERM
+	Stubborn  bool                       // ignores the end of stdin, and SIGTERM
 	Pages     map[string][]string        // raw results by method, served by cursor
-	Loop      string                     // list method whose every page has a further one
+	Loop      string                     // list method with a further page after every page
 	Caps      string                     // capabilities; "" means those that Pages need
-	Announce  int                        // list_changed notifications after the handshake, and again when Late comes
+	Announce  int                        // list_changed notifications after the handshake, and again with Late
 	Unknown   string                     // "exit": an unknown method ends the server
 	StartFile string                     // gets a line for each start
 	Late      map[string][]string        // replaces Pages after the first list request of that method
@@ -345,7 +345,7 @@ func (s *server) child(m message) {
 	s.result(m, "%d", c.Process.Pid)
 }
 
-// forever waits without being taken for a deadlock.
+// forever blocks without counting as a deadlock.
 func forever() {
 	for {
 		time.Sleep(time.Hour)

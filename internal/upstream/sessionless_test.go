@@ -9,8 +9,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A server without sessions can ask a host of the legacy era nothing in that era: it is met in the other one, if it has
-// that and the host can be asked. What has sessions, and who speaks the legacy era alone, is met in that.
+// A server without sessions cannot ask a legacy host anything in the legacy era. It is met in the modern era if it
+// speaks that and the host can be asked. Servers with sessions, and those that speak only the legacy era, are met in
+// that.
 func TestSessionlessServers(t *testing.T) {
 	legacy := []string{"2025-11-25", "2025-06-18"}
 	both := append([]string{modernVersion}, legacy...)
@@ -46,7 +47,7 @@ func TestSessionlessServers(t *testing.T) {
 			t.Cleanup(web.Close)
 			t.Cleanup(web.CloseClientConnections)
 			dir := t.TempDir()
-			for range 2 { // the second time it is known
+			for range 2 { // known the second time
 				u := New(Config{Name: "s", URL: web.URL, terms: Terms{Era: c.only}}, Options{CacheDir: dir, Logger: logger(t)})
 				t.Cleanup(u.Close)
 				u.Start(Hello{Era: Legacy, ProtocolVersion: "2025-11-25", Capabilities: []byte(c.can), ClientInfo: hello.ClientInfo})
@@ -64,7 +65,7 @@ func TestSessionlessServers(t *testing.T) {
 			}
 			want := c.discovers
 			if c.want == modernVersion {
-				want = 2 // that is how a server is met there
+				want = 2 // that is how a modern server is met
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -15,15 +15,15 @@ import (
 	"callgate/internal/rpc"
 )
 
-// taskScript is a server that answers every call with a task, and is asked about it.
+// taskScript is a server that answers every call with a task, and answers questions about it.
 type taskScript struct {
 	made  string   // the result of the call
-	looks []string // the results of tasks/get, the last again and again; "silence" is none, and ! begins an error's code
-	older bool     // it is of the era with a handshake
-	late  bool     // it answers a call when it hears that nobody wants it
+	looks []string // results of tasks/get; the last repeats; "silence" is no answer, and ! begins an error code
+	older bool     // it speaks the era with a handshake
+	late  bool     // it answers a call when it hears of the cancellation
 
 	mu    sync.Mutex
-	heard []string // methods of tasks, and the params of tasks/update
+	heard []string // methods about tasks, with the params of tasks/update
 }
 
 func (s *taskScript) serve(_ context.Context, in io.Reader, out io.Writer) error {
@@ -93,7 +93,7 @@ func (s *taskScript) serve(_ context.Context, in io.Reader, out io.Writer) error
 	return nil
 }
 
-// said is how often the server heard a method of tasks.
+// said returns how often the server was sent a tasks method.
 func (s *taskScript) said(method string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,15 +105,15 @@ func (s *taskScript) said(method string) (n int) {
 	return n
 }
 
-// look is a result of tasks/get for the task t with that status; more are further members.
+// look returns a result of tasks/get for task t with that status. more holds further members.
 func look(status, more string) string {
 	return `{"resultType":"complete","taskId":"t","status":"` + status + `","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000` + more + `}`
 }
 
 const made = `{"resultType":"task","taskId":"t","status":"working","ttlMs":60000}`
 
-// follow runs a story with the server in time that stands still until everybody waits. answer is what the host answers
-// every question with; "" is never.
+// follow runs a story with the server in a bubble of fake time. answer is the host's answer to every question; "" means
+// none.
 func follow(t *testing.T, s *taskScript, answer string, story func(ctx context.Context, u *Upstream, task []byte)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A server that wants to be left alone is, within bounds.
+// A server that wants to be left alone is, within limits.
 func TestFollowLeavesTheServerAlone(t *testing.T) {
 	t.Parallel()
 	for poll, want := range map[string]int{"1": 600, "5000": 12, "3600000": 2, "-1": 60, `"x"`: 60} {
@@ -220,7 +220,7 @@ func TestFollowLeavesTheServerAlone(t *testing.T) {
 	}
 }
 
-// A question that the server does not ask any more is taken back from the host.
+// A question that the server no longer asks is withdrawn from the host.
 func TestFollowTakesQuestionsBack(t *testing.T) {
 	s := &taskScript{made: made, looks: []string{look("input_required", asksOne), look("input_required", asksOne), look("working", ""), look("working", ""), look("completed", `,"result":{}`)}}
 	synctest.Test(t, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestFollowTakesQuestionsBack(t *testing.T) {
 	})
 }
 
-// A task that the server makes of a call before it hears that the call is cancelled is stopped.
+// A task that the server makes of a call before it hears of the cancellation is stopped.
 func TestTaskOfACancelledCall(t *testing.T) {
 	t.Parallel()
 	for made, older := range map[string]bool{made: false, `{"task":{"taskId":"t","status":"working"}}`: true, `{"content":[]}`: false, `{"task":"t"}`: true} {
@@ -270,8 +270,7 @@ func TestTaskOfACancelledCall(t *testing.T) {
 	}
 }
 
-// What modern servers are told of a host: the extension, where there may be tasks of it, and nothing of those of the
-// older revisions.
+// Modern servers are told of the tasks extension if the host may get such tasks, and of no tasks of older revisions.
 func TestCapabilitiesForTasks(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{

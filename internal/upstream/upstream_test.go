@@ -25,7 +25,7 @@ var hello = Hello{
 	ClientInfo:      []byte(`{"name":"host","version":"1"}`),
 }
 
-// host records what an upstream tells.
+// host records an upstream's events.
 type host struct {
 	t     testing.TB
 	mu    sync.Mutex
@@ -65,7 +65,7 @@ func keys(l List) string {
 	return strings.Join(all, ",")
 }
 
-// wait returns the first event that begins with prefix, and forgets it and those before.
+// wait returns the first event that begins with prefix, and drops it and all before it.
 func (h *host) wait(prefix string) string {
 	h.t.Helper()
 	timeout := time.After(waits.Limit)
@@ -116,7 +116,7 @@ func short(t testing.TB) context.Context {
 	return ctx
 }
 
-// call sends a request that has to succeed and returns its result.
+// call sends a request that must succeed, and returns its result.
 func call(t testing.TB, u *Upstream, method, params string) string {
 	t.Helper()
 	var raw []byte
@@ -221,7 +221,7 @@ func TestStartThatFails(t *testing.T) {
 			if down.Server != "files" || !strings.Contains(down.Reason, c.reason) || strings.ContainsRune(err.Error(), 0x1b) {
 				t.Errorf("error = %q", err)
 			}
-			if got := strings.Join(down.Stderr, "|"); !strings.HasPrefix(got, c.stderr) { // a binary that measures coverage says more
+			if got := strings.Join(down.Stderr, "|"); !strings.HasPrefix(got, c.stderr) { // with coverage it writes more
 				t.Errorf("stderr = %q", got)
 			}
 			h.wait("state down")
@@ -258,7 +258,7 @@ func TestCrashInMidCallAndRestartOnUse(t *testing.T) {
 		_, err := u.Request(short(t), "hang", nil)
 		other <- err
 	}()
-	call(t, u, "echo", "{}") // the other request is on its way
+	call(t, u, "echo", "{}") // the other request has been sent
 	_, err := u.Request(short(t), "crash", nil)
 	var down *DownError
 	if !errors.As(err, &down) || down.Reason != "exit status 7" || !slices.Contains(down.Stderr, "about to crash") {
@@ -341,7 +341,7 @@ func TestCancelIsSent(t *testing.T) {
 	}
 }
 
-// posted is a request that nobody waits for.
+// posted is a request that no goroutine waits for.
 type posted struct {
 	method, params string
 	heard          chan<- end
@@ -355,7 +355,7 @@ type end struct {
 func (p posted) Compose(id []byte) []byte          { return rpc.Request(id, p.method, []byte(p.params)) }
 func (p posted) Answered(m rpc.Message, err error) { p.heard <- end{m, err} }
 
-// A request that nobody waits for ends as one does that is waited for.
+// A posted request ends as one does that somebody waits for.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
@@ -400,7 +400,7 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// A call can be taken back at the moment a person approves it: then the server never hears of it.
+// A call can be cancelled just as a person approves it. The server then never hears of it.
 func TestNothingIsSentForWhoHasGone(t *testing.T) {
 	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
@@ -578,7 +578,7 @@ func TestNotificationsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{}), Options{Events: h.events()})
-	u.Notify("notifications/told", []byte(`{"early":true}`)) // nobody there yet: dropped
+	u.Notify("notifications/told", []byte(`{"early":true}`)) // the server is not ready: dropped
 	call(t, u, "echo", "{}")
 	for i := range 50 {
 		u.Notify("notifications/told", fmt.Appendf(nil, `{"n":%d}`, i))

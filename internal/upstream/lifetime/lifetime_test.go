@@ -12,8 +12,7 @@ import (
 
 type key struct{}
 
-// A request's context says at every moment what one that was derived at once would say, and so do contexts that are
-// derived from it.
+// A request's context always answers as a context derived at that moment would, and so do contexts derived from it.
 func TestLikeAContext(t *testing.T) {
 	whys := []error{nil, context.Canceled, errors.New("taken back"), errors.New("stopped")}
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +79,7 @@ type watcher chan string
 
 func (w watcher) RequestEnded() { w <- "ended" }
 
-// Who watches hears of the end once, whenever it comes, and nobody hears who does not watch any more.
+// A watcher hears of the end once, whenever it comes, and not after Unwatch.
 func TestWatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		do    func(r *Request, w watcher)

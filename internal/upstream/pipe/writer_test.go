@@ -28,7 +28,7 @@ func TestWriterKeepsOrderAndBytes(t *testing.T) {
 	t.Parallel()
 	r, s := pipe(t)
 	var want bytes.Buffer
-	for i := range 300 { // a megabyte: far more than a pipe holds
+	for i := range 300 { // a megabyte, far more than a pipe holds
 		message := fmt.Appendf(nil, "%d%s\n", i, bytes.Repeat([]byte("x"), 12*i))
 		want.Write(message)
 		if n, err := s.Write(message); n != len(message) || err != nil {
@@ -42,7 +42,7 @@ func TestWriterKeepsOrderAndBytes(t *testing.T) {
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Error("what arrives is not what was sent")
 	}
-	for i := range 10 { // nothing waits any more
+	for i := range 10 { // nothing is waiting any more
 		message := fmt.Appendf(nil, "again %d\n", i)
 		if _, err := s.Write(message); err != nil {
 			t.Fatal(err)

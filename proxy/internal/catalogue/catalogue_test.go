@@ -8,7 +8,7 @@ import (
 	"callgate/internal/upstream"
 )
 
-// listOf reads a raw list result the way a server's is read.
+// listOf reads a raw list result as a server's is read.
 func listOf(t *testing.T, k upstream.Kind, raw string, pages int) upstream.List {
 	t.Helper()
 	var members map[string]json.RawMessage
@@ -112,8 +112,7 @@ func TestTemplateFits(t *testing.T) {
 	}
 }
 
-// Nothing that a server calls a template may make a look-up panic, and what a template fits begins and
-// ends like it.
+// No template of a server may make a look-up panic, and a URI that fits a template begins and ends like it.
 func FuzzTemplateFits(f *testing.F) {
 	f.Add("db://{table}/{id}/row", "db://users/7/row")
 	f.Add("x{a}x", "xx")

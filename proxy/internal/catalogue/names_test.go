@@ -36,7 +36,7 @@ func TestCheckAliases(t *testing.T) {
 		{"read", `"read_file"`},
 		{"shell", `"shell_exec"`},
 		{"process", `"process_input"`},
-		{"read_file", ""}, // its tools are read_file_…, which is no kind
+		{"read_file", ""}, // its tools are read_file_…, which is not a kind
 	} {
 		err := CheckAliases(strings.Split(c.aliases, " "))
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
@@ -74,7 +74,7 @@ func TestQualify(t *testing.T) {
 	}
 }
 
-// A tool may be called like what another one gets with its suffix: both stay reachable.
+// A tool may have the name that another gets with its suffix. Both stay reachable.
 func TestQualifyNameLikeASuffixedOne(t *testing.T) {
 	pair := []Origin{{"s", "a.b"}, {"s", "a_b"}}
 	taken := strings.TrimPrefix(Qualify(pair)[0], "s_")
@@ -87,8 +87,8 @@ func TestQualifyNameLikeASuffixedOne(t *testing.T) {
 	}
 }
 
-// What a name is does not depend on the order in which servers list it, and a name that nothing collides
-// with stays when tools come and go.
+// A name does not depend on the order in which servers list their tools. A name without collisions stays when tools
+// come and go.
 func TestQualifyIsStable(t *testing.T) {
 	origins := []Origin{{"s", "a.b"}, {"s", "a_b"}, {"s", long}, {"t", "a.b"}, {"s", "plain"}}
 	names := Qualify(origins)

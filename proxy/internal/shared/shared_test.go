@@ -14,8 +14,8 @@ func (h *host) Notified(rpc.Message, any)                  { h.heard++ }
 func (h *host) Changed(*upstream.Upstream, upstream.State) {}
 func (h *host) ListChanged(upstream.Kind)                  {}
 
-// A log message that names no request goes to the host that the server works for, to all while it works for none, and
-// to nobody while it works for several.
+// A log message that names no request goes to the host that the server works for, to all hosts if it works for none,
+// and to nobody if it works for several.
 func TestLogMessagesReachTheRightHosts(t *testing.T) {
 	m, err := rpc.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}`))
 	if err != nil {

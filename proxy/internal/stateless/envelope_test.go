@@ -2,7 +2,7 @@ package stateless
 
 import "testing"
 
-// What a server writes into its result is no question to the host, however it is spelled: it asks through callgate.
+// A server cannot ask the host with what it writes into its result, however that is spelled. It asks through callgate.
 func TestResultsAskNothing(t *testing.T) {
 	for _, all := range []struct{ result, want string }{
 		{`{"content":[],"x":1.0}`, `{"content":[],"x":1.0}`},

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// expellable is a host that notes how it ends.
+// expellable is a host that records how it ends.
 type expellable struct {
 	Host
 	c    *Client
@@ -29,7 +29,7 @@ func (h expellable) Context() context.Context { return context.Background() }
 func (h expellable) Expelled()                { h.note("expelled " + h.c.key.from.Principal) }
 func (h expellable) Close()                   { h.note("closed " + h.c.key.from.Principal) }
 
-// Who is not let in any more is ended at once, also while a session of another is being opened.
+// A host that is no longer let in is ended at once, even while another session is being opened.
 func TestExpelWaitsForNoOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Requests go on where what they name is: with a parked request, or a task.
+// Requests continue where the parked request or task that they name is.
 func TestPlacesOf(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"method":"tools/call","params":{"requestState":"here.x_-"}}`:                                        "here",
@@ -32,7 +32,7 @@ func TestPlacesOf(t *testing.T) {
 	}
 }
 
-// A parked request says where it is, an approval opens anywhere.
+// A parked request's state says where it is. An approval's opens anywhere.
 func TestSealedPlace(t *testing.T) {
 	at := func(place string) *Clients {
 		all, err := New(Options{Place: func() string { return place }, Secret: []byte("shared"), Logger: slog.New(slog.DiscardHandler)})

@@ -7,7 +7,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// No two questions of a request have one key, and none of a server has that of callgate's own.
+// All questions of a request have different keys, and no server's has that of callgate's own.
 func TestQuestionsHaveKeysOfTheirOwn(t *testing.T) {
 	e := &Request{client: &Client{all: &Clients{}}}
 	for _, label := range []string{"question-1", "", "a", "a", "question-3", "", "", "approval "} {

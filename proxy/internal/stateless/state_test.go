@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Even a state that is sealed right leads to no request of another principal.
+// Even a correctly sealed state does not lead to another principal's request.
 func TestHandlesLeadToTheirPrincipalsErrandsAlone(t *testing.T) {
 	all := &Clients{}
 	owner := &Client{all: all, key: clientKey{from: Sender{Principal: "laptop"}}}

@@ -2,7 +2,7 @@ package stateless
 
 import "testing"
 
-// What a listener is told has one _meta, whatever the server wrote.
+// A listener's notification has only one _meta, whatever the server wrote.
 func TestTagged(t *testing.T) {
 	const tag = `"io.modelcontextprotocol/subscriptionId":"s"`
 	for params, want := range map[string]string{

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// requests are what may be said of a task that is wanted, and what is passed on; "" is a refusal.
+// requests holds "task" members, and what is passed on of them; "" means a refusal.
 var requests = []struct{ raw, passed string }{
 	{`{}`, `{}`},
 	{`{"ttl":60000}`, `{"ttl":60000}`},
@@ -45,7 +45,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// A server that was started anew may use an id again: what it says is of the new task.
+// A restarted server may use an id again. What it says is then about the new task.
 func TestATaskWithAnIdOfBefore(t *testing.T) {
 	server := new(int)
 	b := &Calls{}
