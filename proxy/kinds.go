@@ -278,8 +278,8 @@ func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask b
 // wall is the sandbox around a server. The gate judges whatever the server wants from outside.
 type wall struct{ server *server }
 
-// connects takes a connection that a sandboxed server wants to make through the gate, as the kind connect. It returns
-// why the connection is refused.
+// connects asks the gate whether a sandboxed server may make a connection, as the kind connect. It returns an error if
+// not.
 func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
 	if to.Private.IsValid() {
@@ -288,7 +288,7 @@ func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	return s.judges(ctx, tools.KindConnect, append(arguments, '}'))
 }
 
-// widens takes an access that the sandbox refused through the gate. If it is allowed, the server's next process may
+// widens asks the gate for an access that the sandbox refused. If the gate allows it, the server's next process may
 // have it.
 func (s wall) widens(ctx context.Context, a guard.Access) error {
 	kind := tools.KindSandboxRead
@@ -298,11 +298,10 @@ func (s wall) widens(ctx context.Context, a guard.Access) error {
 	return s.judges(ctx, kind, append(append([]byte(`{"path":`), jsonx.Quote(a.Path)...), '}'))
 }
 
-// refused notes an access that the sandbox refused, for the model.
+// refused notes an access that the sandbox refused, to tell the model.
 func (s wall) refused(a guard.Access) { s.server.refusals.add(a) }
 
-// judges takes something other than a call that a server wants through the gate, as a kind. It returns why it is
-// refused.
+// judges asks the gate for what a server wants beside its calls, as a kind. It returns an error if the gate refuses.
 func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
 	h := s.server.host
 	call, err := h.kindCall(kindTool(kind, s.server), s.server, arguments)

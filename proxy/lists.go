@@ -119,8 +119,8 @@ func (o *offers) await(ctx context.Context, limit time.Duration, done func(*serv
 	}
 }
 
-// awaitLists does the same for lists of the kinds, and ends early if enough returns true; enough may be nil. It asks
-// again for a list that could not be read a while ago, and does not wait for one that still cannot be read.
+// awaitLists does what await does for lists of the kinds, and ends early if enough returns true; enough may be nil. It
+// asks again for a list that could not be read a while ago, and does not wait for one that still cannot be read.
 func (o *offers) awaitLists(ctx context.Context, limit time.Duration, enough func() bool, kinds ...upstream.Kind) {
 	for _, s := range o.h.everyone() {
 		for _, k := range kinds {
@@ -173,7 +173,7 @@ func (o *offers) hear(ctx context.Context, s *server) {
 	}
 }
 
-// prompt does the same for prompts.
+// prompt does what tool does for prompts.
 func (o *offers) prompt(ctx context.Context, name string) *entry {
 	if e := o.now.Load().prompt(name); e != nil {
 		return e

@@ -183,8 +183,8 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	return s.words.Heard(answer)
 }
 
-// post does the same for a caller that does not wait (see upstream.Post); heard gets the answer. It returns false if
-// the request has to go through forward.
+// post does what forward does for a caller that does not wait (see upstream.Post); heard gets the answer. It returns
+// false if the request has to go through forward.
 func (s *server) post(life *lifetime.Request, request rpc.Posted) bool {
 	if s.shared != nil || s.own || s.bounds.Timeout > 0 || s.extends() {
 		return false

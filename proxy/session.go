@@ -35,7 +35,7 @@ type host struct {
 	view      View
 	principal string       // the host's identity, as proven to its transport
 	era       upstream.Era // the era that the host speaks
-	waits     bool         // it can wait for a task of the extension; see task
+	waits     bool         // it can wait for a task of the extension
 	session   *gate.Session
 	leave     func()    // leaves the session
 	began     int       // how many hosts had the session before

@@ -36,12 +36,12 @@ type Door interface {
 	// Admit returns who sends the request, or an error that says what is wrong with the credential.
 	Admit(r *http.Request) (Guest, error)
 
-	knows(who Principal, tenant string) bool     // somebody of that name can still come in to the tenant; "" means none
+	knows(who Principal, tenant string) bool     // whether somebody of that name can still come in to the tenant; "" means none
 	holding() func(who Guest) bool               // returns whether a guest's credential is valid at this moment
 	secrets() map[Principal]secretSum            // hash of each name's secret for hosts that are in, or zero; nil if credentials expire by themselves
 	challenge(r *http.Request, why error) string // the WWW-Authenticate header for a refused request
 	routes(mux *http.ServeMux)                   // adds what hosts may read to learn how to get in
-	open() bool                                  // everybody is admitted
+	open() bool                                  // whether everybody is admitted
 }
 
 var (

@@ -48,7 +48,7 @@ type Options struct {
 
 	Replicas Replicas                     // the other servers behind the same address; may be nil
 	Replaced func(name string, gone bool) // hears that a client's token was replaced, or is gone; may be nil
-	Ready    func() error                 // why nothing can run here now; nil means ready while the server is open
+	Ready    func() error                 // returns why nothing can run here now; may be nil
 
 	MaxMessage   int           // bytes of one message of a host; 0 means 64 MiB
 	IdleTimeout  time.Duration // a session ends after this time without use; 0 means 30 min

@@ -135,7 +135,7 @@ func (s *open) endUnless(stays func(*held) bool) {
 	}
 }
 
-// evictions ends what hosts have open that are no longer admitted.
+// evictions ends the sessions and requests of hosts that may no longer connect.
 type evictions struct {
 	server  *Server
 	secrets map[Principal]secretSum // the hosts' secrets, as recheck last saw them
@@ -176,8 +176,9 @@ func (e *evictions) tellReplaced(before map[Principal]secretSum) {
 	}
 }
 
-// turnOut ends the requests and streams, the sessions, and what hosts have open without a session, for which the
-// functions return false. It first withdraws what waits there for a person, so that the record does not blame the host.
+// turnOut ends the requests and streams for which stays returns false, the sessions for which session does, and what
+// unknown hosts have open without a session. It first withdraws what waits there for a person, so that the record does
+// not blame the host.
 func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool, known func(tenant, who string) bool) {
 	for _, one := range e.server.open.ofOthers(session) {
 		e.server.log.Info("a session ends: its host may no longer connect", "host", one.who.Principal)

@@ -31,7 +31,7 @@ const (
 // kept alive and resumed.
 const prompt = 50 * time.Millisecond
 
-// greeting does the same for initialize, which every host wants answered at once.
+// greeting replaces prompt for initialize, which every host wants answered at once.
 const greeting = 10 * time.Second
 
 // post takes one message from a host.
@@ -235,8 +235,8 @@ type response struct {
 }
 
 // whole writes the response as one document. It sends a short one at once, on the request's goroutine, because the
-// remaining work there comes after it. A long one, which a slow host may read for long, goes to a new goroutine that
-// holds nothing else.
+// remaining work there comes after it. A long one, which a slow host may take long to read, goes to a new goroutine
+// that holds nothing else.
 func (r *response) whole() {
 	if !r.begun.CompareAndSwap(false, true) {
 		return

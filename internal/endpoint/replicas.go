@@ -25,7 +25,7 @@ type Replicas interface {
 	// SessionID returns a new id for a session of this server, which tells where the session lives.
 	SessionID() string
 	// Home returns which process of which server has the session with that id. elsewhere is false for this server's own
-	// sessions, and for ids that are not such ids.
+	// sessions, and for other ids.
 	Home(id string) (name, epoch string, elsewhere bool)
 	// DialHosts opens a connection to that process' ServeReplicas.
 	DialHosts(ctx context.Context, name, epoch string) (net.Conn, error)

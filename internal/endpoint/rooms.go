@@ -30,8 +30,8 @@ type Rooms interface {
 	Enter(r *http.Request, who Guest, path string) (room *Room, leave func(), err error)
 	// Knows reports whether the tenant still exists.
 	Knows(tenant string) bool
-	// Expel withdraws what waits for a person for hosts without a session, except for known ones. The caller MUST call
-	// end, which ends all that those hosts have open, and waits for it.
+	// Expel withdraws the approvals that wait for hosts without a session, except for known hosts. The caller MUST call
+	// end, which ends all that the others have open, and waits for it.
 	Expel(known func(tenant, who string) bool) (end func())
 	// Farewell tells the hosts that listen in any room that the server is closing.
 	Farewell()

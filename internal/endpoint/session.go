@@ -61,7 +61,7 @@ type running struct {
 	end func() // ends the counting of the request
 }
 
-// belongs reports whether the visitor began the session, in the same tenant.
+// belongs reports whether the visitor began the session, with the same secret and in the same tenant.
 func (s *Session) belongs(v visit) bool {
 	return s.who.Principal == v.who.Principal && s.who.secret == v.who.secret && s.room.Tenant == v.room.Tenant
 }

@@ -475,7 +475,7 @@ func Quote(s string) []byte {
 	return quoted
 }
 
-// String decodes a raw JSON string. ok is false if raw is not one.
+// String decodes a raw JSON string. It returns false if raw is not one.
 func String(raw []byte) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false

@@ -7,10 +7,8 @@ import (
 	"callgate/internal/budget"
 )
 
-// lines reads the lines of an event stream, which end with
-// , \r
-// or \r. Between messages it holds little memory, however long the longest message was, because most streams are silent
-// most of the time.
+// lines reads the lines of an event stream, which end with \n, \r\n or \r. Between messages it holds little memory,
+// however long the longest message was, because most streams are silent most of the time.
 type lines struct {
 	r     io.Reader
 	limit int           // bytes of one line

@@ -123,8 +123,8 @@ func (m Message) WithID(id []byte) []byte {
 	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 }
 
-// Readdressed does the same for an answer of which others read only the result or error. Those stay in place, and in a
-// long message the text before or after them moves to fit a shorter id.
+// Readdressed does what WithID does for an answer of which others read only the result or error. Those stay in place,
+// and in a long message the text before or after them moves to fit a shorter id.
 func (m Message) Readdressed(id []byte) []byte {
 	end := m.idStart + len(m.ID)
 	spare := len(m.ID) - len(id)

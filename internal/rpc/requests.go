@@ -149,8 +149,8 @@ func (r *Requests) Abandon() {
 // lateness is how long after the end of Wait an answer still counts as late. After that it is lost.
 const lateness = time.Minute
 
-// Late has then called with an answer that comes after Wait was cut short, on the goroutine that reads it, which
-// continues when then returns. Late MUST be called before Wait.
+// Late sets the function that gets an answer that comes after Wait was cut short. It runs on the goroutine that reads
+// the answer, which continues when then returns. Late MUST be called before Wait.
 func (p *Pending) Late(then func(Message)) { p.late = then }
 
 // late gets the answer to a request that nobody waits for any more.

@@ -28,8 +28,8 @@ type Config struct {
 	URL    string      // address of a remote server, instead of Command
 	Header http.Header // sent with every request
 
-	// Serve runs a server inside this program, instead of Command. It reads one message per line from in and writes
-	// them so to out, until in or ctx ends. It is called again after it has ended. Nothing that it says is cached.
+	// Serve runs a server inside this program, instead of Command. It reads one message per line from in and writes one
+	// per line to out, until in or ctx ends. It is called again after it has ended. Nothing that it says is cached.
 	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
 
 	StartTimeout time.Duration // from the spawn to the end of the handshake; 0 means DefaultStartTimeout
@@ -63,7 +63,7 @@ type Terms struct {
 	Authorize func(ctx context.Context, refused *remote.Refusal) (string, error)
 
 	// Await returns nil once there may be a new credential in place of the refused one, and callgate then starts the
-	// server. It returns an error when ctx ends. If Await is nil, nobody can know.
+	// server. It returns an error when ctx ends. If Await is nil, callgate cannot know that.
 	Await func(ctx context.Context) error
 
 	// Check is called before each start. It returns how the server must start, or an error if it must not. Checked

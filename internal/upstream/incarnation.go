@@ -151,8 +151,8 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	return in.answered(ctx, p.ID, m, err)
 }
 
-// post does the same for a caller that does not wait, see Upstream.Post. usage has counted the request. A process does
-// not say which request its own messages belong to, so no cause is needed.
+// post does what send does for a caller that does not wait, see Upstream.Post. usage has counted the request. A process
+// does not say which request its own messages belong to, so no cause is needed.
 func (in *incarnation) post(life *lifetime.Request, request rpc.Posted) {
 	f := &flight{in: in, life: life, request: request}
 	if err := in.conn.Post(&f.Pending, f); err != nil {

@@ -264,7 +264,8 @@ func (u *Upstream) run(a *attempt) {
 	}
 }
 
-// launch starts the server and greets it. If it returns an incarnation with an error, the caller MUST end that.
+// launch starts the server and greets it. If it returns an incarnation with an error, the caller MUST end the
+// incarnation.
 func (u *Upstream) launch() (*incarnation, error) {
 	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))

@@ -63,8 +63,8 @@ func (r *Request) End(why error) {
 	}
 }
 
-// Watch has w told, on a new goroutine, when the request ends, unless Unwatch comes first. There is one watcher at a
-// time.
+// Watch makes w hear, on a new goroutine, that the request has ended, unless Unwatch comes first. There is one watcher
+// at a time.
 func (r *Request) Watch(w Watcher) {
 	r.mu.Lock()
 	over := r.over != nil

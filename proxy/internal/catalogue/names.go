@@ -76,7 +76,7 @@ func Qualify(origins []Origin) []string {
 	return names
 }
 
-// Plain returns the qualified name without a suffix, as a tool has it that shares it with no other.
+// Plain returns the qualified name without a suffix. A tool has it if no other tool shares it.
 func (o Origin) Plain() string { return o.Alias + "_" + Sanitize(o.Name) }
 
 var suffixed = lazyregexp.New(`^(.+)_[0-9a-f]{8}$`)

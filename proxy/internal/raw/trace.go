@@ -38,7 +38,7 @@ func WithTrace(params []byte, trace map[string]string) []byte {
 	return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: object})
 }
 
-// Traced does the same for a server's request.
+// Traced does what WithTrace does for a server's request.
 func Traced(m rpc.Message, trace map[string]string) (rpc.Message, error) {
 	if len(trace) == 0 || m.Params == nil {
 		return m, nil

@@ -40,7 +40,7 @@ const (
 type Exchange interface {
 	// Respond sends the response; nothing follows it. nil means that there is no response.
 	Respond(response []byte) error
-	// Reject does the same for a request that the revision does not allow.
+	// Reject does what Respond does for a request that the revision does not allow.
 	Reject(response []byte) error
 	// Notify sends a notification that belongs to the request.
 	Notify(message []byte) error

@@ -32,7 +32,7 @@ type Request struct {
 	id      []byte // of the request behind the client, as we assigned it
 	method  string
 	digest  string // of what the host wants; the same in every round
-	back    bool   // the host has come back from the page, to which an earlier round led it
+	back    bool   // the host has come back from the page that an earlier round led it to
 	resumes string // id of the approval on that page; "" if it can no longer be used
 	task    *task  // nil if the host cannot wait for a task
 
