@@ -16,7 +16,7 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 may. To callgate it is
+// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it is
 // a long call. It is judged before anything goes out, and ends with the server's task. Its result is limited, recorded
 // and verified like any other. Only the host waits differently.
 type deferred struct {

@@ -43,7 +43,7 @@ func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 	return h.session.ID(), standings, nil
 }
 
-// Accept pins the current definition of a tool, if hash matches it, and so ends the quarantine. Hosts notice with their
+// Accept pins the current definition of a tool, if hash matches it, and ends the quarantine. Hosts notice with their
 // next call.
 func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 	h, err := p.hostOf(sessionID)

@@ -183,7 +183,7 @@ func (o *offers) prompt(ctx context.Context, name string) *entry {
 	return o.now.Load().prompt(name)
 }
 
-// still reports whether the table still has this definition of the tool.
+// still reports whether the table still has exactly this definition of a tool.
 func (o *offers) still(to *entry) bool {
 	e := o.now.Load().Tools[to.Shown]
 	return e != nil && e.Tool == to.Tool

@@ -1,6 +1,6 @@
 // Package proxy serves MCP hosts. It takes each call through the gate to its server, and relays everything else.
 //
-// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. Everything else passes
+// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. All else passes
 // unchanged in both directions.
 package proxy
 

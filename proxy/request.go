@@ -66,7 +66,7 @@ func (h *host) begin(m rpc.Message, e *stateless.Request) {
 
 func nothing() {}
 
-// long is the size in bytes at which a message takes a while to read. Other requests do not wait for it.
+// long is the size in bytes from which a message takes a while to read. Other requests do not wait for it.
 const long = 16 << 10
 
 // Serve implements Peer.

@@ -214,7 +214,7 @@ type inflight struct {
 	afterwards func()                 // runs once the host has its response; nil if nothing is left to do
 	line       *rpc.Conn              // the connection, if its reading goroutine serves the request; else nil
 
-	// mu is held while a notification of the call is written, and while the call ends, so that no notification follows
+	// mu is held while a notification of the call is written and while the call ends, so that no notification follows
 	// the response.
 	mu      sync.Mutex
 	ended   bool

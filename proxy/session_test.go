@@ -234,13 +234,13 @@ func (h *testHost) greet(params string) []byte {
 	return m.Result
 }
 
-// calls sends a tools/call with that id.
+// calls sends tools/call with that id.
 func (h *testHost) calls(id, tool, arguments string) {
 	h.t.Helper()
 	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
 }
 
-// text returns the text of the next message, which MUST be the response to id.
+// text returns the text of the next message, which must be the response to id.
 func (h *testHost) text(id string) (text string, isError bool) {
 	h.t.Helper()
 	m := h.next()

@@ -189,8 +189,8 @@ const lastWords = time.Second
 // Waits does nothing, because a pipe is not lost.
 func (s stdio) Waits([]byte) {}
 
-// Hurry bounds the remaining writes. Otherwise a host that has closed its side and reads nothing could hold up the end
-// of the session for ever.
+// Hurry bounds the remaining writes. Otherwise a host that closed its side and reads nothing would hold up the end of
+// the session for ever.
 func (s stdio) Hurry() {
 	out, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
 	if !ok {

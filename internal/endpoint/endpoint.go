@@ -1,6 +1,6 @@
 // Package endpoint serves hosts over HTTP: admission, sessions and streams.
 //
-// It speaks Streamable HTTP, with sessions up to 2025-11-25 and without them in 2026-07-28, and the older HTTP+SSE. It
+// It speaks Streamable HTTP, with sessions up to 2025-11-25 and without them for 2026-07-28, and the older HTTP+SSE. It
 // carries messages between hosts and the proxy, and knows no tools.
 package endpoint
 

@@ -31,7 +31,7 @@ func hostNames(more []string, address *net.TCPAddr) map[string]bool {
 // guard refuses requests that a web page may have tricked a browser into sending. It runs before everything else.
 //
 //   - Host must be one of this server's own names. A name that somebody else's DNS points here is not.
-//   - Origin must be this server, a page that the configuration names, or absent, as it is for programs.
+//   - Origin must be this server, a page that the configuration names, or absent as it is for programs.
 //   - What a page does across sites without an Origin, such as loading an image or following a link, is refused:
 //     every browser marks it in Sec-Fetch-Site, which programs do not send.
 //   - A credential in the address ends up in histories and logs, so it is refused, right or wrong.
@@ -91,7 +91,7 @@ func asked(r *http.Request) url.Values {
 	return r.URL.Query()
 }
 
-// foreign reports whether a value of Sec-Fetch-Site says that another site's page sent the request.
+// foreign reports whether a value of Sec-Fetch-Site says that another site's page sends the request.
 func foreign(site string) bool { return site != "same-origin" && site != "none" }
 
 // welcomes reports whether pages of the origin may connect.

@@ -44,7 +44,7 @@ func (s *Server) listen(v visit, out events, l listener) {
 	}
 }
 
-// waiting is the connection of a host that waits for messages. The response continues in chunks, and the connection
+// waiting is the connection of a host that waits for messages. The response goes on in chunks, and the connection
 // ends with it.
 type waiting struct {
 	conn net.Conn

@@ -64,7 +64,7 @@ func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 	return &OAuth{o: o, verifier: provider.VerifierContext(background, config)}, ctx.Err()
 }
 
-// Admit verifies the signature, issuer, audience and times of the token, and what it grants.
+// Admit verifies signature, issuer, audience and times of the token, and what it grants.
 func (a *OAuth) Admit(r *http.Request) (who Guest, err error) {
 	raw, err := bearer(r)
 	if err != nil {

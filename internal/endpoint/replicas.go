@@ -156,7 +156,7 @@ type homeKey struct{}
 
 func homeOf(ctx context.Context) home { return ctx.Value(homeKey{}).(home) }
 
-// parseHome reads an address that passOn has made.
+// parseHome reads an address that passOn made.
 func parseHome(address string) (name, epoch string, err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

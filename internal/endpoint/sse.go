@@ -39,7 +39,7 @@ func beginEvents(w http.ResponseWriter) events {
 	return events{w: w, by: http.NewResponseController(w)}
 }
 
-// write sends one event. name and id may be "".
+// write sends one event: name and id may be "".
 func (e events) write(name, id string, data []byte) error {
 	var head []byte
 	if name != "" {

@@ -52,7 +52,7 @@ func TestStreamIsResumed(t *testing.T) {
 	}
 }
 
-// While nobody reads, the oldest messages are dropped beyond a bound, and the newest never.
+// While nobody reads, the oldest messages are forgotten beyond a bound, and the newest never.
 func TestStreamIsBounded(t *testing.T) {
 	s := newStream("a")
 	large := bytes.Repeat([]byte("x"), maxBacklog/4)

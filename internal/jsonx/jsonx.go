@@ -376,7 +376,7 @@ func stringsIn(text []byte) iter.Seq[string] {
 	}
 }
 
-// Edit replaces the bytes of a text from Start to End.
+// Edit replaces the bytes of a text from Start up to End.
 type Edit struct {
 	Start, End int
 	With       []byte

@@ -41,7 +41,7 @@ func (p *Pool) Here(job func()) {
 	job()
 }
 
-// Hold makes Wait wait until Release is called, for a job that continues without a goroutine.
+// Hold makes Wait wait until Release is called, for a job that goes on without a goroutine.
 func (p *Pool) Hold() { p.wg.Add(1) }
 
 // Release undoes Hold.

@@ -1,6 +1,6 @@
 // Package remote talks to one MCP server at a URL, over Streamable HTTP or the older HTTP+SSE.
 //
-// It passes messages on byte for byte, except for line ends between tokens. Everything that the server sends is hostile
+// It passes messages on byte for byte, except line ends between tokens. Everything that the server sends is hostile
 // input, and can harm only its own endpoint.
 package remote
 

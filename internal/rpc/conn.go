@@ -203,7 +203,7 @@ func (c *Conn) Request(ctx context.Context, method string, params []byte) (Messa
 	return p.Wait(ctx)
 }
 
-// Write sends one message whole, with its line end. The message MUST NOT contain a line feed.
+// Write sends one message, whole, with its line end. The message MUST NOT contain a line feed.
 func (c *Conn) Write(message []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -191,7 +191,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 	return rpc.Message{}, err
 }
 
-// identified gives an elicitation by URL the id that legacy hosts need and modern servers do not send.
+// identified gives an elicitation by URL the id that legacy hosts need and modern servers do not have.
 func identified(params []byte) []byte {
 	var m [2]jsonx.Member
 	if params == nil || jsonx.Members(params, []string{"mode", "elicitationId"}, m[:]) != nil || m[1].Value != nil {

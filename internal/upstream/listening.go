@@ -166,8 +166,8 @@ func (in *incarnation) acknowledged(m rpc.Message, of []byte) {
 	in.modern.agree(of, a)
 }
 
-// listen keeps a subscriptions/listen open for what the server can announce and the host wants to know, until the
-// incarnation is over.
+// listen keeps a subscriptions/listen open for what the server can announce and the host wants to hear of,
+// until the incarnation is over.
 func (in *incarnation) listen() {
 	c := in.modern
 	for failures := 0; in.ctx.Err() == nil; {

@@ -14,7 +14,7 @@ import (
 // tool: rules that allow callgate's own tools would also allow those of whoever took the name.
 const OwnName = "callgate"
 
-// maxName is the longest name that every host and model accepts.
+// maxName is the longest name that every host and model takes.
 const maxName = 64
 
 // Sanitize returns name with every character except letters, digits, _ and - replaced by _.

@@ -34,7 +34,7 @@ func WithResult(m rpc.Message, result []byte) rpc.Message {
 	return changed
 }
 
-// HasCursor reports whether a request for a list asks for another page than the first.
+// HasCursor reports whether a request for a list wants another page than the first.
 func HasCursor(m rpc.Message) bool {
 	cursor := jsonx.At(m.Params, "cursor")
 	return cursor != nil && string(cursor) != "null"

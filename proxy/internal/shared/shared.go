@@ -178,7 +178,7 @@ func (sh *Server) logged(m rpc.Message, cause any) {
 	sh.to(all, func(s User) { s.Notified(m, cause) })
 }
 
-// progress passes progress on, under the token that the host knows.
+// progress passes progress on under the token that the host knows.
 func (sh *Server) progress(m rpc.Message) {
 	var token [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil {

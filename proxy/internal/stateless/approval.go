@@ -55,7 +55,7 @@ func (e *Request) Redirect(callID string) []byte {
 	return inputRequired([]openQuestion{{key: ApprovalLabel, method: "elicitation/create", params: e.signpost}}, state)
 }
 
-// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision is valid.
+// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.
 const signpostFor = 24 * time.Hour
 
 // resume returns the id of the approval for the one request that may continue under it, and "" for all others. A handle

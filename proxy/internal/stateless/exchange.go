@@ -123,7 +123,7 @@ func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Me
 	}()
 }
 
-// vouched is an Exchange that knows whether its host is still admitted.
+// vouched is an Exchange that knows whether its host is still let in.
 type vouched interface{ Admitted() error }
 
 // came notes the credential that the host used last.

@@ -264,7 +264,7 @@ func (e *Request) end(response []byte) {
 	e.client.leave()
 }
 
-// finishRound ends the waiting round with the response. The caller holds mu.
+// finishRound ends the round that waits with the response. The caller holds mu.
 func (e *Request) finishRound(response []byte) {
 	if response == nil {
 		e.respond(nil)
