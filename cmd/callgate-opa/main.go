@@ -1,4 +1,4 @@
-// Command callgate-opa is callgate with OPA, which evaluates policies in Rego. It is a module of its own, so that
+// Command callgate-opa is callgate with OPA, which evaluates policies in Rego. It is a separate module, so that
 // callgate does not require OPA's dependencies.
 package main
 

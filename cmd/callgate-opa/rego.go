@@ -20,11 +20,11 @@ import (
 
 // Rego is one file of Rego policies, evaluated by OPA.
 //
-// Each subject of a call is one input, which holds what a request to Cedar holds. Of the file's package these rules
-// count: deny and ask, which are true or sets of reasons, and allow, which must be true where the file has it.
+// Each subject of a call is one input, with the same content as a request to Cedar. Three rules of the file's package
+// count: deny and ask, which are true or sets of reasons, and allow, which must be true if the file defines it.
 type Rego struct {
 	name    string
-	rules   map[string]rego.PreparedEvalQuery // those that count and that the file has
+	rules   map[string]rego.PreparedEvalQuery // those of deny, ask and allow that the file defines
 	timeout time.Duration
 }
 
@@ -58,7 +58,7 @@ func NewRego(name string, text []byte, timeout time.Duration) (*Rego, error) {
 	return r, nil
 }
 
-// offline is the language without what reaches beyond the policy: networks, the process's environment, and remote
+// offline returns the language without what reaches beyond the policy: networks, the process's environment, and remote
 // schemas.
 func offline() *ast.Capabilities {
 	c := ast.CapabilitiesForThisVersion()
@@ -67,10 +67,10 @@ func offline() *ast.Capabilities {
 	return c
 }
 
-// Name is the file's.
+// Name returns the name of the file.
 func (r *Rego) Name() string { return r.name }
 
-// Advise asks as policy.EachValue does.
+// Advise evaluates the policies for each value of the call, as policy.EachValue does.
 func (r *Rego) Advise(q gate.Question) (permissions.Action, string, error) {
 	arguments := ast.Value(ast.NewObject())
 	if len(q.Call.Arguments) > 0 {
@@ -86,7 +86,7 @@ func (r *Rego) Advise(q gate.Question) (permissions.Action, string, error) {
 	})
 }
 
-// input is one request.
+// input returns the input for one value of a call.
 func input(q *gate.Question, s *permissions.Subject, value string, arguments ast.Value) ast.Value {
 	tool := q.Call.Tool
 	return object(
@@ -98,7 +98,7 @@ func input(q *gate.Question, s *permissions.Subject, value string, arguments ast
 	)
 }
 
-// object takes names and their values, which are texts or values, by turns.
+// object makes an object from alternating names and values. A value that is not an ast.Value becomes a string.
 func object(members ...any) ast.Value {
 	o := ast.NewObject()
 	for i := 0; i+1 < len(members); i += 2 {
@@ -137,7 +137,8 @@ func (r *Rego) ask(ctx context.Context, input ast.Value, deniesOnly bool) (permi
 	return permissions.Allow, "", nil
 }
 
-// value evaluates a rule; nil where the file has none, and where it is undefined. A rule that is null is an error.
+// value evaluates a rule. It returns nil if the file does not define the rule, or if the rule is undefined. A null rule
+// is an error.
 func (r *Rego) value(ctx context.Context, rule string, input ast.Value) (any, error) {
 	query, has := r.rules[rule]
 	if !has {
@@ -156,7 +157,8 @@ func (r *Rego) value(ctx context.Context, rule string, input ast.Value) (any, er
 	return nil, fmt.Errorf("%s is null: use true or a set of reasons", rule)
 }
 
-// reasons reads a rule: true, a reason, or any number of reasons, which are texts or have one named msg. nil is none.
+// reasons reads the value of a rule: true, a reason, or a set of reasons, which are strings or objects with msg. It
+// returns nil if the rule does not match.
 func reasons(v any) ([]string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -185,7 +187,7 @@ func reasons(v any) ([]string, error) {
 	return nil, fmt.Errorf("it is %T: use true or a set of reasons", v)
 }
 
-// OpenRego reads a file of policies.
+// OpenRego reads and compiles a file of policies.
 func OpenRego(path string, timeout time.Duration) (gate.Advisor, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"callgate/permissions"
 )
 
-// How far back the audit trail is read, in records: for commands of this worker, and for what people answered. The
-// first question waits for it, unless Gate.Recall came before.
+// How many records of the audit trail callgate reads back, for the worker's commands and for people's answers. The
+// first question waits for this unless Gate.Recall came before.
 const (
 	rememberedDecisions = 500
 	rememberedAnswers   = 5000
 )
 
-// history returns the shell commands that the worker's audit trail remembers, the newest first.
+// history returns the shell commands in the newest records of the worker's audit trail, newest first.
 func history(ctx context.Context, c *config.Config) (commands []string) {
 	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Limit: rememberedDecisions}) {
 		if ctx.Err() != nil {
 			break
 		}
 		if err != nil || r.Worker != c.Worker || r.Event != audit.Decision {
-			continue // a damaged line is the business of audit verify
+			continue // damaged lines are left to audit verify
 		}
 		for _, s := range r.Subjects {
 			if s.Kind == tools.KindShell && s.Value != "" {
@@ -37,7 +37,7 @@ func history(ctx context.Context, c *config.Config) (commands []string) {
 	return commands
 }
 
-// answered returns what people answered since then, as far as the newest records tell, the oldest first.
+// answered returns the answers of people since then that are among the newest records, oldest first.
 func answered(ctx context.Context, c *config.Config, since time.Time) (list []gate.Answered) {
 	marked := map[string]bool{}
 	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Since: since, Limit: rememberedAnswers}) {
@@ -45,7 +45,7 @@ func answered(ctx context.Context, c *config.Config, since time.Time) (list []ga
 			break
 		}
 		if err != nil || r.Worker != c.Worker {
-			continue // a damaged line is the business of audit verify
+			continue // damaged lines are left to audit verify
 		}
 		if r.Event == audit.Asked && r.By == "mark" {
 			marked[r.CallID] = true

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// CanBrowse is why no browser can be started here.
+// CanBrowse returns an error if no browser can be started here.
 func CanBrowse() error {
 	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return errors.New("there is no display")
@@ -17,9 +17,9 @@ func CanBrowse() error {
 	return nil
 }
 
-// OpenBrowser shows the page in the user's browser. Other users may see the arguments of a process. On macOS the
-// address is not in them, on Windows others cannot see them, and on Linux the server accepts a code only from its own
-// user's processes.
+// OpenBrowser opens the page in the user's browser. Other users may see the arguments of a process. On macOS the
+// address is not among them, on Windows others cannot see them, and on Linux the server accepts a code only from its
+// own user's processes.
 func OpenBrowser(page string) error {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {

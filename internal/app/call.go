@@ -22,7 +22,8 @@ import (
 	"callgate/proxy"
 )
 
-// Call is a host that makes one call and leaves. Without arguments, the text is the main one of the tool.
+// Call acts as a host that makes one call and leaves. If arguments is nil, text is the value of the tool's main
+// argument.
 func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value, text string) (*mcp.CallToolResult, error) {
 	result, err := callOnce(ctx, c, servers, tool, arguments, text)
 	if err != nil && ctx.Err() != nil {
@@ -42,7 +43,7 @@ func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, too
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		toHost.CloseWithError(sidecar.Proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client says why
+		toHost.CloseWithError(sidecar.Proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client reports the error
 	}()
 	defer func() { _ = toGate.Close(); <-served }()
 	host := mcpclient.NewClient(transport.NewIO(fromGate, toGate, io.NopCloser(strings.NewReader(""))))
@@ -71,9 +72,9 @@ func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, too
 	return result, err
 }
 
-// mainArgument are the arguments of a call whose main one is a text, as the tool names it.
+// mainArgument returns the arguments of a call with the text as the tool's main argument.
 func mainArgument(ctx context.Context, p *proxy.Proxy, host *mcpclient.Client, tool, text string) (jsontext.Value, error) {
-	if _, err := host.ListTools(ctx, mcp.ListToolsRequest{}); err != nil { // it waits for the servers
+	if _, err := host.ListTools(ctx, mcp.ListToolsRequest{}); err != nil { // waits for the servers
 		return nil, err
 	}
 	_, offered, err := p.Standings("")
@@ -87,7 +88,7 @@ func mainArgument(ctx context.Context, p *proxy.Proxy, host *mcpclient.Client, t
 	return rulebook.Arguments(tool, offered[i].Tool, text)
 }
 
-// meantTool adds to an error which tool may be meant.
+// meantTool adds the name of the nearest tool to an error.
 func meantTool(ctx context.Context, host *mcpclient.Client, tool string, err error) error {
 	list, failed := host.ListTools(ctx, mcp.ListToolsRequest{})
 	if failed != nil {
@@ -103,7 +104,7 @@ func meantTool(ctx context.Context, host *mcpclient.Client, tool string, err err
 	return fmt.Errorf("%w; callgate tools lists them", err)
 }
 
-// sayWaiting says once that the call waits for a person, and with which commands of the program to answer.
+// sayWaiting prints once that the call waits for a person, and with which commands to answer.
 func sayWaiting(ctx context.Context, g *gate.Gate, program string) {
 	for range periodic.Every(ctx, time.Second) {
 		if len(g.Pending()) > 0 {

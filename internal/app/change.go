@@ -10,7 +10,8 @@ import (
 	"callgate/internal/config"
 )
 
-// Change is a change from the command line. If it cannot be recorded, it is not made.
+// Change makes and records a change from the command line. It does not call apply if the trail cannot be opened. If
+// apply returns no summary, nothing is recorded.
 func Change(c *config.Config, apply func() (summary string, err error)) (err error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)
@@ -31,7 +32,7 @@ func Change(c *config.Config, apply func() (summary string, err error)) (err err
 	return errors.Join(err, recordErr)
 }
 
-// UserName is what the audit trail calls the person at this terminal.
+// UserName returns the name by which the audit trail knows the person at this terminal.
 func UserName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

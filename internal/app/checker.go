@@ -21,7 +21,8 @@ import (
 	"callgate/permissions/store"
 )
 
-// OpenChecker is NewChecker for a command, with the rules that hold. The caller calls done.
+// OpenChecker makes a checker for a command, with the rules that apply. It warns of misspelled variables. The caller
+// MUST call done.
 func OpenChecker(ctx context.Context, c *config.Config, warn io.Writer) (ch *rulebook.Checker, done func(), err error) {
 	for _, slip := range c.MisspelledVariables(os.Environ()) {
 		fmt.Fprintf(warn, "callgate: %s\n", slip)
@@ -37,7 +38,7 @@ func OpenChecker(ctx context.Context, c *config.Config, warn io.Writer) (ch *rul
 	return ch, done, nil
 }
 
-// NewChecker judges by the rules, and otherwise as the configuration says.
+// NewChecker makes a checker that judges by these rules, and otherwise as the configuration says.
 func NewChecker(c *config.Config, rules *store.Store) (*rulebook.Checker, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -70,9 +71,9 @@ func NewChecker(c *config.Config, rules *store.Store) (*rulebook.Checker, error)
 	return ch, nil
 }
 
-// OpenRules opens the worker's rules for a command, to read and to change: those of all replicas where there are some,
-// and the file else. The cluster is connected to when they are first read. warn is told when the file differs from what
-// holds. The caller calls done.
+// OpenRules opens the worker's rules for a command, to read and to change: the cluster's if there is one, otherwise the
+// file. It connects to the cluster when the rules are first read, and then writes to warn if the file differs from the
+// rules that apply. The caller MUST call done.
 func OpenRules(ctx context.Context, c *config.Config, warn io.Writer) (rules *store.Store, done func(), err error) {
 	o := store.Options{Home: xdg.Home}
 	if c.Cluster.On() {
@@ -84,8 +85,8 @@ func OpenRules(ctx context.Context, c *config.Config, warn io.Writer) (rules *st
 	return store.Open(c.Files().Permissions(), o), done, err
 }
 
-// notAReplica says what to do when the configuration has no cluster, and the data directory is that of a running replica:
-// what a command reads and changes there is not what holds.
+// notAReplica returns an error if the configuration has no cluster, but the data directory belongs to a running
+// replica: what a command reads and changes there does not apply.
 func notAReplica(c *config.Config) error {
 	if !cluster.Runs(c.ServedFrom()) {
 		return nil
@@ -93,7 +94,7 @@ func notAReplica(c *config.Config) error {
 	return fmt.Errorf("a replica of a cluster runs in %s, and the cluster's rules and tools hold there: give its configuration with --config, or its cluster.url and cluster.key (CALLGATE_CLUSTER_URL, CALLGATE_CLUSTER_KEY)", c.ServedFrom())
 }
 
-// rulesFromAfar are the cluster's rules for a command, which is no replica and asks each time.
+// rulesFromAfar reads and changes the cluster's rules for a command, which is not a replica and asks each time.
 type rulesFromAfar struct {
 	ctx    context.Context
 	config *config.Config
@@ -119,7 +120,7 @@ func AwaitReplicas(ctx context.Context, one *cluster.Cluster, revision uint64, w
 	}
 }
 
-// open connects, once, and makes the folder where commands keep copies.
+// open connects to the cluster on the first call, and makes the folder where commands keep copies.
 func (r *rulesFromAfar) open() (text readText, err error) {
 	first := r.one == nil
 	if first {
@@ -137,7 +138,7 @@ func (r *rulesFromAfar) open() (text readText, err error) {
 	return text, err
 }
 
-// compare tells whether the file has the rules that hold.
+// compare warns if the file differs from the rules that apply.
 func (r *rulesFromAfar) compare(text readText) error {
 	held, _, err := text.Text()
 	if err != nil {
@@ -154,7 +155,7 @@ func (r *rulesFromAfar) compare(text readText) error {
 	return err
 }
 
-// differs says that a file of rules is not what the cluster has.
+// differs returns the text that warns of a file of rules that is not what the cluster has.
 func differs(path string) string {
 	return fmt.Sprintf("%s differs from the cluster's rules, which apply: callgate rules diff shows how, rules push takes the file, and rules pull drops it", path)
 }
@@ -181,8 +182,7 @@ func (r *rulesFromAfar) Replace(revision uint64, text []byte) error {
 	return err
 }
 
-// OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller
-// calls done.
+// OpenPins opens the accepted tool definitions for a command: the cluster's if there is one. The caller MUST call done.
 func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done func() error, err error) {
 	if pins, err = tools.OpenPins(c.Files().Pins()); err != nil {
 		return nil, nil, err
@@ -200,7 +200,7 @@ func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done fun
 	return pins, one.Close, nil
 }
 
-// readText is a sharedText for commands, which are not replicas. It asks the cluster each time.
+// readText is a sharedText for commands, which are not replicas: it asks the cluster each time.
 type readText struct {
 	ctx context.Context
 	sharedText

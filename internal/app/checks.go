@@ -13,8 +13,8 @@ import (
 	"callgate/proxy"
 )
 
-// openCheckpoints opens what keeps files before calls, and what marks calls whose files cannot be kept; both are
-// nil when they are not wanted.
+// openCheckpoints opens the checkpoints, and returns a function that marks calls whose files cannot be kept. Each is
+// nil if it is not configured.
 func (s *Sidecar) openCheckpoints() (*checkpoints.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
 	store, err := s.config.OpenCheckpoints(s.log)
 	if store == nil || err != nil {
@@ -29,7 +29,7 @@ func (s *Sidecar) openCheckpoints() (*checkpoints.Checkpoints, func(gate.Call, *
 	return keeps, nil, nil
 }
 
-// openVerification returns what runs the checks, nil when there are none.
+// openVerification returns what runs the checks, or nil if there are none.
 func (s *Sidecar) openVerification() (*proxy.Verification, error) {
 	v := &s.config.Verify
 	if len(v.Commands) == 0 {

@@ -26,8 +26,8 @@ import (
 	"callgate/proxy"
 )
 
-// StartReplica is Start, for a replica of a cluster if one is configured. It returns once this replica has heard from
-// its cluster.
+// StartReplica starts as Start does, but joins a cluster or serves tenants if that is configured. In a cluster, it
+// returns once this replica has heard from the others.
 func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
 	var join func(s *Sidecar) error
 	if c.Cluster.On() {
@@ -39,7 +39,7 @@ func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server)
 	return start(ctx, c, servers, join)
 }
 
-// joinCluster opens this replica, and waits for the others.
+// joinCluster opens this replica, and waits until it has heard from the cluster.
 func (s *Sidecar) joinCluster(ctx context.Context) error {
 	shared, err := s.openCluster()
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 	}
 }
 
-// openCluster opens this replica, or the bucket of a tenant over its front's.
+// openCluster opens this replica. For a tenant, it opens the tenant's bucket over the front's connection.
 func (s *Sidecar) openCluster() (*cluster.Cluster, error) {
 	if s.front != nil {
 		return s.front.replica.cluster.Worker(s.config.Worker, s.config.DataDir, s.log)
@@ -83,7 +83,7 @@ func (s *Sidecar) openCluster() (*cluster.Cluster, error) {
 	return cluster.Open(o)
 }
 
-// shareFirst brings credentials and rules together with the cluster's.
+// shareFirst brings rules and credentials in line with the cluster's.
 func (r *replica) shareFirst(ctx context.Context) error {
 	if err := r.shareRules(ctx); err != nil {
 		return fmt.Errorf("cluster: rules: %w", err)
@@ -94,7 +94,7 @@ func (r *replica) shareFirst(ctx context.Context) error {
 	return nil
 }
 
-// replica is this callgate as one of a cluster, which shares rules, approvals and sessions. Nil is a callgate without a
+// replica is this callgate as a member of a cluster, which shares rules, approvals and sessions. It is nil without a
 // cluster.
 type replica struct {
 	cluster  *cluster.Cluster
@@ -106,7 +106,7 @@ type replica struct {
 	gate *gate.Gate // set by watch
 }
 
-// watch watches what this replica shares, once there is a gate.
+// watch starts to share what needs a gate, and watches it for changes.
 func (r *replica) watch(g *gate.Gate) {
 	if r == nil {
 		return
@@ -119,7 +119,7 @@ func (r *replica) watch(g *gate.Gate) {
 	r.onClose(beside(context.Background(), r.watchFreshness, r.pushFreezes))
 }
 
-// pushFreezes tells the others what was frozen here while they could not be told.
+// pushFreezes tells the others of freezes from here that they could not be told at the time.
 func (r *replica) pushFreezes(ctx context.Context) {
 	failed := r.problems.of("a freeze", "other replicas cannot be told of a freeze: ")
 	for range periodic.Every(ctx, time.Second) {
@@ -138,7 +138,7 @@ func (r *replica) shareLogins() {
 	}
 }
 
-// documentPins is the document of the accepted tool definitions of a server.
+// documentPins returns the name of the document with a server's accepted tool definitions.
 func documentPins(server string) string {
 	sum := sha256.Sum256([]byte(server))
 	return "pins." + hex.EncodeToString(sum[:16])
@@ -151,7 +151,7 @@ func (r *replica) sharePins(pins *tools.Pins) {
 	}
 }
 
-// watchFreshness shows people when nothing can run.
+// watchFreshness warns people while nothing can run, and when somebody changes the file of rules.
 func (r *replica) watchFreshness(ctx context.Context) {
 	silent := r.problems.of("the cluster", "nothing runs until this callgate hears from its cluster again: ")
 	file := fileLook{r: r}
@@ -161,18 +161,18 @@ func (r *replica) watchFreshness(ctx context.Context) {
 	}
 }
 
-// fileLook tells people when somebody has changed the file of the rules at this replica, which changes nothing.
+// fileLook warns people when somebody changes the file of rules at this replica, because that changes no rules.
 type fileLook struct {
 	r      *replica
-	at     durable.Stamp // of the file, when it was last compared
-	rules  uint64        // revision that it was compared with
-	doubts bool          // it differed then: the replica may just have been writing it
+	at     durable.Stamp // of the file when it was last compared
+	rules  uint64        // the revision of the rules that the file was compared with
+	doubts bool          // the file differed then: the replica may just have been writing it
 }
 
 func (f *fileLook) look() {
 	path := f.r.config.Files().Permissions()
 	now, err := durable.LookThrough(path)
-	if err != nil { // without the file, nobody takes it for what holds
+	if err != nil { // without the file, nobody takes it for the rules that apply
 		f.r.problems.set("the rules' file")
 		f.at = durable.Stamp{}
 		return
@@ -201,10 +201,10 @@ const (
 	documentRules  = "rules"
 	documentFreeze = "freeze"
 
-	documentSessions = "sessions" // what people set of sessions that live at several replicas
+	documentSessions = "sessions" // what people set for sessions that live at several replicas
 )
 
-// sharedText is a document of the cluster as the permissions store and the freezer know it.
+// sharedText presents a document of the cluster to the permissions store and the freezer.
 type sharedText struct {
 	document cluster.Document
 	by       string
@@ -222,7 +222,7 @@ func (s sharedText) Replace(revision uint64, text []byte) error {
 	return err
 }
 
-// replace is Replace, and returns the new revision.
+// replace does what Replace does, and returns the new revision.
 func (s sharedText) replace(revision uint64, text []byte) (uint64, error) {
 	now, err := s.document.Replace(context.Background(), revision, text, s.by)
 	if errors.Is(err, cluster.ErrChanged) {
@@ -231,7 +231,7 @@ func (s sharedText) replace(revision uint64, text []byte) (uint64, error) {
 	return now, err
 }
 
-// document is the document for a store; nil without a cluster.
+// document returns the document for a store, or nil without a cluster.
 func (r *replica) document(name string) store.Shared {
 	if r == nil {
 		return nil
@@ -239,7 +239,8 @@ func (r *replica) document(name string) store.Shared {
 	return sharedText{r.cluster.Document(name), "replica " + r.cluster.Name()}
 }
 
-// fresh says why rules and freezes may be old; nil without a cluster, where they never are.
+// fresh returns what tells why rules and freezes may be outdated. It returns nil without a cluster, where they never
+// are.
 func (r *replica) fresh() func() error {
 	if r == nil {
 		return nil
@@ -247,7 +248,7 @@ func (r *replica) fresh() func() error {
 	return r.cluster.Fresh
 }
 
-// shareRules gives the cluster this replica's rules when it has none.
+// shareRules gives this replica's rules to a cluster that has none.
 func (r *replica) shareRules(ctx context.Context) error {
 	rules := r.cluster.Document(documentRules)
 	for {
@@ -271,8 +272,8 @@ func (r *replica) shareRules(ctx context.Context) error {
 	}
 }
 
-// rulesChanged records a new version of the rules, and writes its text where people and sandboxes read it. The gate
-// uses the cluster's rules, whatever happens to the file.
+// rulesChanged records a new version of the rules, and writes its text to the file for people and sandboxes to read.
+// The gate uses the cluster's rules, whatever happens to the file.
 func (r *replica) rulesChanged(v cluster.Version) {
 	sum := sha256.Sum256(v.Text)
 	if err := r.gate.Controls.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s applies now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
@@ -294,7 +295,7 @@ func (r *replica) rulesChanged(v cluster.Version) {
 	}
 }
 
-// forMetrics says how the cluster stands; nil without one.
+// forMetrics returns what gathers the cluster's figures, or nil without a cluster.
 func (r *replica) forMetrics() func() metrics.Cluster {
 	if r == nil {
 		return nil
@@ -312,13 +313,13 @@ func (r *replica) forMetrics() func() metrics.Cluster {
 	}
 }
 
-// LookAtCluster connects to the configured cluster without becoming a replica, for commands. The caller MUST close it.
-// With restores, what was taken from the cluster is made anew.
+// LookAtCluster connects a command to the configured cluster without becoming a replica. The caller MUST close it. With
+// restores, it creates the cluster's bucket anew if that is gone or was set back.
 func LookAtCluster(ctx context.Context, c *config.Config, restores bool) (*cluster.Cluster, error) {
 	return lookAs(ctx, c, c.Files(), restores)
 }
 
-// lookAs is LookAtCluster as another worker.
+// lookAs does what LookAtCluster does, with the files of another worker.
 func lookAs(ctx context.Context, c *config.Config, of config.Files, restores bool) (*cluster.Cluster, error) {
 	o, err := c.Cluster.Options(of, Version, slog.New(slog.DiscardHandler))
 	if err != nil {

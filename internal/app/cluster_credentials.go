@@ -18,15 +18,16 @@ import (
 	"callgate/internal/periodic"
 )
 
-// Hosts and people come to any replica, so all have the same credentials: those of the first replica. A credential that
-// is rotated or added at one soon reaches the others. Credentials from signing in end by themselves and stay at the
-// replica where the person signed in.
+// Hosts and people may come to any replica, so all replicas have the same credentials: those of the first one. A
+// credential that is rotated or added at one replica soon reaches the others. Credentials from signing in end by
+// themselves, and stay at the replica where the person signed in.
 
 const documentCredentials = "credentials"
 
-// sharedCredentials are the files of the folder that are shared, by name. For one that is there and cannot be used stands
-// what known has: that is no news to the other replicas, and the rest is shared. With mend, a damaged one counts for
-// nothing, and is replaced by what is agreed on. One that others could read is not: it has to be rotated.
+// sharedCredentials returns the credentials in the folder that replicas share, by name. A file that exists but cannot
+// be used does not stop the sharing of the rest: it stands for what known has, so that the other replicas see no
+// change. With mend, a damaged file counts as missing, and is replaced by what the replicas agree on. A file that other
+// users could read is never replaced: it has to be rotated.
 func sharedCredentials(dataDir string, known map[string]string, mend bool) (map[string]string, error) {
 	entries, err := os.ReadDir(credentials.Dir(dataDir))
 	if err != nil {
@@ -41,7 +42,7 @@ func sharedCredentials(dataDir string, known map[string]string, mend bool) (map[
 		token, err := store.Lasting(credentials.Credential(name))
 		switch {
 		case errors.Is(err, os.ErrNotExist), mend && errors.Is(err, credentials.ErrDamaged), err == nil && token == "":
-		case err == nil && len(token) == 43: // 32 bytes in base64url, and no line end
+		case err == nil && len(token) == 43: // 32 bytes in base64url, without a line end
 			held[name] = token
 		case known[name] != "":
 			held[name] = known[name]
@@ -50,7 +51,8 @@ func sharedCredentials(dataDir string, known map[string]string, mend bool) (map[
 	return held, nil
 }
 
-// shareCredentials takes over the cluster's credentials, or gives it this replica's, and goes on doing so.
+// shareCredentials takes over the cluster's credentials, or gives the cluster this replica's, and then keeps them in
+// step.
 func (r *replica) shareCredentials(ctx context.Context) error {
 	if _, err := credentials.Open(r.config.DataDir); err != nil {
 		return err
@@ -72,8 +74,8 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 	return nil
 }
 
-// agreeOnCredentials merges the folder and the cluster. last is what both had before; nil for a new replica, which then
-// takes the cluster's. It returns what both have now, also beside an error.
+// agreeOnCredentials merges the folder and the cluster. last is what both had before, or nil for a new replica, which
+// takes the cluster's. It returns what both have now, even with an error.
 func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string) (map[string]string, error) {
 	document := r.cluster.Document(documentCredentials)
 	for {
@@ -99,7 +101,7 @@ func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string
 		switch {
 		case v.Revision == 0:
 			agreed = ours
-		case last != nil: // what changed here since is news
+		case last != nil: // only what has changed here since is new
 			for name, token := range ours {
 				if last[name] != token {
 					agreed[name] = token
@@ -127,10 +129,11 @@ func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string
 }
 
 // takeCredentials makes the folder hold what was agreed on, as far as it can, and returns what both have then. What the
-// folder got elsewhere is no news of this replica afterwards, even if another credential could not be written.
+// folder got from elsewhere does not count as a change by this replica afterwards, even if another credential could not
+// be written.
 func (r *replica) takeCredentials(last, ours, agreed map[string]string) (both map[string]string, failed error) {
 	both = map[string]string{}
-	keep := func(name string) { // what both had before
+	keep := func(name string) { // keeps what both had before
 		if token, had := last[name]; had {
 			both[name] = token
 		}
@@ -167,9 +170,9 @@ func writeCredential(dataDir, name, token string) error {
 	return credentials.WritePrivate(filepath.Join(credentials.Dir(dataDir), name), []byte(token))
 }
 
-// Restoration says what a backup brings back, and what becomes of the cluster's credentials. The backup's come back with
-// credentials alone, because with them come secrets that were rotated away and people who were removed. Otherwise the
-// cluster keeps its own, or has this replica's when it has lost them.
+// Restoration says what a backup brings back, and what happens to the cluster's credentials. The backup's credentials
+// come back only with takes, because with them come secrets that were rotated away and people who were removed.
+// Otherwise the cluster keeps its own, or gets this replica's if it has lost them.
 func Restoration(c *config.Config, all []cluster.Difference, replace, takes bool) (said []string, o cluster.Restoring, err error) {
 	o = cluster.Restoring{Replace: replace, Instead: map[string][]byte{}}
 	for _, d := range all {
@@ -191,8 +194,8 @@ func Restoration(c *config.Config, all []cluster.Difference, replace, takes bool
 	return said, o, nil
 }
 
-// restoredCredentials says what becomes of the credentials. text is what they are to be instead of the backup's; nil
-// for the backup's, or for what the cluster has.
+// restoredCredentials says what happens to the credentials. text replaces those of the backup; it is nil if the
+// backup's return or the cluster's stay.
 func restoredCredentials(dataDir string, d cluster.Difference, takes bool) (line string, text []byte, err error) {
 	held := d.Here.Text
 	if d.Here.Revision == 0 {
@@ -219,7 +222,7 @@ func restoredCredentials(dataDir string, d cluster.Difference, takes bool) (line
 	return "credentials stay; from the backup, with --credentials: " + differ, nil, nil
 }
 
-// changedCredentials names what differs, and no secret.
+// changedCredentials names the credentials that differ, without their secrets.
 func changedCredentials(now, then []byte) (string, error) {
 	from, to := map[string]string{}, map[string]string{}
 	for text, into := range map[*[]byte]*map[string]string{&now: &from, &then: &to} {

@@ -14,27 +14,28 @@ import (
 	"callgate/proxy"
 )
 
-// Connect looks for hosts and for what would put callgate between them and their servers.
+// Connect looks for hosts, and for the changes that put callgate between them and their servers.
 type Connect struct {
 	DataDir   string
-	Location  []string // the options with which the program of a host finds DataDir, the configuration and the worker
+	Location  []string // the options with which a host's program finds DataDir, the configuration and the worker
 	Scopes    []string // user, local, plugin, project
-	Servers   []string // only these; none is all
-	Project   string   // folder of the scope project
+	Servers   []string // only these; nil means all
+	Project   string   // folder of the scope "project"
 	NoHooks   bool     // leave the built-in tools of hosts alone
-	OnlyHooks bool     // and nothing else
-	// AsConnected plans the hooks of each host for the configuration and worker that its entry of callgate names.
+	OnlyHooks bool     // change only those
+	// AsConnected plans the hooks of each host for the configuration and worker that the host's entry for callgate
+	// names.
 	AsConnected bool
 }
 
-// Scopes are where hosts have servers: for the person, for the person in a project, in plugins, and in a project's own
+// Scopes lists where hosts have servers: for the user, for the user in one project, in plugins, and in a project's
 // files.
 var Scopes = []string{"user", "local", "plugin", "project"}
 
-// Records is the folder in which connect remembers what it changed.
+// Records returns the folder in which connect remembers what it changed.
 func (o *Connect) Records() string { return filepath.Join(o.DataDir, "connect") }
 
-// CheckScopes refuses a scope that does not exist.
+// CheckScopes returns an error if one of the scopes does not exist.
 func (o *Connect) CheckScopes() error {
 	for _, s := range o.Scopes {
 		if !slices.Contains(Scopes, s) {
@@ -44,7 +45,7 @@ func (o *Connect) CheckScopes() error {
 	return nil
 }
 
-// Machine is this machine, with the folder of the scope project.
+// Machine returns this machine, with the folder of the scope "project".
 func (o *Connect) Machine() (install.Machine, error) {
 	project, err := filepath.Abs(o.Project)
 	if err != nil {
@@ -56,7 +57,7 @@ func (o *Connect) Machine() (install.Machine, error) {
 	return install.ThisMachine(project)
 }
 
-// Plan says what would change for these hosts, or for all that are found.
+// Plan returns what would change for these hosts, or for all that are found if ids is empty.
 func (o *Connect) Plan(ids []string) (*install.Plan, error) {
 	hosts, err := install.Find(ids)
 	if err != nil {
@@ -86,8 +87,9 @@ func (o *Connect) Plan(ids []string) (*install.Plan, error) {
 	})
 }
 
-// hookOptions are the options of a host's hooks. They name the data directory even if it is the default, because hooks
-// are answered before the configuration is read. Who only looks takes configuration and worker from the host's entry.
+// hookOptions returns the options of a host's hooks. They name the data directory even if it is the default, because
+// hooks are answered before the configuration is read. With AsConnected, the configuration and the worker come from the
+// host's entry.
 func (o *Connect) hookOptions(m install.Machine, host string) []string {
 	options := []string{"--data-dir=" + o.DataDir}
 	location := o.Location
@@ -113,7 +115,7 @@ func locationOf(m install.Machine, host string) (options []string) {
 		return nil
 	}
 	location := entries[0].Location()
-	for _, name := range []string{"--config", "--worker"} { // in the order of connect
+	for _, name := range []string{"--config", "--worker"} { // in the order in which connect writes them
 		if value := location[name]; value != "" {
 			options = append(options, name+"="+value)
 		}
@@ -124,11 +126,11 @@ func locationOf(m install.Machine, host string) (options []string) {
 // Connected is a file of a host that starts callgate.
 type Connected struct {
 	Path    string
-	DataDir string // the data directory that has the record of connect; "" if none was found
+	DataDir string // the data directory with connect's records; "" if none was found
 }
 
-// Elsewhere returns the files of hosts (of all if none are named) that start callgate, for a disconnect that found no
-// record in its data directory.
+// Elsewhere returns the hosts' files that start callgate, for a disconnect that found no record in its data directory.
+// Without ids, it looks at all hosts.
 func (o *Connect) Elsewhere(ids []string) (list []Connected, err error) {
 	hosts, err := install.Find(ids)
 	if err != nil {
@@ -147,7 +149,7 @@ func (o *Connect) Elsewhere(ids []string) (list []Connected, err error) {
 		}
 		for _, e := range install.Entries(machine, &hosts[i]) {
 			dir := o.recorded(e.Location()["--data-dir"])
-			for _, h := range hooked { // an older connect named it there only
+			for _, h := range hooked { // older versions named it only there
 				dir = cmp.Or(dir, h.DataDir)
 			}
 			list = append(list, Connected{e.Path, cmp.Or(dir, o.recorded(config.DefaultDataDir()))})
@@ -166,7 +168,7 @@ func (o *Connect) recorded(dir string) string {
 	return dir
 }
 
-// hookFiles returns where a host's hooks are.
+// hookFiles returns the files of a host's hooks that exist.
 func hookFiles(m install.Machine, h *install.Host) (paths []string) {
 	for _, f := range hosthooks.Hooks(h.ID, "", nil) {
 		path := m.Path(h, f.Path)

@@ -15,7 +15,7 @@ import (
 	"callgate/proxy"
 )
 
-// Desk is where hosts' hooks are answered by this process' gate.
+// Desk returns what answers hosts' hooks with this process's gate.
 func (s *Sidecar) Desk() (*hosthooks.Desk, error) {
 	proof, err := hosthooks.OpenProof(s.config.DataDir, s.log)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Sidecar) Desk() (*hosthooks.Desk, error) {
 	return hosthooks.NewDesk(o), nil
 }
 
-// askHooks lets the user's hooks look at a call of a host's own tool.
+// askHooks lets the user's hooks judge a call of a host's own tool. They cannot change its arguments.
 func askHooks(ctx context.Context, c *config.Config, session *gate.Session, call gate.Call) gate.Call {
 	e := hooks.Event{Name: hooks.ToolRequested, SessionID: session.ID(), Agent: call.Agent, Host: session.Client().Name, CallID: call.ID, Arguments: call.Arguments}
 	e.About(call.Tool)

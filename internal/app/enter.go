@@ -24,7 +24,7 @@ import (
 
 const tryName = "try"
 
-// tryTool is judged as reading the file, and does nothing.
+// tryTool returns a tool that does nothing. Its calls are judged as reading the file.
 func tryTool(*gate.Session) server.ServerTool {
 	return server.ServerTool{
 		Tool: mcp.NewTool(tryName, mcp.WithDescription("Does nothing. callgate doctor asks for it."), mcp.WithString("path", mcp.Required())),
@@ -34,8 +34,8 @@ func tryTool(*gate.Session) server.ServerTool {
 	}
 }
 
-// Enter starts callgate by the command of a host's entry, in a folder, and asks whether each file may be read. An
-// answer says why not; "" if it may. No person is asked.
+// Enter starts callgate in a folder with the command of a host's entry, and asks whether each file may be read. Each
+// answer is the reason why not, or "" if it may. No person is asked.
 func Enter(ctx context.Context, command, env []string, folder string, paths ...string) (answers []string, err error) {
 	args := append(command[1:len(command):len(command)], "--try", "--mode="+gate.ModeNoPrompt.String())
 	start := func(ctx context.Context, command string, env, args []string) (*exec.Cmd, error) {
@@ -61,7 +61,7 @@ func Enter(ctx context.Context, command, env []string, folder string, paths ...s
 			if said != "" {
 				return nil, errors.New(said)
 			}
-		case <-time.After(time.Second): // something that callgate started holds the pipe
+		case <-time.After(time.Second): // something that callgate started holds the pipe open
 		}
 		return nil, err
 	}
@@ -80,8 +80,7 @@ func Enter(ctx context.Context, command, env []string, folder string, paths ...s
 	return answers, nil
 }
 
-// complaint reads what a callgate writes beside its messages, to the end, and returns the last line in which it says why
-// it ends.
+// complaint reads all that a callgate writes to standard error, and returns the last line in which it says why it ends.
 func complaint(r io.Reader) (last string) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -89,11 +88,11 @@ func complaint(r io.Reader) (last string) {
 			last = lines.Text()
 		}
 	}
-	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
+	_, _ = io.Copy(io.Discard, r) // after a line that is too long
 	return last
 }
 
-// onlyRoot is the folder that a host works in.
+// onlyRoot is the one folder that a host works in.
 type onlyRoot string
 
 func (r onlyRoot) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
@@ -101,7 +100,7 @@ func (r onlyRoot) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRoo
 	return &mcp.ListRootsResult{Roots: []mcp.Root{{URI: address.String(), Name: filepath.Base(string(r))}}}, nil
 }
 
-// refusalIn is the reason for which a call did not run.
+// refusalIn returns the reason why a call did not run, or "" if it ran.
 func refusalIn(result *mcp.CallToolResult) string {
 	if !result.IsError {
 		return ""

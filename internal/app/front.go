@@ -15,7 +15,7 @@ import (
 	"callgate/internal/endpoint"
 )
 
-// startFront opens what serves tenants: what people and hosts of all of them come to, and no worker of its own.
+// startFront opens what serves tenants: what the people and hosts of all of them connect to. It has no proxy itself.
 func startFront(ctx context.Context, c *config.Config, join func(*Sidecar) error) (*Sidecar, error) {
 	s := &Sidecar{config: c, budget: c.Limits.Budget(), stop: ctx.Done(), join: join, onlooker: true}
 	if _, err := s.open(nil); err != nil {
@@ -32,10 +32,10 @@ func startFront(ctx context.Context, c *config.Config, join func(*Sidecar) error
 	return s, nil
 }
 
-// joinsWithin is how long a tenant may take to hear from its replicas: others wait to be opened meanwhile.
+// joinsWithin is how long a tenant may take to hear from its replicas. Meanwhile other tenants wait to be opened.
 const joinsWithin = 15 * time.Second
 
-// startTenant opens the worker of a tenant.
+// startTenant opens a tenant's worker.
 func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64) (*tenancy.Worker, error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 	return w, nil
 }
 
-// noteDoor has all tenants' tools be kept away from where approvers of this one come in.
+// noteDoor keeps all tenants' tools away from the address where this tenant's approvers connect.
 func (s *Sidecar) noteDoor() error {
 	for _, text := range s.companion.ports {
 		port, err := strconv.Atoi(text)
@@ -88,12 +88,12 @@ func (s *Sidecar) noteDoor() error {
 	return nil
 }
 
-// tenants are those that a front serves: none while they are not open, and in every other sidecar.
+// tenants holds the tenants that a front serves. It is empty until they are open, and in every other sidecar.
 type tenants struct {
 	atomic.Pointer[tenancy.Registry]
 }
 
-// forPeople leads approvers to their tenants; nil when there are none, or none yet.
+// forPeople returns what leads approvers to their tenants, or nil if there are none yet.
 func (t *tenants) forPeople() companion.Tenants {
 	if registry := t.Load(); registry != nil {
 		return registry
@@ -101,7 +101,7 @@ func (t *tenants) forPeople() companion.Tenants {
 	return nil
 }
 
-// gather is what is counted of the open tenants.
+// gather returns the metrics of the open tenants.
 func (t *tenants) gather() ([]*dto.MetricFamily, error) {
 	if registry := t.Load(); registry != nil {
 		return registry.Gather()

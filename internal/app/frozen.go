@@ -18,13 +18,13 @@ import (
 	"callgate/permissions/store"
 )
 
-// Freezes are those that were found at one moment. If Unknown is an error, more may be frozen.
+// Freezes holds what was frozen at one moment. If Unknown is an error, more may be frozen.
 type Freezes struct {
 	List    []gate.Freeze
 	Unknown error
 }
 
-// Of is that of gate.Judge: the freeze that holds a session's calls.
+// Of returns the freeze that holds a session's calls, for gate.Judge.
 func (f Freezes) Of(sessionID string, _ time.Time) (*gate.Freeze, error) {
 	for i := range f.List {
 		if one := &f.List[i]; one.SessionID == "" || one.SessionID == sessionID {
@@ -34,7 +34,7 @@ func (f Freezes) Of(sessionID string, _ time.Time) (*gate.Freeze, error) {
 	return nil, f.Unknown
 }
 
-// Frozen returns what is frozen for the worker: as the running callgate says, or else the files and the cluster.
+// Frozen returns what is frozen for the worker: as the running callgate says, otherwise from the files and the cluster.
 func Frozen(ctx context.Context, c *config.Config) Freezes {
 	list, asked, err := frozenIn(ctx, c, c.Files())
 	if asked || c.ServedFrom() == c.DataDir {
@@ -52,11 +52,11 @@ func Frozen(ctx context.Context, c *config.Config) Freezes {
 	return Freezes{list, errors.Join(err, failed)}
 }
 
-// askedWithin bounds asking a callgate that may be stopped, and a cluster that may be away.
+// askedWithin bounds how long a command asks a callgate that may be stopped, and a cluster that may be away.
 const askedWithin = 5 * time.Second
 
-// frozenIn asks the callgate of a data directory. If it does not answer, the file says the same; in a cluster, only
-// together with what its replicas share.
+// frozenIn asks the callgate of a data directory. If that does not answer, it reads the file, and in a cluster also
+// what the replicas share.
 func frozenIn(ctx context.Context, c *config.Config, of config.Files) (list []gate.Freeze, asked bool, err error) {
 	asking, cancel := context.WithTimeout(ctx, askedWithin)
 	defer cancel()
@@ -84,8 +84,8 @@ func frozenIn(ctx context.Context, c *config.Config, of config.Files) (list []ga
 	return list, false, err
 }
 
-// freezesFromAfar are those that a worker's replicas share. Its text is unknown when the cluster cannot be asked. The
-// caller calls done, and asks before.
+// freezesFromAfar returns the freezes that a worker's replicas share. If the cluster cannot be asked, reading them
+// fails. The caller MUST call done, after reading.
 func freezesFromAfar(ctx context.Context, c *config.Config, of config.Files) (shared store.Shared, done func()) {
 	ctx, cancel := context.WithTimeout(ctx, askedWithin)
 	one, err := lookAs(ctx, c, of, false)
@@ -95,31 +95,31 @@ func freezesFromAfar(ctx context.Context, c *config.Config, of config.Files) (sh
 	return readText{ctx, sharedText{document: one.Document(documentFreeze)}}, func() { one.Close(); cancel() }
 }
 
-// unknownText is a shared text that nobody can read.
+// unknownText is a shared text that cannot be read.
 type unknownText struct{ err error }
 
 func (u unknownText) Text() ([]byte, uint64, error) { return nil, 0, u.err }
 
 func (u unknownText) Replace(uint64, []byte) error { return u.err }
 
-// ToldLater reports whether nobody tells the other replicas of a freeze before a replica runs in this data directory.
+// ToldLater reports whether the other replicas learn of a freeze only once a replica runs in this data directory.
 func ToldLater(c *config.Config) bool { return c.Cluster.On() && !cluster.Runs(c.ServedFrom()) }
 
-// DirFreezer freezes the calls of a data directory where no gate runs: by a command, or by a hub without servers.
+// DirFreezer freezes the calls of a data directory in which no gate runs, for a command or a hub without servers.
 type DirFreezer struct{ DataDir string }
 
-// Freeze puts a freeze in force, and on record.
+// Freeze puts a freeze in force and records it.
 func (f DirFreezer) Freeze(one gate.Freeze, who audit.Author) error {
 	one.By, one.At = who.By, time.Now().UTC()
 	return OpenFreezer(f.DataDir).Freeze(one, f.record(one.SessionID, who))
 }
 
-// Unfreeze ends the freeze of a session, or that of all for "", on record.
+// Unfreeze ends the freeze of a session, or the one of all sessions for "", and records that.
 func (f DirFreezer) Unfreeze(sessionID string, who audit.Author) error {
 	return OpenFreezer(f.DataDir).Unfreeze(sessionID, f.record(sessionID, who))
 }
 
-// record writes to the audit trail that all processes share.
+// record returns a function that writes to the audit trail, which all processes share.
 func (f DirFreezer) record(sessionID string, who audit.Author) func(string) error {
 	return func(summary string) (err error) {
 		trail, err := audit.Open(audit.Dir(f.DataDir), audit.Options{})

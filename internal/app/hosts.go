@@ -11,10 +11,10 @@ import (
 	"callgate/internal/install"
 )
 
-// hostsFresh is how long the state of hosts is cached, because looking reads all their files.
+// hostsFresh is how long the state of hosts is cached, because finding out reads all their files.
 const hostsFresh = 5 * time.Second
 
-// hostsHere returns what says how the hosts of this machine stand to the gate of a data directory.
+// hostsHere returns a function that says whether the hosts of this machine go through the gate of a data directory.
 func hostsHere(dataDir string) func() []wire.HostState {
 	var mu sync.Mutex
 	var list []wire.HostState

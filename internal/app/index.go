@@ -16,8 +16,8 @@ import (
 	"callgate/rag"
 )
 
-// IndexAll brings the indexes of all roots up to date, one after the other, and then keeps them so until ctx
-// ends, if it is to watch. One that fails ends all.
+// IndexAll brings the indexes of all roots up to date, one after the other. With watch, it then keeps them so until ctx
+// ends. The first failure ends it.
 func IndexAll(ctx context.Context, c *config.Config, errs io.Writer, roots []string, watch bool, follow func(rag.Event)) (err error) {
 	var indexes []*rag.Index
 	defer func() { err = errors.Join(err, CloseIndexes(indexes)) }()
@@ -48,7 +48,7 @@ func IndexAll(ctx context.Context, c *config.Config, errs io.Writer, roots []str
 	return errors.Join(failed...)
 }
 
-// CloseIndexes closes all.
+// CloseIndexes closes all of them, and joins their errors.
 func CloseIndexes(indexes []*rag.Index) (err error) {
 	for _, index := range indexes {
 		err = errors.Join(err, index.Close())
@@ -56,10 +56,10 @@ func CloseIndexes(indexes []*rag.Index) (err error) {
 	return err
 }
 
-// OpenIndex opens the index of the workspace root under the worker's rules. What it has to say goes to errs.
+// OpenIndex opens the index of the workspace root under the worker's rules. Its log goes to errs.
 func OpenIndex(c *config.Config, errs io.Writer, root string) (*rag.Index, error) {
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
-		return rag.Open("", rag.Options{}) // Sync says what is wrong with a file
+		return rag.Open("", rag.Options{}) // Sync reports that it is a file
 	}
 	dir, err := rag.Dir(c.Files().Index(), root)
 	if err != nil {
@@ -80,11 +80,11 @@ func OpenIndex(c *config.Config, errs io.Writer, root string) (*rag.Index, error
 // SearchedFolder is a folder that is searched.
 type SearchedFolder struct {
 	Path   string // absolute
-	Index  string // the workspace whose index has it: Path, or a folder above
-	Within string // Path in that workspace, with slashes
+	Index  string // the workspace whose index covers it: Path or a folder above it
+	Within string // Path relative to that workspace, with slashes
 }
 
-// SearchedFolders returns the folders that are searched: the one that is asked for, those of the configuration, or the
+// SearchedFolders returns the folders to search: the one asked for, otherwise those of the configuration, otherwise the
 // current directory.
 func SearchedFolders(c *config.Config, asked string) ([]SearchedFolder, error) {
 	dirs := c.RAG.Roots
@@ -111,8 +111,9 @@ func SearchedFolders(c *config.Config, asked string) ([]SearchedFolder, error) {
 	return folders, nil
 }
 
-// searchedFolder finds the index of a folder: its own, else that of the nearest folder above that has one, up to the top
-// of its repository. The index of the home folder is not for folders in it, which it would have to be read for as a whole.
+// searchedFolder finds the index of a folder: its own, otherwise that of the nearest folder above that has one, up to
+// the top of its repository. It never takes the index of the home folder for a folder in it, because that index would
+// have to be read as a whole.
 func searchedFolder(indexes, dir string) (SearchedFolder, error) {
 	alone := SearchedFolder{Path: dir, Index: dir}
 	real, err := filepath.EvalSymlinks(dir)

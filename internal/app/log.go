@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on,
-// neither of their readers can end or hold up the process.
+// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From then on, a
+// reader of standard error can neither end nor block the process.
 func (s *Sidecar) openLog() error {
 	if s.front != nil {
 		s.current.Store(s.config)

@@ -13,11 +13,11 @@ import (
 	"callgate/internal/secrets"
 )
 
-// maxVariables is how many bytes a file of variables may have.
+// maxVariables bounds the size of a file of variables, in bytes.
 const maxVariables = 256 << 10
 
-// namedSecrets returns what reads the secrets that the configuration names: entries of the keyring, and files of
-// variables; nil for none. A file that cannot be read is logged, and its values not looked for.
+// namedSecrets returns what reads the secrets that the configuration names, in the keyring and in files of variables.
+// It returns nil if there are none. A file that cannot be read is logged, and callgate does not look for its values.
 func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Credential {
 	inKeyring := keyringEntries(entries, log)
 	if inKeyring == nil && len(files) == 0 {
@@ -41,11 +41,11 @@ func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Crede
 	}
 }
 
-// keyringWait is how long an entry of the keyring may take: the system may ask its user to unlock it.
+// keyringWait bounds how long one entry of the keyring may take. The system may ask its user to unlock it.
 const keyringWait = 10 * time.Second
 
-// keyringEntries returns what reads the entries of the system's keyring that the configuration names, each
-// SERVICE/ACCOUNT. An entry that cannot be read is logged, and its value not looked for.
+// keyringEntries returns what reads the keyring entries that the configuration names, each as SERVICE/ACCOUNT. An entry
+// that cannot be read is logged, and callgate does not look for its value.
 func keyringEntries(names []string, log *slog.Logger) func() []gate.Credential {
 	if len(names) == 0 {
 		return nil

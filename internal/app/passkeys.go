@@ -5,7 +5,7 @@ import (
 	"callgate/internal/presence"
 )
 
-// RemovePasskey removes a passkey and records that. It removes it even if that cannot be recorded.
+// RemovePasskey removes a passkey, even if the removal cannot be recorded.
 func RemovePasskey(dataDir, id string, who audit.Author) (presence.Key, error) {
 	removed, err := presence.OpenKeys(dataDir).Remove(id)
 	if err == nil {

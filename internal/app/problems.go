@@ -12,8 +12,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// problems are faults in callgate's files. They are logged when they are found and when they end, and shown by health
-// and to people.
+// problems holds the faults in callgate's files. They are logged when they begin and end, and shown to people and by
+// the health check.
 type problems struct {
 	log *slog.Logger
 
@@ -21,7 +21,7 @@ type problems struct {
 	about map[string][]string
 }
 
-// set replaces the problems of one thing; none means that it is well.
+// set replaces the problems of one thing. Without texts, that thing is well again.
 func (p *problems) set(what string, texts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +40,8 @@ func (p *problems) set(what string, texts ...string) {
 	}
 }
 
-// of returns what hears of faults in one thing, as text and the fault's own; nil means that it is well.
+// of returns a function that takes errors about one thing, and shows them with text in front. A nil error means that
+// the thing is well.
 func (p *problems) of(what, text string) func(error) {
 	return func(err error) {
 		if err == nil {
@@ -51,7 +52,7 @@ func (p *problems) of(what, text string) func(error) {
 	}
 }
 
-// list returns all problems.
+// list returns all problems, sorted.
 func (p *problems) list() (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +63,7 @@ func (p *problems) list() (all []string) {
 	return all
 }
 
-// maxCheckedAtStart bounds the logs that every start reads through, in bytes.
+// maxCheckedAtStart bounds the size of the logs that every start verifies, in bytes.
 const maxCheckedAtStart = 64 << 20
 
 // look checks the files that earlier processes left, and removes unfinished ones.
@@ -99,10 +100,10 @@ func (p *problems) look(dir string, keeps *checkpoints.Checkpoints) {
 	p.set("the audit log", found...)
 }
 
-// maxShownBreaks is how many places people are told of without asking.
+// maxShownBreaks is how many damaged places people are shown unasked.
 const maxShownBreaks = 3
 
-// sizeOf is how much the files of a folder hold.
+// sizeOf returns the total size of the files in a folder.
 func sizeOf(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -110,7 +111,7 @@ func sizeOf(dir string) (size int64) {
 				size += info.Size()
 			}
 		}
-		return nil // what cannot be seen is not counted
+		return nil // what cannot be read is not counted
 	})
 	return size
 }

@@ -15,7 +15,7 @@ import (
 	"callgate/internal/endpoint"
 )
 
-// name is this replica's; "" without a cluster.
+// name returns this replica's name, or "" without a cluster.
 func (r *replica) name() string {
 	if r == nil {
 		return ""
@@ -23,7 +23,7 @@ func (r *replica) name() string {
 	return r.cluster.Name()
 }
 
-// sessions says where the sessions of hosts live.
+// sessions tells where the sessions of hosts live, and connects to their replicas.
 type sessions struct{ cluster.Sessions }
 
 func (s sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
@@ -34,7 +34,7 @@ func (s sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, 
 	return conn, err
 }
 
-// forHosts are those that hosts may come to instead of this one; nil without a cluster.
+// forHosts returns the replicas that hosts may reach instead of this one, or nil without a cluster.
 func (r *replica) forHosts() endpoint.Replicas {
 	if r == nil {
 		return nil
@@ -42,7 +42,8 @@ func (r *replica) forHosts() endpoint.Replicas {
 	return sessions{r.cluster.Sessions()}
 }
 
-// place makes names of tasks and calls that say where they run; nil without a cluster.
+// place returns a function that makes names of tasks and calls, which say where they run. It returns nil without a
+// cluster.
 func (r *replica) place() func() string {
 	if r == nil {
 		return nil
@@ -50,7 +51,7 @@ func (r *replica) place() func() string {
 	return r.cluster.Sessions().SessionID
 }
 
-// serveHosts answers requests that came to other replicas, of sessions that live here.
+// serveHosts answers requests that came to other replicas for sessions that live here.
 func (r *replica) serveHosts(e *endpoint.Server) {
 	if r == nil {
 		return
@@ -79,7 +80,7 @@ func (r *replica) meet(people *companion.Server) {
 	})
 }
 
-// meetTenants has the replicas tell each other of the tenants that are open at each.
+// meetTenants lets the replicas tell each other which tenants are open at each.
 func (r *replica) meetTenants(registry *tenancy.Registry) {
 	if r == nil {
 		return
@@ -92,16 +93,16 @@ func (r *replica) meetTenants(registry *tenancy.Registry) {
 	})
 }
 
-// dial opens streams to a service of another replica.
+// dial returns a function that opens streams to a service of another replica.
 func (r *replica) dial(one cluster.Replica, service string) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return r.cluster.Dial(context.Background(), one.Name, one.Epoch, service) }
 }
 
-// others has begin called for each process of another replica that lives, with what is closed when it is gone. It MUST
-// return soon.
+// others calls begin for each live process of another replica. gone is closed when that process is gone. begin MUST
+// return soon, because it holds up the news of replicas.
 func (r *replica) others(begin func(one cluster.Replica, gone <-chan struct{})) {
 	var mu sync.Mutex
-	met := map[string]chan struct{}{} // by name and epoch; nil when callgate ends
+	met := map[string]chan struct{}{} // by name and epoch; nil once callgate ends
 	r.onClose(func() error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -138,7 +139,7 @@ func (r *replica) others(begin func(one cluster.Replica, gone <-chan struct{})) 
 	})
 }
 
-// forPeople lists the replicas; nil without a cluster.
+// forPeople returns what lists the replicas, or nil without a cluster.
 func (r *replica) forPeople() func() []wire.ReplicaInfo {
 	if r == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"callgate/rag"
 )
 
-// openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns the one who has to hear
-// of their folders; nil when rag.enabled is off.
+// openRetrieval offers search and knowledge bases to the sessions of the sidecar. It returns what must be told of the
+// sessions' folders, or nil if rag.enabled is off.
 func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	c := s.config
 	if !c.RAG.Enabled {
@@ -58,12 +58,12 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	return s.retrieval, nil
 }
 
-// vetoes reports whether a session may not read a file of the workspace root. One that nobody knows may not.
+// vetoes reports whether a session may not read a file of the workspace root. An unknown session may not.
 func (s *Sidecar) vetoes(sessionID, root, path string) bool {
 	return s.Gate.Files.DeniesReading(sessionID, path, tools.Place{Dir: root, Roots: []string{root}, Home: xdg.Home})
 }
 
-// Indexed is what hooks hear of an index that was brought up to date.
+// Indexed returns the event that tells hooks of an index that was brought up to date.
 func Indexed(path string, s rag.Summary) hooks.Event {
 	return hooks.Event{
 		Name: hooks.IndexDone, Duration: s.Duration,

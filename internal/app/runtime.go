@@ -11,17 +11,17 @@ import (
 	"callgate/internal/periodic"
 )
 
-// startUp is how long a process keeps Go's own setting: to fork a server holds a processor.
+// startUp is how long a process keeps Go's own setting, because forking a server keeps one processor busy.
 const startUp = time.Second
 
-// tuneForStdio sets the Go runtime up for the relay of one host, once it has started. The variable by which users of Go
-// set the same wins.
+// tuneForStdio tunes the Go runtime for relaying one host, once callgate has started. Go's own variable GOMAXPROCS
+// wins.
 //
-// A call crosses several goroutines one after another. On one processor they follow each other on the
-// thread that woke up for the message; on more, each hand-over wakes a thread on another core, which costs
-// more than what it is woken for.
+// A call crosses several goroutines one after the other. With one processor they all run on the thread that woke up for
+// the message. With more, each hand-over wakes a thread on another core, which costs more than the work that it is
+// woken for.
 //
-// Who indexes besides needs the other processors: a call must not wait for a file that is taken apart.
+// If callgate also indexes, it needs the other processors: a call must not wait for a file that is being split up.
 func tuneForStdio(indexes bool) {
 	time.AfterFunc(startUp, func() {
 		if os.Getenv("GOMAXPROCS") == "" && !indexes {
@@ -30,9 +30,9 @@ func tuneForStdio(indexes bool) {
 	})
 }
 
-// spareHeap is memory that nobody touches, so that the machine need not have it. The collector counts it, and runs
-// after that much more: at a heap of a few megabytes it took a sixth of the processor time of serve. A heap of many
-// sessions is collected as ever, and so is one whose user set a variable of Go.
+// spareHeap returns memory that nobody touches, so it takes no room in the machine. The collector counts it, and so
+// runs only after that much more is allocated: at a heap of a few megabytes, collection took a sixth of serve's
+// processor time. A heap of many sessions is collected as before. So is any heap if the user set GOGC or GOMEMLIMIT.
 func spareHeap() []byte {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return nil
@@ -40,8 +40,8 @@ func spareHeap() []byte {
 	return make([]byte, 16<<20)
 }
 
-// rest gives the system back what the process needs no more, whenever nothing has happened for a while, until ctx ends.
-// The collector would leave that until the heap has doubled, which idle sessions never do.
+// rest returns unneeded memory to the system whenever nothing has happened for a while, until ctx ends. The collector
+// would wait until the heap has doubled, which never happens with idle sessions.
 func rest(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -59,20 +59,20 @@ func rest(ctx context.Context) {
 	}
 }
 
-// rester knows when to rest, by the bytes that the process has allocated in all.
+// rester decides when to return memory, from the bytes that the process has allocated in all.
 type rester struct {
-	seen, freed uint64        // at the last look, and when memory was given back last
+	seen, freed uint64        // at the last look, and when memory was last returned
 	wait        time.Duration // until the next look
 }
 
 const (
 	restAfter = 4 * time.Second
 	restMost  = time.Minute // between looks at a process that stays idle
-	quiet     = 256 << 10   // bytes that one allocates between two looks
-	worth     = 1 << 20     // bytes since memory was given back
+	quiet     = 256 << 10   // bytes that an idle process may allocate between two looks
+	worth     = 1 << 20     // bytes allocated since memory was last returned
 )
 
-// look reports whether it is time to give memory back.
+// look reports whether it is time to return memory.
 func (r *rester) look(allocated uint64) bool {
 	since := allocated - r.seen
 	r.seen = allocated

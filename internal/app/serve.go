@@ -16,8 +16,8 @@ import (
 	"callgate/proxy"
 )
 
-// Serve lets hosts connect until ctx ends, or until none did for long. Meanwhile it takes over what load reads when the
-// configuration changes.
+// Serve lets hosts connect until ctx ends, or until there was no session for IdleShutdown. Meanwhile it takes over what
+// load returns whenever the configuration changes.
 func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)) error {
 	defer runtime.KeepAlive(spareHeap())
 	c := &s.config.ServeConfig
@@ -47,7 +47,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	s.closers = append(s.closers, beside(ctx, s.tellWhoWaits, rest, s.Gate.Recall, func(ctx context.Context) { s.watch(ctx, load, e) }))
 	select {
 	case <-ctx.Done():
-		s.Gate.Leave() // hosts find callgate again at its address, and repeat what waits
+		s.Gate.Leave() // hosts find callgate at its address again, and repeat the calls that wait
 		if registry != nil {
 			registry.Leave()
 		}
@@ -57,7 +57,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	return nil
 }
 
-// noteToken puts on record that the token of a client was replaced, or cannot be used any more.
+// noteToken records that a client's token was replaced or can no longer be used.
 func (s *Sidecar) noteToken(client string, gone bool) {
 	what := "is another one now"
 	if gone {
@@ -68,7 +68,7 @@ func (s *Sidecar) noteToken(client string, gone bool) {
 	}
 }
 
-// hostsDoor is who a configuration lets in as a host.
+// hostsDoor returns whom a configuration lets in as a host.
 func (s *Sidecar) hostsDoor(ctx context.Context, c *config.Config) (set endpoint.Settings, err error) {
 	set.Hosts, set.Origins = c.MCPHosts, c.MCPOrigins
 	if set.Door, err = c.Door(ctx, s.log); err != nil {
@@ -78,12 +78,12 @@ func (s *Sidecar) hostsDoor(ctx context.Context, c *config.Config) (set endpoint
 	return set, err
 }
 
-// Watch takes over what load reads when the configuration changes, until ctx ends.
+// Watch takes over what load returns whenever the configuration changes, until ctx ends.
 func (s *Sidecar) Watch(ctx context.Context, load func() (*config.Config, error)) {
 	s.watch(ctx, load, nil)
 }
 
-// watch is Watch; e, which may be nil, is where hosts come in.
+// watch does what Watch does. e is the endpoint for hosts, and may be nil.
 func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error), e *endpoint.Server) {
 	r, err := reload.New(reload.Options{
 		Start: s.config, Prepare: taking{s, e}.prepare, Logger: s.log, Counts: &s.reloads,
@@ -99,7 +99,7 @@ func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error)
 	r.Watch(ctx, load)
 }
 
-// taking takes a configuration over.
+// taking takes a configuration over. e may be nil.
 type taking struct {
 	s *Sidecar
 	e *endpoint.Server
@@ -110,7 +110,7 @@ func (t taking) prepare(ctx context.Context, next *config.Config, changed []relo
 	return t.take(ctx, next, slices.ContainsFunc(changed, reload.Change.Servers))
 }
 
-// take is prepare; byServers says whether hosts get other servers.
+// take does what prepare does. byServers tells whether hosts get other servers.
 func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (func(), error) {
 	s := t.s
 	next = next.TakenOver(s.config)
@@ -152,7 +152,7 @@ func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (
 	}, nil
 }
 
-// door prepares who is let in as a host.
+// door prepares the change of who is let in as a host.
 func (t taking) door(ctx context.Context, next *config.Config) (apply func(), err error) {
 	if t.e == nil {
 		return func() {}, nil
@@ -164,7 +164,7 @@ func (t taking) door(ctx context.Context, next *config.Config) (apply func(), er
 	return t.e.Configure(door)
 }
 
-// servers prepares the servers that hosts get; renewed says that they are others.
+// servers prepares the servers that hosts get. renewed tells whether they are different from before.
 func (t taking) servers(next *config.Config, renewed bool) (apply func(), err error) {
 	if t.s.Proxy == nil {
 		return func() {}, nil

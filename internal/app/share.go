@@ -30,8 +30,8 @@ func (r *replica) shareKnowledge(dir string, o rag.Options) error {
 	return nil
 }
 
-// shareLists shares with all replicas what servers said last of themselves. It MUST be shared before servers start, so
-// that a replica with an empty folder has it early.
+// shareLists shares the last known lists of servers with all replicas. It MUST be called before servers start, so that
+// a replica with an empty folder gets the lists early.
 func (r *replica) shareLists(cacheDir string) {
 	if r == nil {
 		return
@@ -41,7 +41,7 @@ func (r *replica) shareLists(cacheDir string) {
 	r.onClose(func() error { stop(); return nil })
 }
 
-// indexes are where replicas leave their search indexes; nil if they do not share them.
+// indexes returns where replicas leave their search indexes, or nil if they do not share them.
 func (r *replica) indexes() retrieval.Snapshots {
 	if r == nil || !r.config.Cluster.Indexes {
 		return nil
@@ -49,13 +49,13 @@ func (r *replica) indexes() retrieval.Snapshots {
 	return indexes{r.cluster.Snapshots(), r.log}
 }
 
-// indexes are the search indexes that replicas share, by the names of their folders.
+// indexes holds the search indexes that replicas share, by the names of their folders.
 type indexes struct {
 	stored *cluster.Snapshots
 	log    *slog.Logger
 }
 
-// indexEvery is how often a new state of an index is stored at most.
+// indexEvery is the shortest time between two stored states of an index.
 const indexEvery = 10 * time.Minute
 
 func (s indexes) Take(ctx context.Context, dir string) error {
@@ -80,7 +80,7 @@ func (s indexes) Give(ctx context.Context, dir string, index *rag.Index) (curren
 	name := indexName(dir)
 	has, at, err := s.stored.Content(ctx, name)
 	switch {
-	case has == content: // nothing of nothing, too
+	case has == content: // also if there is nothing on either side
 		return true, nil
 	case err == nil && time.Since(at) < indexEvery:
 		return false, nil
@@ -94,10 +94,11 @@ func (s indexes) Give(ctx context.Context, dir string, index *rag.Index) (curren
 	return true, nil
 }
 
-// indexName is the name of the index in a folder. Versions that write another format do not mix.
+// indexName returns the name of the index in a folder. It includes the format, so that versions with different formats
+// do not mix.
 func indexName(dir string) string { return fmt.Sprintf("%s.%d", filepath.Base(dir), rag.ArchiveFormat) }
 
-// notes is a knowledge base as its cluster knows it.
+// notes presents a knowledge base to the cluster.
 type notes struct{ kb *rag.KB }
 
 var _ cluster.Notes = notes{}
@@ -125,7 +126,7 @@ func (n notes) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// lists is the cache of servers' lists as the cluster knows it.
+// lists presents the cache of servers' lists to the cluster.
 type lists struct{ upstream.Cached }
 
 var _ cluster.Notes = lists{}

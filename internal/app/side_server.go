@@ -13,14 +13,15 @@ import (
 	"callgate/internal/presence"
 )
 
-// sideServer is where people come in. It has no companion before that listens, and none at all when it is off.
+// sideServer is the server that people connect to. It holds no companion until that listens, and never one if it is
+// off.
 type sideServer struct {
 	atomic.Pointer[companion.Server]
 	ports    []string
 	presence *presence.Desk
 }
 
-// opened notes the companion, which listens.
+// opened notes the companion once it listens.
 func (s *sideServer) opened(people *companion.Server) error {
 	s.Store(people)
 	_, port, err := net.SplitHostPort(people.Address())
@@ -30,7 +31,7 @@ func (s *sideServer) opened(people *companion.Server) error {
 	return err
 }
 
-// page is the address of the page for approvers, "" while there is none.
+// page returns the address of the page for approvers, or "" while there is none.
 func (s *sideServer) page() string {
 	people := s.Load()
 	if people == nil {
@@ -38,12 +39,12 @@ func (s *sideServer) page() string {
 	}
 	address := people.Address()
 	if _, port, err := net.SplitHostPort(address); err == nil && s.presence.On() {
-		address = net.JoinHostPort("localhost", port) // browsers use no passkeys on addresses
+		address = net.JoinHostPort("localhost", port) // browsers allow no passkeys on IP addresses
 	}
 	return "http://" + address + "/"
 }
 
-// protected is what no call may touch with a configuration.
+// protected returns what no call may touch under a configuration.
 func (s *sideServer) protected(c *config.Config) (*gate.Protected, error) {
 	protected, err := gate.NewProtected(c.OwnFiles(), xdg.Home, s.ports)
 	if err != nil {

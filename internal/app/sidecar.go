@@ -45,42 +45,42 @@ import (
 type Sidecar struct {
 	config    *config.Config
 	onlooker  bool     // it serves no host, and has no proxy
-	front     *Sidecar // serves the tenant that this is; nil when this is none
+	front     *Sidecar // the front, if this sidecar serves one of its tenants; otherwise nil
 	tenants   tenants
 	log       *slog.Logger
 	Gate      *gate.Gate
 	rules     *store.Store
-	people    *backend.Backend // what the companion shows; set when all else is open
+	people    *backend.Backend // what the companion shows; set once all else is open
 	Proxy     *proxy.Proxy
-	pins      *tools.Pins // nil if they cannot be read by a process without a proxy
+	pins      *tools.Pins // nil if a process without a proxy cannot read them
 	companion sideServer
-	metrics   *metrics.Metrics         // nil when nothing is counted
-	keeps     *checkpoints.Checkpoints // nil when checkpoints are off
+	metrics   *metrics.Metrics         // nil if nothing is counted
+	keeps     *checkpoints.Checkpoints // nil if checkpoints are off
 	own       own.Server               // what callgate itself offers to models; complete before the proxy is made
 	retrieval *retrieval.Service       // nil unless rag.enabled
-	budget    *budget.Budget           // of messages in flight
-	replica   *replica                 // nil when this callgate is by itself
+	budget    *budget.Budget           // for messages in flight
+	replica   *replica                 // nil without a cluster
 	problems  problems
 	level     slog.LevelVar                 // of the log
-	current   atomic.Pointer[config.Config] // as it was read last; what needs a restart goes by config
+	current   atomic.Pointer[config.Config] // as it was last read; settings that need a restart come from config
 	reloads   reload.Counts
 	exports   exports
 	stop      <-chan struct{}      // closed when somebody stops callgate
-	join      func(*Sidecar) error // makes this a replica; nil when it is none
+	join      func(*Sidecar) error // makes this a replica; nil without a cluster
 	closers   []func() error       // in the order of opening
 }
 
-// Start opens everything. The end of ctx means that somebody stops callgate. The caller MUST close the sidecar.
+// Start opens everything. When ctx ends, callgate is being stopped. The caller MUST close the sidecar.
 func Start(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
 	return start(ctx, c, servers, nil)
 }
 
-// start is Start; join, which may be nil, comes before anything is judged.
+// start does what Start does. join, which may be nil, runs before anything is judged.
 func start(ctx context.Context, c *config.Config, servers []proxy.Server, join func(*Sidecar) error) (*Sidecar, error) {
 	return (&Sidecar{config: c, budget: c.Limits.Budget(), stop: ctx.Done(), join: join}).open(servers)
 }
 
-// open opens everything. Who serves tenants has no servers, and is an onlooker.
+// open opens everything. The front of tenants has no servers, and is an onlooker.
 func (s *Sidecar) open(servers []proxy.Server) (*Sidecar, error) {
 	err := s.openFiles()
 	if err == nil && !s.onlooker {
@@ -101,7 +101,7 @@ func (s *Sidecar) open(servers []proxy.Server) (*Sidecar, error) {
 	return s, nil
 }
 
-// beside runs what goes on beside a callgate, until ctx ends or stop is called, which waits.
+// beside runs background work until ctx ends or stop is called. stop waits for the work to end.
 func beside(ctx context.Context, all ...func(context.Context)) (stop func() error) {
 	ctx, end := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -141,7 +141,7 @@ func (s *Sidecar) openFiles() error {
 	if err := c.HookRunner.Start(s.log); err != nil {
 		return err
 	}
-	s.closers = append(s.closers, func() error { c.HookRunner.Close(); return nil }) // after the gate: sessions end before
+	s.closers = append(s.closers, func() error { c.HookRunner.Close(); return nil }) // runs after the gate is closed, which ends the sessions
 	if err := hooks.Expire(c.Files().WebhookQueues(), c.HookRunner, s.log); err != nil {
 		s.log.Error("events for webhooks that are no longer configured could not be read", "error", err)
 	}
@@ -197,8 +197,8 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	return nil
 }
 
-// approvals is where decisions wait for their hosts. It is "" for a hub without hosts, because decisions belong to the
-// processes of hosts.
+// approvals returns the folder where decisions wait for their hosts. It is "" without hosts, because decisions belong
+// to the processes that serve hosts.
 func (s *Sidecar) approvals() string {
 	if s.onlooker {
 		return ""
@@ -206,7 +206,7 @@ func (s *Sidecar) approvals() string {
 	return filepath.Join(s.config.DataDir, "approvals")
 }
 
-// openProxy opens what stands between the host and the servers, callgate's own among them.
+// openProxy opens the proxy between the host and the servers, including callgate's own server.
 func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	c := s.config
 	if len(servers) == 0 && !c.RAG.Enabled {
@@ -231,7 +231,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
-	s.own.Version, s.own.Here = Version, c.Try // a doctor's calls may come before the folders of its host
+	s.own.Version, s.own.Here = Version, c.Try // a doctor's calls may come before its host names its folders
 	shown := exposed(c)
 	if shown != nil {
 		find := func(ctx context.Context, sessionID, query string, limit int) (proxy.Found, error) {
@@ -249,7 +249,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	if err != nil {
 		return err
 	}
-	if s.front == nil { // a store for each tenant costs more than it saves
+	if s.front == nil { // a store for each tenant would cost more than it saves
 		s.replica.shareLists(c.Files().Cache())
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
@@ -264,7 +264,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	return nil
 }
 
-// exposed is what the proxy shows hosts; nil for every tool.
+// exposed returns what the proxy shows hosts, or nil to show every tool.
 func exposed(c *config.Config) *proxy.Expose {
 	if c.Tools.Expose != config.ExposeSearch {
 		return nil
@@ -291,7 +291,7 @@ func (s *Sidecar) openAudit() (*audit.Log, error) {
 	return log, nil
 }
 
-// openCompanion starts the side server, unless it is off, and protects what belongs to callgate.
+// openCompanion starts the side server unless it is off, and protects what belongs to callgate.
 func (s *Sidecar) openCompanion() error {
 	if s.Proxy == nil {
 		var err error
@@ -322,7 +322,7 @@ func (s *Sidecar) openCompanion() error {
 			Backend: s.people.Parts(kept, nil), Tenants: s.tenants.forPeople,
 			Presence: s.companion.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Ready: s.replica.fresh(), Credentials: held, Logger: s.log,
 		}
-		if s.front == nil { // the hosts of this machine are nobody's tenants
+		if s.front == nil { // the hosts of this machine belong to no tenant
 			options.Backend = s.people.Parts(kept, hostsHere(s.config.DataDir))
 			options.HostHooks = hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) })
 		}
@@ -344,7 +344,7 @@ func (s *Sidecar) openCompanion() error {
 		if err := s.companion.opened(people); err != nil {
 			return err
 		}
-		if !people.Leads() { // the hub has said so
+		if !people.Leads() { // the hub has already logged its address
 			s.log.Info("companion is listening", "address", "http://"+people.Address())
 		}
 	}
@@ -355,7 +355,7 @@ func (s *Sidecar) openCompanion() error {
 	return err
 }
 
-// troubles are faults in callgate's files, and reasons why nobody can answer.
+// troubles lists the faults in callgate's files, and the reasons why people cannot answer.
 func (s *Sidecar) troubles() []string {
 	all := s.problems.list()
 	if why := s.companion.presence.Problem(); why != "" {
@@ -387,7 +387,7 @@ func (s *Sidecar) Close() {
 	}
 }
 
-// freezer is what is frozen here. What is frozen at the front is frozen for its tenants.
+// freezer returns what is frozen here. A freeze at the front also holds for its tenants.
 func (s *Sidecar) freezer() *gate.Freezer {
 	f := OpenFreezer(s.config.DataDir).Share(s.replica.document(documentFreeze))
 	if s.front != nil {
@@ -396,7 +396,7 @@ func (s *Sidecar) freezer() *gate.Freezer {
 	return f
 }
 
-// OpenFreezer opens what is frozen in a data directory.
+// OpenFreezer opens the file of freezes in a data directory.
 func OpenFreezer(dataDir string) *gate.Freezer {
 	return gate.OpenFreezer(filepath.Join(dataDir, "freeze.json"))
 }

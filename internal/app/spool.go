@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// OutlivePipes turns a write to a closed pipe into an error. Without it Go ends the process when that pipe is standard
+// OutlivePipes makes a write to a closed pipe return an error. Without it, Go ends the process if that pipe is standard
 // output or standard error. Programs that callgate starts get the system's default again.
 func OutlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// everyWriter writes to all of its writers, whichever of them fail.
+// everyWriter writes to all of its writers, even if some fail.
 type everyWriter []io.Writer
 
 func (e everyWriter) Write(p []byte) (int, error) {
 	for _, w := range e {
-		_, _ = w.Write(p) // there is nowhere left to report it
+		_, _ = w.Write(p) // there is nowhere left to report an error
 	}
 	return len(p), nil
 }
@@ -31,8 +31,8 @@ const (
 	flushWithin = time.Second
 )
 
-// spool writes lines in the background, so that a stopped reader holds nobody up. If too many lines wait, it drops
-// further ones, and says how many once there is room.
+// spool writes lines in the background, so that a reader that stopped reading blocks nobody. If too many lines wait, it
+// drops further ones, and says how many once there is room.
 type spool struct {
 	lines   chan []byte
 	dropped atomic.Int64
@@ -77,13 +77,13 @@ func (s *spool) run(out io.Writer) {
 }
 
 func (s *spool) put(out io.Writer, line []byte) {
-	_, _ = out.Write(line) // there is nowhere left to report it
+	_, _ = out.Write(line) // there is nowhere left to report an error
 	if dropped := s.dropped.Swap(0); dropped > 0 {
 		fmt.Fprintf(out, "callgate: %d log lines were dropped here, because nobody read the log\n", dropped)
 	}
 }
 
-// close writes what still waits, for a bounded time.
+// close writes the lines that still wait, within flushWithin.
 func (s *spool) close() error {
 	close(s.ending)
 	select {

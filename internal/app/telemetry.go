@@ -15,7 +15,7 @@ import (
 	"callgate/internal/siem"
 )
 
-// startMetrics begins to count, if that is configured. No session is open yet.
+// startMetrics begins to count, if that is configured. It runs before any session is open.
 func (s *Sidecar) startMetrics(log *audit.Log) {
 	if !s.config.Metrics {
 		return
@@ -23,7 +23,7 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 	s.metrics = metrics.New(metrics.Options{
 		Gate: s.Gate, Worker: s.config.Worker, Part: s.front != nil, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Cluster: s.replica.forMetrics(),
 		Exports:   s.exports.progress,
-		Upstreams: func() []metrics.Upstream { return upstreamsUp(s.people) }, // asked once the companion listens
+		Upstreams: func() []metrics.Upstream { return upstreamsUp(s.people) }, // called once the companion listens
 		Config: func() metrics.Config {
 			return metrics.Config{Taken: s.reloads.Taken.Load(), Refused: s.reloads.Refused.Load(), Waiting: s.reloads.Waiting.Load()}
 		},
@@ -31,10 +31,10 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
 }
 
-// exports send the audit trail to where the configuration says.
+// exports send the audit trail to the configured destinations.
 type exports []*siem.Export
 
-// startExports begins to send. The caller MUST call stop, which waits until nothing is sent any more.
+// startExports begins to send. The caller MUST call stop, which waits until all sending has ended.
 func startExports(c *config.Config, p *problems, log *slog.Logger) (list exports, stop func() error) {
 	var sends []func(context.Context)
 	for _, to := range c.Export {
@@ -47,12 +47,12 @@ func startExports(c *config.Config, p *problems, log *slog.Logger) (list exports
 	return list, beside(context.Background(), sends...)
 }
 
-// exportState is the file that says how far an export is.
+// exportState returns the path of the file that says how far an export is.
 func exportState(c *config.Config, to siem.Config) string {
 	return filepath.Join(c.Files().Exports(), to.Name+".json")
 }
 
-// exported says how far all exports of this replica's trail are.
+// exported returns how far all exports of this replica's trail are.
 func (r *replica) exported() (cluster.Taken, error) {
 	var states []string
 	for _, to := range r.config.Export {
@@ -61,7 +61,7 @@ func (r *replica) exported() (cluster.Taken, error) {
 	return siem.Reached(states)
 }
 
-// progress is how far each of them is.
+// progress returns how far each export is.
 func (e exports) progress() (list []metrics.Export) {
 	for _, one := range e {
 		list = append(list, metrics.Export{Name: one.Name, Sent: one.Sent.Load(), Behind: one.Behind.Load()})
@@ -69,7 +69,7 @@ func (e exports) progress() (list []metrics.Export) {
 	return list
 }
 
-// upstreamsUp tells which servers are ready.
+// upstreamsUp returns which servers are ready.
 func upstreamsUp(people *backend.Backend) (states []metrics.Upstream) {
 	for _, u := range people.Upstreams() {
 		states = append(states, metrics.Upstream{Name: u.Name, Up: u.State == wire.UpstreamUp, Tools: u.Tools})

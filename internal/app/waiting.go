@@ -19,7 +19,7 @@ func (s *Sidecar) tellWhoWaits(ctx context.Context) {
 	}
 }
 
-// tellWaiting tells of every call that is asked about and not told, until the subscription ends.
+// tellWaiting calls tell for every pending call that is not yet in told, until the subscription ends.
 func tellWaiting(ctx context.Context, subscription gate.Subscription, told map[string]bool, tell func(*gate.Approval)) {
 	for {
 		select {

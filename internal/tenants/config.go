@@ -1,4 +1,4 @@
-// Package tenants keeps the tenants of callgate serve apart: which there are, what each may have at once, whose turn it
+// Package tenants keeps the tenants of callgate serve apart: which there are, what each may use at once, whose turn it
 // is, and when each is opened and closed.
 package tenants
 
@@ -14,20 +14,20 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Config says which tenants there are. Its zero value has none: then callgate serves one worker.
+// Config says which tenants there are. Its zero value has none; callgate then serves one worker.
 type Config struct {
-	Names     []string // those that there are
-	Any       bool     // any that a credential names, up to Most
-	Most      int      // tenants in all; 0 means DefaultMost
+	Names     []string // the known tenants
+	Any       bool     // allow any tenant that a credential names, up to Most
+	Most      int      // most tenants in all; 0 means DefaultMost
 	Claim     string   // of tokens; "" means DefaultClaim
 	Operators []string // groups whose members see all tenants
-	Rules     string   // file that the rules of a new tenant begin as; "" is the usual rules
+	Rules     string   // file that the rules of a new tenant are copied from; "" means the usual rules
 	Idle      time.Duration
 	Limits    Limits
-	Each      []Tenant // what one tenant has otherwise
+	Each      []Tenant // settings of single tenants
 }
 
-// Tenant is what one tenant has otherwise than the others. Having an entry, it is one of Names.
+// Tenant holds the settings in which one tenant differs from the others. A tenant with an entry counts as one of Names.
 type Tenant struct {
 	Name   string
 	Rules  string
@@ -40,19 +40,19 @@ const (
 	DefaultIdle  = 30 * time.Minute
 )
 
-// Limits bound what one tenant has at once. 0 is the bound of all tenants, or the default.
+// Limits bounds what one tenant uses at once. 0 means the bound of all tenants, or the default.
 type Limits struct {
-	InFlight       int   // calls that run; those that wait for a person count as pending
+	InFlight       int   // calls that run; calls that wait for a person count as pending
 	CallsPerMinute int   // default: no bound
 	Sessions       int   // of hosts
 	Pending        int   // approvals that wait
 	Bytes          int64 // of messages in flight
-	Weight         int   // turns in a row
+	Weight         int   // requests in a row
 }
 
 var defaults = Limits{InFlight: 256, Sessions: 2000, Pending: 10_000, Bytes: 64 << 20, Weight: 1}
 
-// over puts what l has in the place of what below has.
+// over returns l, with the limits that l leaves at 0 taken from below.
 func (l Limits) over(below Limits) Limits {
 	return Limits{
 		cmp.Or(l.InFlight, below.InFlight), cmp.Or(l.CallsPerMinute, below.CallsPerMinute), cmp.Or(l.Sessions, below.Sessions),
@@ -60,7 +60,7 @@ func (l Limits) over(below Limits) Limits {
 	}
 }
 
-// minBytes is the lowest bound on bytes at which ordinary results fit.
+// minBytes is the lowest bound on bytes that ordinary results fit in.
 const minBytes = 4 << 20
 
 func (l Limits) check() error {
@@ -86,7 +86,7 @@ func (l Limits) check() error {
 
 var nameForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// CheckName says why a name cannot be a tenant's. It becomes a folder's and a bucket's.
+// CheckName returns an error if a name cannot be a tenant's. The name becomes that of a folder and a bucket.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("%.80q is not a tenant's name: use a-z, 0-9 and -, at most 63, not beginning with -", name)
@@ -97,7 +97,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// lookalike is the name among those that looks the same and is another; "" for none.
+// lookalike returns a different name in among that looks the same, or "" if there is none.
 func lookalike(name string, among []string) string {
 	seen := credentials.Skeleton(name)
 	for _, other := range among {
@@ -111,8 +111,8 @@ func lookalike(name string, among []string) string {
 // On reports whether there are tenants.
 func (c *Config) On() bool { return c.Any || len(c.Names)+len(c.Each) > 0 }
 
-// SignInClaim is the claim that names the tenants of a person who signs in, and the groups of those who see all; ""
-// when there are no tenants.
+// SignInClaim returns the claim that names the tenants of a person who signs in, and the groups whose members see all
+// tenants. claim is "" without tenants.
 func (c *Config) SignInClaim() (claim string, operators []string) {
 	if !c.On() {
 		return "", nil
@@ -120,7 +120,7 @@ func (c *Config) SignInClaim() (claim string, operators []string) {
 	return c.Claim, c.Operators
 }
 
-// Check checks every value, and fills in what was left out; the error begins with the key.
+// Check checks every value and fills in the defaults. The error begins with the key.
 func (c *Config) Check() error {
 	c.Claim, c.Most, c.Idle = cmp.Or(c.Claim, DefaultClaim), cmp.Or(c.Most, DefaultMost), cmp.Or(c.Idle, DefaultIdle)
 	if slices.Contains([]string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp"}, c.Claim) {
@@ -160,7 +160,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// Of is what one tenant has.
+// Of returns the settings of one tenant, with the common ones and the defaults filled in.
 func (c *Config) Of(name string) Tenant {
 	own := Tenant{Name: name}
 	if i := slices.IndexFunc(c.Each, func(t Tenant) bool { return t.Name == name }); i >= 0 {
@@ -171,19 +171,20 @@ func (c *Config) Of(name string) Tenant {
 	return own
 }
 
-// Dir is the folder of everything that a tenant has.
+// Dir returns the folder that holds everything of a tenant.
 func Dir(dataDir, name string) string { return filepath.Join(dataDir, folder, name) }
 
 // folder holds one folder for each tenant.
 const folder = "tenants"
 
-// Refused says why somebody does not come in to a tenant.
+// Refused says why a client is not let in to a tenant.
 type Refused struct{ Text string }
 
 func (e *Refused) Error() string { return e.Text }
 
-// Choose says which tenant a request is for: the one that the credential names. Of several, the path says which; path
-// is what it names, "" for nothing. A credential that names none, or another than the path, is refused.
+// Choose returns the tenant that a request is for: the one that the credential names. If it names several, the path has
+// to say which; path is the tenant in the path, or "". A credential that names no tenant, or another than the path, is
+// refused. With open, no credential is asked for, and the path alone counts.
 func (c *Config) Choose(named []string, path string, open bool) (name string, err error) {
 	switch {
 	case open && path == "":
@@ -210,7 +211,8 @@ func (c *Config) Choose(named []string, path string, open bool) (name string, er
 	return name, nil
 }
 
-// MayBegin says why no tenant of that name can begin here, nil if it can. have are the tenants that have a folder already.
+// MayBegin returns an error if no tenant of that name can begin here. have lists the tenants that already have a
+// folder.
 func (c *Config) MayBegin(name string, have []string) error {
 	if slices.Contains(have, name) {
 		return nil

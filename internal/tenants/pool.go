@@ -9,41 +9,41 @@ import (
 	"time"
 )
 
-// Pool has the tenants that are open: each from its first request until nobody used it for long. Its functions are
-// called by one goroutine at once for each tenant.
+// Pool holds the open tenants: each from its first request until nobody has used it for Idle. For each tenant, only one
+// goroutine at a time calls Open, Busy and Close.
 type Pool[T any] struct {
 	Open  func(name string) (T, error)
-	Busy  func(T) bool // it stays open though nobody holds it
+	Busy  func(T) bool // it stays open although nobody holds it
 	Close func(T)
 	Idle  time.Duration
 
 	once    sync.Once
-	opening chan struct{} // a place for each tenant that is being opened
-	look    chan struct{} // has Sweep look at once
+	opening chan struct{} // a slot for each tenant that is being opened
+	look    chan struct{} // makes Sweep look at once
 	mu      sync.Mutex
 	of      map[string]*entry[T]
 	ended   bool
 }
 
-// entry is one tenant from the beginning of its opening to the end of its closing.
+// entry is one tenant, from the start of its opening to the end of its closing.
 type entry[T any] struct {
-	ready chan struct{} // closed when it is open, or could not be
+	ready chan struct{} // closed when the tenant is open or could not be opened
 	value T
 	err   error
 
 	retired bool // it closes as soon as nobody holds it
 	holds   int
-	since   time.Time     // nobody holds it since
-	closing chan struct{} // nil until it closes; closed when it has
+	since   time.Time     // when the last holder left
+	closing chan struct{} // nil until it starts to close; closed when it has
 }
 
-// atOnce bounds the tenants that are opened at once: the others' calls go on.
+// atOnce bounds how many tenants are opened at once, so that the calls of the others go on.
 const atOnce = 2
 
-// errPanicked is for those who wait for a tenant whose opening panics.
+// errPanicked is what waiting callers get if opening a tenant panics.
 var errPanicked = errors.New("it could not be opened")
 
-// errEnded is for who comes when all tenants are closed.
+// errEnded is what callers get once the pool has ended.
 var errEnded = errors.New("callgate ends")
 
 func (p *Pool[T]) begin() {
@@ -52,7 +52,7 @@ func (p *Pool[T]) begin() {
 	})
 }
 
-// Hold opens the tenant unless it is open, and keeps it so until leave, which may be called more than once.
+// Hold opens the tenant if it is not open, and keeps it open until leave is called. leave may be called more than once.
 func (p *Pool[T]) Hold(ctx context.Context, name string) (value T, leave func(), err error) {
 	p.begin()
 	for {
@@ -94,10 +94,10 @@ func (p *Pool[T]) Hold(ctx context.Context, name string) (value T, leave func(),
 	}
 }
 
-// open opens a tenant. One that cannot be opened is tried again by who comes next.
+// open opens a tenant. If that fails, the next caller tries again.
 func (p *Pool[T]) open(name string, e *entry[T]) {
 	p.opening <- struct{}{}
-	e.err = errPanicked // unless it returns
+	e.err = errPanicked // unless Open returns
 	defer func() {
 		<-p.opening
 		if e.err != nil {
@@ -120,15 +120,15 @@ func (p *Pool[T]) leave(e *entry[T]) {
 	}
 }
 
-// sweepNow has Sweep look at once.
+// sweepNow makes Sweep look at once.
 func (p *Pool[T]) sweepNow() {
 	select {
 	case p.look <- struct{}{}:
-	default: // it will
+	default: // it is about to look
 	}
 }
 
-// Retire has those that are not known close as soon as nobody holds them, busy or not.
+// Retire closes the tenants that are not known as soon as nobody holds them, busy or not.
 func (p *Pool[T]) Retire(known func(name string) bool) {
 	p.begin()
 	p.mu.Lock()
@@ -139,7 +139,7 @@ func (p *Pool[T]) Retire(known func(name string) bool) {
 	p.sweepNow()
 }
 
-// All lists the tenants that are open now, by name. Those that are not held may close meanwhile.
+// All lists the tenants that are open now, by name. A tenant that nobody holds may close meanwhile.
 func (p *Pool[T]) All() (names []string, values []T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +157,8 @@ func (p *Pool[T]) All() (names []string, values []T) {
 	return names, values
 }
 
-// HoldAll lists the tenants that are open now, by name, and those that are being opened once they are. All stay open
-// until leave.
+// HoldAll lists the tenants that are open now, by name. It waits for those that are being opened. All stay open until
+// leave is called.
 func (p *Pool[T]) HoldAll() (names []string, values []T, leave func()) {
 	p.mu.Lock()
 	all := maps.Clone(p.of)
@@ -180,7 +180,7 @@ func (p *Pool[T]) HoldAll() (names []string, values []T, leave func()) {
 	})
 }
 
-// Sweep closes the tenants that nobody used for long, until ctx ends.
+// Sweep closes the tenants that nobody has used for Idle, until ctx ends.
 func (p *Pool[T]) Sweep(ctx context.Context) {
 	p.begin()
 	ticker := time.NewTicker(max(min(p.Idle/4, time.Minute), 10*time.Millisecond))
@@ -198,7 +198,7 @@ func (p *Pool[T]) Sweep(ctx context.Context) {
 	}
 }
 
-// idle marks and returns the tenants that are to be closed.
+// idle returns the tenants that are to be closed, and marks them.
 func (p *Pool[T]) idle() map[string]*entry[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +221,7 @@ func (p *Pool[T]) close(name string, e *entry[T]) {
 	close(e.closing)
 }
 
-// End closes all tenants, held or not, and waits for it.
+// End closes all tenants, held or not, and waits until they are closed.
 func (p *Pool[T]) End() {
 	p.begin()
 	p.mu.Lock()

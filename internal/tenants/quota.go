@@ -8,15 +8,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// QuotaError says that a tenant has as much as it may have.
+// QuotaError says that a tenant already uses as much as it may.
 type QuotaError struct {
 	Text  string
-	After time.Duration // when to try again
+	After time.Duration // how long to wait before trying again
 }
 
 func (e *QuotaError) Error() string { return e.Text }
 
-// Quota counts what one tenant has.
+// Quota counts what one tenant uses.
 type Quota struct {
 	mu       sync.Mutex
 	limits   Limits
@@ -25,14 +25,14 @@ type Quota struct {
 	pace     *rate.Limiter // nil without a bound
 }
 
-// NewQuota returns the quota of a tenant that has nothing.
+// NewQuota returns the quota of a tenant that uses nothing yet.
 func NewQuota(l Limits) *Quota {
 	q := &Quota{}
 	q.Set(l)
 	return q
 }
 
-// Set replaces the limits. What a tenant has beyond them it keeps until it ends.
+// Set replaces the limits. A tenant keeps what it has beyond them until that ends.
 func (q *Quota) Set(l Limits) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,7 +45,7 @@ func (q *Quota) Set(l Limits) {
 	q.limits = l
 }
 
-// Call counts a call in until end, which may be called more than once. The error is a *QuotaError.
+// Call counts a call until end is called, which may happen more than once. The error is a *QuotaError.
 func (q *Quota) Call() (end func(), err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +64,7 @@ func (q *Quota) Call() (end func(), err error) {
 	return sync.OnceFunc(func() { q.give(&q.running) }), nil
 }
 
-// Session counts a session in until end, which may be called more than once. The error is a *QuotaError.
+// Session counts a session until end is called, which may happen more than once. The error is a *QuotaError.
 func (q *Quota) Session() (end func(), err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,7 +75,7 @@ func (q *Quota) Session() (end func(), err error) {
 	return sync.OnceFunc(func() { q.give(&q.sessions) }), nil
 }
 
-// Sessions is how many are open.
+// Sessions returns how many sessions are open.
 func (q *Quota) Sessions() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

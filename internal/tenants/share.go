@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// Share is what one tenant has of what all tenants use. A nil Share is of one that is alone, and has everything.
+// Share is one tenant's part of what all tenants use. A nil Share has no limits, for a worker without tenants.
 type Share struct {
 	Quota  *Quota
 	turns  *Turns
 	tenant string
 }
 
-// NewShare returns the share of a tenant that has nothing yet.
+// NewShare returns the share of a tenant that uses nothing yet.
 func NewShare(t Tenant, turns *Turns) *Share {
 	return &Share{Quota: NewQuota(t.Limits), turns: turns, tenant: t.Name}
 }
 
-// Begin counts a request in until end, which may be called more than once, and waits for its turn. Calls count as such.
-// The error is a *QuotaError, or that of ctx.
+// Begin waits for the turn of a request, and counts it until end is called, which may happen more than once. With call,
+// it also counts towards the limits on calls. The error is a *QuotaError or that of ctx.
 func (s *Share) Begin(ctx context.Context, call bool) (end func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -37,7 +37,7 @@ func (s *Share) Begin(ctx context.Context, call bool) (end func(), err error) {
 	return sync.OnceFunc(func() { turn(); counted() }), nil
 }
 
-// Session counts a session in until end, which may be called more than once. The error is a *QuotaError.
+// Session counts a session until end is called, which may happen more than once. The error is a *QuotaError.
 func (s *Share) Session() (end func(), err error) {
 	if s == nil {
 		return func() {}, nil

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Turns hands the processor out among tenants. A request takes a turn before it is judged. Requests of one tenant have
-// half of the turns at most, so that others find one. While more requests wait than there are turns, tenants come one
-// after the other, each with as many requests in a row as its weight: who has a thousand waiting delays the next request
-// of another by one round.
+// Turns shares the processor out among tenants. A request takes a turn before it is judged. One tenant's requests have
+// at most half of the turns, so that others find one free. While more requests wait than there are turns, tenants take
+// turns in rotation, each with as many requests in a row as its weight. So a tenant with a thousand waiting requests
+// delays another's next request by one round.
 //
-// Nobody holds a turn for long: it ends with the request, or after longest, because what takes longer waits for a server
-// or a person and needs no processor.
+// Nobody holds a turn for long: it ends with the request or after longest. A request that takes longer waits for a
+// server or a person, and needs no processor.
 type Turns struct {
 	mu     sync.Mutex
 	free   int
 	most   int      // of one tenant at once
-	queues []*queue // of tenants with requests that wait, in the order of their turns
+	queues []*queue // of tenants with waiting requests, in the order of their turns
 	of     map[string]*queue
 }
 
-// queue is what waits of one tenant, or has its turn.
+// queue holds the requests of one tenant that wait, and counts those that have a turn.
 type queue struct {
 	tenant string
-	has    int // turns
+	has    int // turns that it has now
 	left   int // requests before it is the next tenant's turn
 	weight int
 	waits  []*waiter
@@ -35,11 +35,11 @@ type queue struct {
 // waiter is a request that waits for its turn.
 type waiter struct{ turn chan struct{} }
 
-// longest is how long a turn lasts at most. It bounds how many requests begin in a second where servers are slow.
+// longest bounds how long a turn lasts. So it bounds how many requests begin in a second if servers are slow.
 const longest = 2 * time.Millisecond
 
-// NewTurns has so many turns at once; 0 is two for each processor. So one tenant alone keeps all processors busy. With
-// more, a request that finds one free still waits behind them all for the processor.
+// NewTurns makes n turns. 0 means two for each processor, so that one tenant alone keeps all processors busy. With
+// more, a request that finds a turn free still waits behind the others for the processor.
 func NewTurns(n int) *Turns {
 	if n <= 0 {
 		n = 2 * runtime.GOMAXPROCS(0)
@@ -47,7 +47,7 @@ func NewTurns(n int) *Turns {
 	return &Turns{free: n, most: max(1, n/2), of: map[string]*queue{}}
 }
 
-// Take waits for a turn. The error is ctx's. end gives the turn back, and may be called more than once.
+// Take waits for a turn. The error is that of ctx. end gives the turn back, and may be called more than once.
 func (t *Turns) Take(ctx context.Context, tenant string, weight int) (end func(), err error) {
 	t.mu.Lock()
 	q := t.of[tenant]
@@ -73,13 +73,13 @@ func (t *Turns) Take(ctx context.Context, tenant string, weight int) (end func()
 		return t.begin(q), nil
 	case <-ctx.Done():
 	}
-	if !t.withdraw(q, w) { // the turn came meanwhile
+	if !t.withdraw(q, w) { // the turn has come meanwhile
 		t.give(q)
 	}
 	return nil, ctx.Err()
 }
 
-// begin makes what ends a turn that was taken.
+// begin returns a function that ends a turn that was taken.
 func (t *Turns) begin(q *queue) func() {
 	give := sync.OnceFunc(func() { t.give(q) })
 	over := time.AfterFunc(longest, give)
@@ -89,7 +89,7 @@ func (t *Turns) begin(q *queue) func() {
 	}
 }
 
-// give hands a tenant's turn to the request that is next.
+// give takes a turn back, and hands it to the next request.
 func (t *Turns) give(from *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *Turns) give(from *queue) {
 	w.turn <- struct{}{}
 }
 
-// withdraw takes a request out; it is false when it has its turn.
+// withdraw removes a request. It returns false if the request already has its turn.
 func (t *Turns) withdraw(q *queue, w *waiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *Turns) withdraw(q *queue, w *waiter) bool {
 	return true
 }
 
-// forget drops a queue that neither waits nor has a turn. The caller holds mu.
+// forget drops a queue that has neither waiting requests nor a turn. The caller holds mu.
 func (t *Turns) forget(q *queue) {
 	if q.has == 0 && len(q.waits) == 0 {
 		delete(t.of, q.tenant)

@@ -19,17 +19,17 @@ import (
 )
 
 // Anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log, or in
-// a file, which may be a pipe to something else. It never holds up the trail. If the place is slow, it leaves out
-// heads, because the newest vouches for all before it.
+// a file, which may be a named pipe. It never blocks the trail. If the place is slow, it skips heads, because the
+// newest head vouches for all earlier ones.
 type Anchor struct {
-	dir   string // of the trail, so that the heads of several can be told apart
+	dir   string // the trail's directory, so that heads of several trails can be told apart
 	out   io.WriteCloser
 	log   *slog.Logger
-	heads chan audit.Head // holds the newest that is not written yet
+	heads chan audit.Head // holds the newest head that is not written yet
 	done  sync.WaitGroup
 }
 
-// Open opens the place that the configuration names: "syslog", or a file. It returns nil for "".
+// Open opens the place that the configuration names: "syslog" or the path of a file. It returns nil for "".
 func Open(place, dir string, log *slog.Logger) (*Anchor, error) {
 	a := &Anchor{dir: dir, log: log, heads: make(chan audit.Head, 1)}
 	var err error
@@ -55,7 +55,8 @@ func Open(place, dir string, log *slog.Logger) (*Anchor, error) {
 	return a, nil
 }
 
-// Keep is the audit log's Anchor. Only one log calls it, from one goroutine at a time.
+// Keep queues the head in place of an older one that is not written yet. Only one log may call it, from one goroutine
+// at a time.
 func (a *Anchor) Keep(head audit.Head) {
 	for {
 		select {
@@ -70,7 +71,7 @@ func (a *Anchor) Keep(head audit.Head) {
 	}
 }
 
-// Close writes what is left. No log may use the anchor any more.
+// Close writes the queued head and closes the place. No log may use the anchor after that.
 func (a *Anchor) Close() error {
 	close(a.heads)
 	a.done.Wait()
@@ -79,8 +80,8 @@ func (a *Anchor) Close() error {
 
 var anchoredHead = lazyregexp.New(`callgate audit head of ("(?:[^"\\]|\\.)*") at \S+: (\S+:\d+:[0-9a-f]{64})`)
 
-// Read finds the heads of the trail in dir in a text: a file that heads were anchored in, or what the system
-// log says. "-" is standard input.
+// Read returns the heads of dir's trail that it finds in a file: one in which heads were anchored, or a copy of the
+// system log. The path "-" stands for stdin. It fails if there are none.
 func Read(path, dir string, stdin io.Reader) (heads []audit.Head, err error) {
 	in := stdin
 	if path != "-" {

@@ -1,4 +1,4 @@
-// Package backend connects a running callgate to the companion: what approvers' clients see, and what they can do.
+// Package backend connects a running callgate to the companion. It defines what approvers' clients see and can do.
 package backend
 
 import (
@@ -20,15 +20,15 @@ import (
 	"callgate/proxy"
 )
 
-// Backend is what the companion shows to people. Its fields are set before it is used, and stay.
+// Backend is what the companion shows to people. Its fields are set before first use and never change.
 type Backend struct {
 	Config    *config.Config
 	Log       *slog.Logger
 	Gate      *gate.Gate
-	Proxy     *proxy.Proxy // nil where no host is served
+	Proxy     *proxy.Proxy // nil if no host is served
 	Store     *store.Store
-	Retrieval *retrieval.Service                // nil where search is off
-	Checker   func() (*rulebook.Checker, error) // judges as the configuration says
+	Retrieval *retrieval.Service                // nil if search is off
+	Checker   func() (*rulebook.Checker, error) // returns a checker that judges as the configuration says
 	Pins      *tools.Pins                       // the accepted tool definitions; nil if they cannot be read
 
 	suggestions suggestions
@@ -36,8 +36,8 @@ type Backend struct {
 	checked     checkedRules
 }
 
-// Parts are what the companion is given: all of it, or, where no host is served, what needs none. kept, which may be
-// nil, has the checkpoints.
+// Parts returns what the companion serves. Without a Proxy, the parts that need one are left out. kept may be nil: then
+// there are no checkpoints.
 func (b *Backend) Parts(kept *checkpoint.Store, hosts func() []wire.HostState) companion.Backend {
 	parts := companion.Backend{
 		Gate: b, Prompts: b, Rules: rulesPart{b}, Suggestions: trailPart{b}, Reports: trailPart{b}, Pusher: b.pusher(), Hooks: hooksPart{b},

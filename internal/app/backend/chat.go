@@ -15,7 +15,7 @@ import (
 
 func (p clientPart) Tell(e gate.Event) { p.b.Gate.Tell(e) }
 
-// Recall finds nothing where search is off.
+// Recall returns the passages that fit a message, or none if search is off.
 func (p clientPart) Recall(ctx context.Context, sessionID, message string) (passages []wire.Passage, err error) {
 	if p.b.Retrieval == nil {
 		return nil, nil
@@ -27,7 +27,7 @@ func (p clientPart) Recall(ctx context.Context, sessionID, message string) (pass
 	return passages, err
 }
 
-// Chat asks the host's model. What was found about a question goes with that question alone, not with those after it.
+// Chat asks the host's model. The passages found for a question are sent with that question only, not with later ones.
 func (p clientPart) Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
 	conversation := make([]proxy.ChatTurn, len(turns))
 	size, asked := 0, ""

@@ -11,7 +11,7 @@ import (
 	"callgate/internal/config"
 )
 
-// checkpoints shows to the companion what was kept.
+// checkpoints serves the checkpoints to the companion.
 type checkpoints struct {
 	*Backend
 	store *checkpoint.Store
@@ -29,7 +29,7 @@ func (b checkpoints) Checkpoints(sessionID string, limit int) ([]companion.Check
 	return views, nil
 }
 
-// filesShown is how many files of a checkpoint a list of checkpoints names.
+// filesShown is how many files of each checkpoint a list of checkpoints names.
 const filesShown = 200
 
 func (b checkpoints) CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error) {
@@ -57,7 +57,7 @@ func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what comp
 	return done, err
 }
 
-// RestoreSummary is the record of a restore.
+// RestoreSummary returns the summary with which a restore is recorded.
 func RestoreSummary(one *checkpoint.Checkpoint, force bool) string {
 	text := fmt.Sprintf("Restores checkpoint %s of %s.", one.ID, one.Tool)
 	if force {

@@ -8,7 +8,7 @@ import (
 	"callgate/internal/hooks"
 )
 
-// hooksPart is the worker's hooks.
+// hooksPart serves the worker's hooks.
 type hooksPart struct{ b *Backend }
 
 func (p hooksPart) Hooks() []hooks.Status {
@@ -26,7 +26,7 @@ func (p hooksPart) SetHook(name string, enabled bool, who audit.Author) error {
 	return p.b.change("", who, Switched(name, enabled), func() error { return p.b.Config.HookRunner.SetEnabled(name, enabled) })
 }
 
-// Switched is what the audit trail says of a hook that somebody switched.
+// Switched returns the summary with which the audit trail records that somebody switched a hook on or off.
 func Switched(name string, enabled bool) string {
 	if enabled {
 		return fmt.Sprintf("Switched the hook %s on.", name)

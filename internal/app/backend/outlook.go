@@ -11,8 +11,8 @@ import (
 // Outlook is what would happen to a call of a tool whose values match no pattern.
 type Outlook struct {
 	Verdict  string // allow, ask, confirm, deny, or "by risk"
-	Rule     string // which gives it
-	Patterns int    // rules for this tool that look at values
+	Rule     string // the rule that gives the verdict, or another reason
+	Patterns int    // how many rules for this tool look at values
 }
 
 func OutlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) Outlook {
@@ -43,7 +43,7 @@ func concerns(r *permissions.Rule, t *tools.Tool) bool {
 	return err == nil && (glob.Match(t.Qualified) || glob.Match(t.Plain) || t.Kind != "" && glob.Match(t.Kind))
 }
 
-// Judged are the arguments of a tool that rules look at, with their roles.
+// Judged returns the arguments of a tool that rules look at, with their roles.
 func Judged(t *tools.Tool) map[string]string {
 	roles := map[string]string{}
 	for argument, role := range t.Roles {

@@ -8,13 +8,13 @@ import (
 	"callgate/internal/push"
 )
 
-// pusher puts on record which browsers are told of questions.
+// pusher records who adds and removes the browsers that get push messages.
 type pusher struct {
 	*Backend
 	store *push.Store
 }
 
-// pusher is nil where no push channel is configured.
+// pusher returns nil if no push channel is configured.
 func (b *Backend) pusher() companion.Pusher {
 	if store := b.Config.Channels.Push(b.Config.DataDir); store != nil {
 		return pusher{b, store}
@@ -35,7 +35,7 @@ func (p pusher) RemoveDevice(endpoint string, who audit.Author) error {
 	})
 }
 
-// serviceOf is the part of an endpoint that is not a secret.
+// serviceOf returns the host of an endpoint. The rest of the endpoint is a secret.
 func serviceOf(endpoint string) string {
 	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
 		return u.Host

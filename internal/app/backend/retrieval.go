@@ -10,7 +10,7 @@ import (
 	"callgate/internal/retrieval"
 )
 
-// indexes is what approvers' clients can do with indexes and knowledge bases; nil for nothing.
+// indexes returns what approvers' clients can do with indexes and knowledge bases, or nil if search is off.
 func (b *Backend) indexes() companion.Retrieval {
 	if b.Retrieval == nil {
 		return nil
@@ -18,7 +18,7 @@ func (b *Backend) indexes() companion.Retrieval {
 	return onRecord{b.Retrieval, b}
 }
 
-// onRecord puts on record what people change.
+// onRecord records the changes that people make.
 type onRecord struct {
 	*retrieval.Service
 	b *Backend
@@ -64,7 +64,7 @@ func (r onRecord) RemoveDocument(ctx context.Context, sessionID, id string, who 
 	return found, err
 }
 
-// workspaceName is how the audit trail names a workspace.
+// workspaceName returns how the audit trail names a workspace.
 func workspaceName(path string) string {
 	if path == "" {
 		return "all workspaces"

@@ -21,14 +21,14 @@ import (
 	"callgate/permissions/lint"
 )
 
-// rulesPart is the worker's rules and grants.
+// rulesPart serves the worker's rules and grants.
 type rulesPart struct{ b *Backend }
 
-// checkedRules remembers what the last text is worth: that takes long, and the page asks again and again.
+// checkedRules caches the check of the last text: a check takes long, and the page asks for it again and again.
 type checkedRules struct {
 	mu    sync.Mutex
 	text  string
-	check *companion.RulesCheck // nil before the first text
+	check *companion.RulesCheck // nil until the first text
 }
 
 func (p rulesPart) Worker() string { return p.b.Config.Worker }
@@ -50,7 +50,8 @@ func (p rulesPart) Rules() (companion.RulesView, error) {
 	return view, nil
 }
 
-// Grants lists those of a file that cannot be read as none: nothing of it counts.
+// Grants lists the grants of the file and of the sessions. A file that cannot be parsed has no grants, because none of
+// it applies.
 func (p rulesPart) Grants() ([]companion.GrantView, error) {
 	text, err := p.b.Store.Text()
 	if err != nil {
@@ -85,7 +86,7 @@ func (p rulesPart) grantView(held gate.HeldGrant, layer permissions.Layer, now t
 	}
 }
 
-// grantID names a grant by its content and its place, so that a newer grant is never revoked by mistake.
+// grantID names a grant by its content and its place, so that nobody revokes a newer grant by mistake.
 func grantID(held gate.HeldGrant, layer permissions.Layer) string {
 	g := held.Grant
 	said := []string{
@@ -144,7 +145,7 @@ func (p rulesPart) ReplaceRules(base, text string, who audit.Author) error {
 	})
 }
 
-// rulesOf returns the rules of a text, none when it is not valid.
+// rulesOf returns the rules of a text, or nil if it is not valid.
 func (p rulesPart) rulesOf(text []byte) []permissions.Rule {
 	file, err := permissions.ParseFile(p.b.Store.Path(), text, xdg.Home)
 	if err != nil {
@@ -156,7 +157,7 @@ func (p rulesPart) rulesOf(text []byte) []permissions.Rule {
 // maxNamed bounds how many rules a record names.
 const maxNamed = 20
 
-// differences says which rules came and went.
+// differences lists the rules that were added and removed.
 func differences(before, after []permissions.Rule) string {
 	var changes []string
 	name := func(what string, rules, others []permissions.Rule) {

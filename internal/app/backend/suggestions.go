@@ -16,11 +16,11 @@ import (
 
 const (
 	suggestBack  = 7 * 24 * time.Hour
-	suggestAgain = 5 * time.Minute // how long what was found is shown, unless people answer enough questions meanwhile
+	suggestAgain = 5 * time.Minute // how long a result is shown, unless people answer enough questions meanwhile
 	worthPerDay  = 3               // questions saved on each day with a decision
 )
 
-// suggestions is what the trail suggested last. One request looks while the others wait for it.
+// suggestions caches what the trail suggested last. One request computes it while the others wait.
 type suggestions struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -40,14 +40,14 @@ func (s *suggestions) look(b *Backend, fresh bool) (*suggest.Report, error) {
 	}
 	began := time.Now()
 	report, err := suggest.Suggest(checker, suggest.Options{Since: began.Add(-suggestBack), Remembered: &s.memory})
-	if report == nil { // what could not be read is the business of audit verify
+	if report == nil { // what cannot be read is left to audit verify
 		return nil, err
 	}
 	s.report, s.at = report, began
 	return report, nil
 }
 
-// trailPart is what the audit trail says of rules.
+// trailPart serves what the audit trail tells about rules.
 type trailPart struct{ b *Backend }
 
 func (p trailPart) Suggest() (companion.SuggestionsView, error) {
@@ -69,7 +69,8 @@ func (p trailPart) Suggest() (companion.SuggestionsView, error) {
 	return view, nil
 }
 
-// Report is what "callgate report" says, of all workers. What could not be read is the business of audit verify.
+// Report returns what "callgate report" prints, for all workers. It ignores what cannot be read: that is left to audit
+// verify.
 func (p trailPart) Report(since time.Time) (any, error) {
 	made, _ := report.Make(p.b.Config.DataDir, report.Options{Since: since})
 	return made, nil

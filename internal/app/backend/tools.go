@@ -13,7 +13,7 @@ import (
 	"callgate/proxy"
 )
 
-// toolsPart is the tools of sessions, and of the configured servers while no host is connected.
+// toolsPart serves the tools of sessions, and those of the configured servers while no host is connected.
 type toolsPart struct{ b *Backend }
 
 func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
@@ -49,7 +49,7 @@ func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
 	return view, nil
 }
 
-// remember gives servers of which no host has seen a tool yet the tools that were accepted last.
+// remember gives each server the tools that were accepted last, unless nothing was ever accepted for it.
 func (p toolsPart) remember(servers []wire.ServerView) error {
 	accepted, err := p.accepted()
 	if err != nil {
@@ -65,7 +65,8 @@ func (p toolsPart) remember(servers []wire.ServerView) error {
 	return nil
 }
 
-// accepted lists the configured servers with the tools that were accepted last, and what the rules make of them now.
+// accepted lists the configured servers with the tools that were accepted last, and the verdicts of the rules on them
+// now.
 func (p toolsPart) accepted() ([]wire.ServerView, error) {
 	checker, err := p.b.Checker()
 	if err != nil {
@@ -97,7 +98,7 @@ func (p toolsPart) accepted() ([]wire.ServerView, error) {
 	return views, nil
 }
 
-// sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
+// sight returns a function that shows a tool to people as the session's rules see it. Rules that cannot be read deny.
 func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
 	policy, fault := p.b.Gate.Controls.Policy(session)
 	if errors.Is(fault, gate.ErrSession) {
@@ -112,7 +113,8 @@ func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, er
 	return seen(policy, fault, p.b.Config.GateMode, level), nil
 }
 
-// seen shows a tool under a policy, which is nil if fault says why it cannot be read.
+// seen returns a function that shows a tool under a policy. If fault is not nil, there is no policy, and every tool is
+// denied.
 func seen(policy *permissions.Policy, fault error, mode gate.Mode, level string) func(proxy.Standing) wire.ToolView {
 	return func(standing proxy.Standing) wire.ToolView {
 		t := standing.Tool
@@ -156,7 +158,7 @@ func (p toolsPart) AcceptTool(sessionID, tool, hash string, who audit.Author) er
 	})
 }
 
-// acceptable says why a definition cannot be accepted. It is asked first, so that nothing impossible is recorded.
+// acceptable returns why a definition cannot be accepted. It is called first, so that nothing impossible is recorded.
 func acceptable(standings []proxy.Standing, tool, hash string) error {
 	for _, s := range standings {
 		switch {
@@ -170,7 +172,7 @@ func acceptable(standings []proxy.Standing, tool, hash string) error {
 	return companion.ErrNoTool
 }
 
-// change puts on record what a person changes, then changes it. Where nothing can be recorded, nothing changes.
+// change records a change by a person, then applies it. What cannot be recorded is not applied.
 func (b *Backend) change(sessionID string, who audit.Author, summary string, apply func() error) error {
 	if err := b.Gate.Controls.Note(sessionID, who, summary); err != nil {
 		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)

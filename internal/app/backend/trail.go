@@ -12,7 +12,7 @@ import (
 	"callgate/internal/companion"
 )
 
-// Close ends what works in the background. Nothing of b may be used after it.
+// Close stops the background work. Nothing of b may be used after it.
 func (b *Backend) Close() { b.indexing.close() }
 
 // Audit reads the trail that all processes of a data directory write.
@@ -24,17 +24,17 @@ func (b *Backend) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string
 	return search(dir, q)
 }
 
-// indexing keeps the indexes of the trail up to date while people search it.
+// indexing keeps the trail's indexes up to date while people search it.
 type indexing struct {
 	mu     sync.Mutex
 	begun  time.Time
-	told   string             // the trouble that was logged last
-	stop   context.CancelFunc // nil while none are built
+	told   string             // the last error that was logged
+	stop   context.CancelFunc // nil while no index is being built
 	closed bool
 	all    sync.WaitGroup
 }
 
-// indexAgain is how long an index counts as new enough. Newer records are searched without one.
+// indexAgain is how long an index counts as current. Newer records are searched without an index.
 const indexAgain = time.Minute
 
 func (x *indexing) begin(dir string, log *slog.Logger) {
@@ -69,10 +69,10 @@ func (x *indexing) close() {
 	x.all.Wait()
 }
 
-// mostCalls bounds how many calls are looked at together.
+// mostCalls bounds how many calls are searched together.
 const mostCalls = 4096
 
-// search is companion.ReadAudit of the trail in dir.
+// search returns what companion.ReadAudit does for the trail in dir.
 func search(dir string, q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
 	f := audit.Filter{SessionID: q.SessionID, Tool: q.Tool, Since: q.Since}
 	all := f
@@ -84,16 +84,16 @@ func search(dir string, q companion.AuditQuery) ([]companion.AuditRecord, string
 			}
 		}
 	}
-	if q.Calls || q.Before != "" { // which may be any record
+	if q.Calls || q.Before != "" { // either may need any record
 		f = all
 	}
 	return companion.ReadAudit(audit.Read(dir, f), q)
 }
 
-// searchCalls is search among the calls of the newest records that hold the text. known is false when others could
-// belong among those it finds.
+// searchCalls searches among the newest calls whose records hold the text, up to many of them. known is false if other
+// calls could belong among those it finds.
 func searchCalls(dir string, f audit.Filter, q companion.AuditQuery, many int) (records []companion.AuditRecord, next string, known bool) {
-	var after time.Time // what is known to be found is of after this
+	var after time.Time // only records newer than this are certain to be complete; zero if all are
 	seen := map[string]bool{}
 	for r, err := range audit.Read(dir, f) {
 		if err != nil || r.CallID == "" && r.Event != audit.Control {
@@ -112,7 +112,7 @@ func searchCalls(dir string, f audit.Filter, q companion.AuditQuery, many int) (
 	}
 	f.Text, f.Calls = "", slices.Collect(maps.Keys(seen))
 	limit := q.Limit
-	q.Limit++ // says whether there are more
+	q.Limit++ // one more shows whether there are more
 	records, _, err := companion.ReadAudit(audit.Read(dir, f), q)
 	if err != nil {
 		return nil, "", false

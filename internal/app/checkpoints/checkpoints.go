@@ -16,18 +16,18 @@ import (
 	"callgate/proxy"
 )
 
-// Checkpoints snapshot files before calls change them. Nil keeps none.
+// Checkpoints takes snapshots of files before calls change them. A nil one takes none.
 type Checkpoints struct {
 	Store *checkpoint.Store
 	Log   *slog.Logger
-	// Required refuses calls whose files cannot be kept, unless a person released the mark gate.MarkUnkept.
-	// Else they run, and the log says so.
+	// Required refuses calls whose files cannot be kept, unless a person released the mark gate.MarkUnkept. Without it,
+	// the calls run, and a warning is logged.
 	Required   bool
-	Workspaces bool // keep git workspaces before calls of which nobody can tell what they write
+	Workspaces bool // keep git workspaces before calls that may write anything
 }
 
-// Unkept says why the files that a call writes could not be kept, "" if they could. Such calls are marked. It keeps
-// nothing.
+// Unkept returns why the files that a call writes could not be kept, or "" if they could. Calls with a reason are
+// marked. It keeps nothing itself.
 func (k *Checkpoints) Unkept(call gate.Call, a *tools.Analysis) string {
 	list := notable(k.Store.Unkept(context.Background(), call.Place.Dir, pathsOf(a)))
 	if len(list) == 0 {
@@ -36,7 +36,7 @@ func (k *Checkpoints) Unkept(call gate.Call, a *tools.Analysis) string {
 	return "There is no way back: " + unkept(list)
 }
 
-// UndoOrNil is Undo, or nil if nothing is kept.
+// UndoOrNil returns Undo, or nil if nothing is kept.
 func (k *Checkpoints) UndoOrNil() func(gate.Call, *tools.Analysis) *gate.Undo {
 	if k == nil {
 		return nil
@@ -44,8 +44,9 @@ func (k *Checkpoints) UndoOrNil() func(gate.Call, *tools.Analysis) *gate.Undo {
 	return k.Undo
 }
 
-// Undo says, for the people who decide, whether the files that a call writes are kept first; nil if it writes no known
-// file. It promises nothing for a path that the call may leave alone: what else the call does cannot be restored.
+// Undo tells the people who decide whether the files that a call writes are kept first. It returns nil if the call
+// writes no known file. It promises nothing for a path that the call may leave alone, because the call may do something
+// else, which cannot be restored.
 func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	paths := pathsOf(a)
 	if len(paths) == 0 {
@@ -62,7 +63,7 @@ func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 
 var _ proxy.Checkpoints = (*Checkpoints)(nil)
 
-// kept is what was kept before one call.
+// kept is the snapshot taken before one call.
 type kept struct {
 	taken   *checkpoint.Taken
 	log     *slog.Logger
@@ -71,7 +72,7 @@ type kept struct {
 	known   bool
 }
 
-// keepPatience bounds how long the keeping of one call's files may take.
+// keepPatience bounds how long keeping one call's files may take.
 const keepPatience = 15 * time.Second
 
 // Keep implements proxy.Checkpoints.
@@ -117,7 +118,7 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, c
 	return out, nil
 }
 
-// pathsOf are the paths that a call writes, or may write.
+// pathsOf returns the paths that a call writes or may write.
 func pathsOf(a *tools.Analysis) (paths []checkpoint.Path) {
 	for _, w := range a.Writes {
 		p := checkpoint.Path{Path: w.Path}
@@ -129,14 +130,14 @@ func pathsOf(a *tools.Analysis) (paths []checkpoint.Path) {
 	return paths
 }
 
-// notable leaves out what nobody could want back: devices and the like.
+// notable leaves out what nobody could want back, such as devices.
 func notable(list []checkpoint.Conflict) []checkpoint.Conflict {
 	return slices.DeleteFunc(list, func(c checkpoint.Conflict) bool { return isDevice(c.Path) })
 }
 
 func isDevice(path string) bool { return strings.HasPrefix(path, "/dev/") }
 
-// unkept words what could not be kept.
+// unkept describes what could not be kept, naming at most three paths.
 func unkept(list []checkpoint.Conflict) string {
 	var parts []string
 	for i, c := range list {
@@ -178,7 +179,7 @@ func (k *kept) End(ctx context.Context) {
 	}
 }
 
-// abandon is End for a call that is not forwarded.
+// abandon removes the checkpoint of a call that is not forwarded.
 func (k *kept) abandon() {
 	if k.taken == nil {
 		return

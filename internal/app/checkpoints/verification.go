@@ -14,12 +14,12 @@ import (
 	"callgate/internal/verify"
 )
 
-// rollbackPatience bounds how long files may take to be put back after a verification.
+// rollbackPatience bounds how long putting files back after a verification may take.
 const rollbackPatience = time.Minute
 
-// AroundVerification is what happens to checkpoints around a run: what the checks change themselves counts as
-// changed by the calls, what passed is marked, or cleared, and what failed is put back if that is wanted. note
-// puts on record what happened.
+// AroundVerification returns what handles checkpoints around a run of the checks. What the checks change themselves
+// counts as changed by the calls. A success marks the checkpoints, or clears them; a failure puts the files back if
+// rollback is set. note records the outcome in the audit trail.
 func (k *Checkpoints) AroundVerification(rollback, clear bool, note func(summary string) error) func(context.Context, verify.Run) func(bool) []string {
 	return func(ctx context.Context, run verify.Run) func(bool) []string {
 		ids := slices.DeleteFunc(slices.Clone(run.Checkpoints), func(id string) bool { return id == "" })
@@ -49,8 +49,8 @@ func (k *Checkpoints) AroundVerification(rollback, clear bool, note func(summary
 	}
 }
 
-// before are the checkpoints that a success is about: those of the run, and earlier ones of the same sessions
-// that lie in the workspace.
+// before returns the checkpoints that a success covers: those of the run, and earlier ones of the same sessions in the
+// workspace.
 func (k *Checkpoints) before(run verify.Run, ids []string) []string {
 	all := slices.Clone(ids)
 	sessions := map[string]bool{}
@@ -77,7 +77,7 @@ func (k *Checkpoints) before(run verify.Run, ids []string) []string {
 	return all
 }
 
-// rollBack puts back what the calls of a run changed, the newest first.
+// rollBack undoes the changes of a run's calls, newest first.
 func (k *Checkpoints) rollBack(ctx context.Context, workspace string, ids []string) (notes []string) {
 	if len(ids) == 0 {
 		return []string{"Nothing was rolled back: no checkpoint was taken."}
@@ -96,7 +96,7 @@ func (k *Checkpoints) rollBack(ctx context.Context, workspace string, ids []stri
 	return notes
 }
 
-// listed names a few paths, relative to the workspace.
+// listed names up to five paths, relative to the workspace if they are in it.
 func listed(workspace string, paths []string) string {
 	var names []string
 	for i, path := range paths {

@@ -8,15 +8,15 @@ import (
 	"callgate/internal/rpc"
 )
 
-// runningRequests are the requests of one connection to callgate's own server that have no answer yet, by id as it was
-// written. mcp-go knows a request only once it works on it, so an earlier cancellation would be lost.
+// runningRequests holds the requests of one connection to callgate's own server that have no answer yet. The key is the
+// id as it was written. mcp-go knows a request only once it works on it, so a cancellation before that would be lost.
 type runningRequests struct {
 	mu     sync.Mutex
 	cancel map[string]context.CancelFunc
 }
 
-// begin returns the context of a request. It MUST be called in the order in which messages were read, and done
-// when the request has its answer.
+// begin returns the context of a request. It MUST be called in the order in which the messages were read, and done MUST
+// be called when the request is answered.
 func (r *runningRequests) begin(ctx context.Context, id []byte) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	key := string(id)
@@ -31,7 +31,7 @@ func (r *runningRequests) begin(ctx context.Context, id []byte) (_ context.Conte
 	}
 }
 
-// heed cancels the request that the notification cancels, if it cancels one that runs.
+// heed cancels the running request that a cancellation names, if there is one.
 func (r *runningRequests) heed(m rpc.Message) {
 	var params struct {
 		RequestID json.RawMessage `json:"requestId"`

@@ -11,7 +11,8 @@ import (
 	"callgate/proxy"
 )
 
-// FindTools is, with CallTool, how a host reaches tools that it is not shown. find is Proxy.FindTools.
+// FindTools returns the tool with which a host finds tools that it is not shown. It calls them with CallTool. find is
+// Proxy.FindTools.
 func FindTools(find func(ctx context.Context, sessionID, query string, limit int) (proxy.Found, error)) Tool {
 	return func(session *gate.Session) server.ServerTool {
 		return server.ServerTool{

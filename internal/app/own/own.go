@@ -1,5 +1,5 @@
 // Package own is callgate's own MCP server: tools and prompts that a host sees beside those of the configured servers.
-// Its calls go through the gate like calls of any server.
+// Its calls go through the gate like those of any server.
 package own
 
 import (
@@ -23,23 +23,23 @@ import (
 	"callgate/proxy"
 )
 
-// Tool makes one of the tools for a session. Its name at the server has no prefix: hosts and rules know it as
-// callgate_{name}. What it does is judged by the entry that the catalogue in gate/tools has for the package "callgate";
-// a tool without one asks.
+// Tool makes a tool for a session. At the server its name has no prefix; hosts and rules know it as callgate_{name}.
+// The entry for the package "callgate" in the catalogue of gate/tools decides how it is judged. A tool without an entry
+// asks.
 type Tool func(*gate.Session) server.ServerTool
 
-// Prompts makes the prompts for a session, named as tools are.
+// Prompts makes the prompts for a session. They are named as tools are.
 type Prompts func(*gate.Session) []server.ServerPrompt
 
 // Server is callgate's own server. Tools and Prompts MUST be complete before the first session.
 type Server struct {
 	Version string
 	Tools   []Tool
-	Prompts Prompts // nil for none
-	Here    bool    // until a host names its folders, its calls are judged as calls in the current directory
+	Prompts Prompts // nil if there are none
+	Here    bool    // judge calls as calls in the current directory, until a host names its folders
 }
 
-// Configured returns the server for the proxy, or nothing when it has no tools.
+// Configured returns the server for the proxy, or nil if it has no tools.
 func (s *Server) Configured() []proxy.Server {
 	if len(s.Tools) == 0 {
 		return nil
@@ -55,10 +55,10 @@ func (s *Server) Configured() []proxy.Server {
 	return []proxy.Server{own}
 }
 
-// maxCalls bounds the calls that run at once in one session.
+// maxCalls bounds how many calls run at once in one session.
 const maxCalls = 16
 
-// serve speaks MCP for one session, a message a line.
+// serve returns a function that speaks MCP for one session, one message per line.
 func (s *Server) serve(session *gate.Session) func(context.Context, io.Reader, io.Writer) error {
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		mcp := server.NewMCPServer(proxy.OwnName, s.Version, server.WithToolCapabilities(false), server.WithRecovery())
@@ -79,8 +79,8 @@ func (s *Server) serve(session *gate.Session) func(context.Context, io.Reader, i
 	}
 }
 
-// answerLines answers each request on a goroutine of its own, so that the cancellation of one is read while it
-// runs. It returns when in has ended and nothing runs any more.
+// answerLines answers each request on its own goroutine, so that a cancellation is read while the request runs. It
+// returns when in has ended and nothing runs any more.
 func answerLines(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -97,10 +97,10 @@ func answerLines(ctx context.Context, s *server.MCPServer, in io.Reader, out io.
 				requests.heed(m)
 				s.HandleMessage(ctx, m.Raw)
 			} else {
-				ctx, done := requests.begin(ctx, m.ID) // before the next line is read, which may cancel it
+				ctx, done := requests.begin(ctx, m.ID) // before reading the next line, which may cancel it
 				running.Go(func() {
 					defer done()
-					slots <- struct{}{} // every one that has it gives it back, at the latest when ctx ends
+					slots <- struct{}{} // every request gives its slot back, at the latest when ctx ends
 					defer func() { <-slots }()
 					if ctx.Err() != nil { // nobody waits for the answer
 						return
@@ -108,7 +108,7 @@ func answerLines(ctx context.Context, s *server.MCPServer, in io.Reader, out io.
 					answer := answerTo(ctx, s, m)
 					writing.Lock()
 					defer writing.Unlock()
-					_, _ = out.Write(append(answer, '\n')) // fails when the connection has ended
+					_, _ = out.Write(append(answer, '\n')) // fails once the connection has ended
 				})
 			}
 		}

@@ -16,10 +16,10 @@ import (
 	"callgate/internal/checkpoint"
 )
 
-// rollbackName is what the tool is known by, and who restored where it did.
+// rollbackName is the tool's name, and the author of its restores.
 const rollbackName = "callgate_rollback_checkpoint"
 
-// RollbackTool lets the model of a session put back what its own calls changed.
+// RollbackTool returns a tool with which a session's model undoes what its own calls changed.
 func RollbackTool(g *gate.Gate, store *checkpoint.Store) Tool {
 	return func(session *gate.Session) server.ServerTool {
 		return server.ServerTool{
@@ -40,15 +40,15 @@ func RollbackTool(g *gate.Gate, store *checkpoint.Store) Tool {
 	}
 }
 
-// rollbacks puts back what the calls of one session changed.
+// rollbacks undoes what the calls of one session changed.
 type rollbacks struct {
 	gate    *gate.Gate
 	store   *checkpoint.Store
 	session *gate.Session
 }
 
-// restore restores one of the session's own checkpoints, never by force. Files that somebody else has changed since, or
-// that rules deny to write, stay as they are.
+// restore restores one of the session's own checkpoints, never by force. Files stay as they are if somebody else has
+// changed them since, or if rules forbid writing them.
 func (r rollbacks) restore(ctx context.Context, id string, paths []string) (string, error) {
 	one, err := r.find(id)
 	if err != nil {
@@ -90,8 +90,8 @@ func (r rollbacks) restore(ctx context.Context, id string, paths []string) (stri
 	return b.String(), nil
 }
 
-// find finds a checkpoint of the session by its id, or its newest one that changed something and was not restored. The
-// model MUST NOT undo what a person or a verification restored.
+// find finds a checkpoint of the session by its id. For "", it finds the newest one that changed something and was not
+// restored. The model MUST NOT undo what a person or a verification restored.
 func (r rollbacks) find(id string) (checkpoint.Checkpoint, error) {
 	if id != "" {
 		one, err := r.store.Get(id)

@@ -13,11 +13,11 @@ import (
 	"callgate/internal/config"
 )
 
-// Change is one setting that two configurations have differently.
+// Change is a setting that differs between two configurations.
 type Change struct {
 	Key      string
-	From, To string // "" where the value may be secret or long
-	Restart  bool   // it takes effect when callgate starts
+	From, To string // "" if the value may be secret or long
+	Restart  bool   // it takes effect only when callgate starts
 }
 
 func (c Change) String() string {
@@ -31,7 +31,7 @@ func (c Change) String() string {
 	return text
 }
 
-// Summary says in a sentence what has changed.
+// Summary says in one sentence what has changed.
 func Summary(changed []Change) string {
 	if len(changed) == 0 {
 		return "Configuration read again: no setting has changed."
@@ -43,24 +43,24 @@ func Summary(changed []Change) string {
 	return "Configuration read again: " + strings.Join(texts, ", ") + "."
 }
 
-// The keys that take effect at once, and what is in them: autonomy for new sessions, servers too.
+// atOnce lists the keys that take effect at once, with all keys below them: autonomy for new sessions, servers too.
 var atOnce = []string{
 	"logLevel", "mode", "autonomy", "escalation", "timeout", "claimWithin", "maxPending", "handOver", "hosts", "limits",
 	"terminal", "allowTerminalWrite", "policy", "servers", "mcpConfig", "mcpTokens", "auth", "oauth", "mcpHosts", "mcpOrigins",
 	"tls", "tenants",
 }
 
-// later are those among them that do not.
+// later lists the keys below them that take effect only after a restart.
 var later = []string{"limits.maxInFlightBytes", "tenants.limits.bytes", "tenants.idle", "tenants.claim", "tenants.operators"}
 
-// told are the texts whose values are words, which people may see.
+// told lists the text settings whose values people may see.
 var told = []string{"logLevel", "mode", "autonomy", "escalation", "gate", "flow", "guard", "terminal", "auth", "remember", "limits.preset", "worker", "agent"}
 
 func within(key string, list []string) bool {
 	return slices.ContainsFunc(list, func(k string) bool { return key == k || strings.HasPrefix(key, k+".") })
 }
 
-// state is a configuration with what its files hold.
+// state is a configuration and the contents of its files.
 type state struct {
 	c       *config.Config
 	servers map[string]config.ServerConfig
@@ -97,12 +97,12 @@ func between(old, next state) (list []Change) {
 	return list
 }
 
-// Servers reports whether hosts get other servers by a change.
+// Servers reports whether hosts may get other servers because of the change.
 func (c Change) Servers() bool {
 	return strings.HasPrefix(c.Key, "servers") || slices.Contains([]string{"callgate.lock", "mcpConfig", "limits.maxResultBytes"}, c.Key)
 }
 
-// compare walks the exported fields that the configuration file has.
+// compare adds the differences to list. It walks the exported fields that the configuration file can set.
 func compare(key string, old, next reflect.Value, list *[]Change) {
 	for i := range old.NumField() {
 		f := old.Type().Field(i)
@@ -133,7 +133,7 @@ func compare(key string, old, next reflect.Value, list *[]Change) {
 	}
 }
 
-// isPlain reports whether values of the kind hold no text: switches, numbers and times.
+// isPlain reports whether values of the kind hold no text: switches, numbers and durations.
 func isPlain(k reflect.Kind) bool {
 	return k == reflect.Bool || k >= reflect.Int && k <= reflect.Float64
 }
@@ -145,7 +145,7 @@ func shown(v reflect.Value) string {
 	return "none"
 }
 
-// changedServers are the names of servers that are new, gone, or configured otherwise.
+// changedServers names the servers that were added, removed or changed.
 func (s state) changedServers(next state) (names []string) {
 	for name, one := range s.servers {
 		if now, ok := next.servers[name]; !ok {

@@ -1,5 +1,5 @@
-// Package reload applies a changed configuration while callgate runs, on SIGHUP and when one of its files changes. A
-// configuration is taken over whole or not at all.
+// Package reload applies a changed configuration while callgate runs, on SIGHUP and when one of its files changes. It
+// takes over the whole configuration or nothing.
 package reload
 
 import (
@@ -23,27 +23,27 @@ import (
 	"callgate/internal/config"
 )
 
-// settles is how long files have to be left alone before they are read: editors and git write in steps.
+// settles is how long files must stay unchanged before they are read, because editors and git write in steps.
 const settles = 300 * time.Millisecond
 
-// Options of a Reloader. All but Counts are required.
+// Options configures a Reloader. Everything but Counts is required.
 type Options struct {
 	Start   *config.Config
-	Prepare func(ctx context.Context, next *config.Config, changed []Change) (apply func(), err error) // checks everything; apply changes it
-	Record  func(summary string) error                                                                 // before anything changes; on an error nothing does
-	Problem func(text ...string)                                                                       // what people have to know now; none when all is well
+	Prepare func(ctx context.Context, next *config.Config, changed []Change) (apply func(), err error) // checks everything; apply makes the change
+	Record  func(summary string) error                                                                 // called before anything changes; on an error nothing does
+	Problem func(text ...string)                                                                       // shows people what they have to know now; without text, all is well
 	Logger  *slog.Logger
 	Counts  *Counts
 }
 
-// Counts are for metrics.
+// Counts holds the numbers for the metrics.
 type Counts struct{ Taken, Refused, Waiting atomic.Int64 }
 
-// Reloader takes over configurations. One goroutine uses it.
+// Reloader takes over configurations. It is not safe for concurrent use.
 type Reloader struct {
 	o          Options
-	start, now state             // what callgate runs with, and what was taken over last
-	was        [sha256.Size]byte // what the files held when they were read last
+	start, now state             // what callgate was started with, and what was taken over last
+	was        [sha256.Size]byte // the sum of the files when they were read last
 }
 
 // New returns a reloader for a callgate that runs with o.Start.
@@ -57,7 +57,7 @@ func New(o Options) (*Reloader, error) {
 	return r, err
 }
 
-// files are what the configuration is read from, beside variables and flags.
+// files returns the files that the configuration comes from, besides variables and flags.
 func (r *Reloader) files() (list []string) {
 	c := r.now.c
 	for _, path := range append([]string{c.File, c.Files().Lock(), c.TLS.Cert, c.TLS.Key}, c.MCPConfig...) {
@@ -71,7 +71,7 @@ func (r *Reloader) files() (list []string) {
 	return list
 }
 
-// sum tells what the files hold from what they held.
+// sum returns a hash of the files' paths and contents.
 func (r *Reloader) sum() [sha256.Size]byte {
 	var all []byte
 	for _, path := range r.files() {
@@ -90,7 +90,7 @@ func (r *Reloader) Watch(ctx context.Context, load func() (*config.Config, error
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)
-	var changed <-chan fsnotify.Event // nil when files cannot be watched
+	var changed <-chan fsnotify.Event // nil if files cannot be watched
 	var failed <-chan error
 	notify, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -99,7 +99,7 @@ func (r *Reloader) Watch(ctx context.Context, load func() (*config.Config, error
 	} else {
 		r.o.Logger.Warn("the configuration is not watched: send SIGHUP when it has changed", "error", err)
 	}
-	quiet := time.NewTimer(settles) // once at the start: for what changed before the watch began
+	quiet := time.NewTimer(settles) // fires once at the start, for what changed before the watch began
 	defer quiet.Stop()
 	r.follow(notify)
 	for {
@@ -125,7 +125,7 @@ func (r *Reloader) Watch(ctx context.Context, load func() (*config.Config, error
 	}
 }
 
-// follow watches the folders of the files: a file that is replaced would be lost.
+// follow watches the folders of the files, because a watch on a file is lost when the file is replaced.
 func (r *Reloader) follow(notify *fsnotify.Watcher) {
 	if notify == nil {
 		return
@@ -139,7 +139,7 @@ func (r *Reloader) follow(notify *fsnotify.Watcher) {
 	}
 }
 
-// take takes over the configuration as it is now, or says why not.
+// take takes over the configuration as it is now, or shows why not.
 func (r *Reloader) take(ctx context.Context, load func() (*config.Config, error)) {
 	r.was = r.sum()
 	if err := r.try(ctx, load); err != nil {

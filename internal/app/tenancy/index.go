@@ -14,7 +14,7 @@ import (
 	"callgate/internal/tenants"
 )
 
-// sum is of a credential: who knows it cannot come in by it.
+// sum is the hash of a credential. Nobody can sign in with it.
 type sum string
 
 func sumOf(token string) sum {
@@ -22,31 +22,32 @@ func sumOf(token string) sum {
 	return sum(base64.RawURLEncoding.EncodeToString(s[:]))
 }
 
-// index knows which tenant a credential of an approver belongs to. What it says has to be looked at again: credentials
-// are rotated and end.
+// index finds the tenant that an approver's credential belongs to. Its answer has to be checked again, because
+// credentials are rotated and end.
 type index struct {
 	dataDir string
 
 	mu      sync.Mutex
 	of      map[sum]string
-	folders map[string]folder            // of credentials, by tenant
+	folders map[string]folder            // folders of credentials, by tenant
 	theirs  map[hearing]map[string][]sum // what other replicas know, by tenant
 	looked  time.Time
 }
 
-// folder is what one tenant's folder of credentials was found to hold. Every change of a credential changes the folder.
+// folder is what one tenant's folder of credentials held when it was read. Every change of a credential changes the
+// folder.
 type folder struct {
-	changed time.Time // zero when it has to be read again
+	changed time.Time // zero if it has to be read again
 	sums    []sum
 }
 
 const (
-	again   = time.Second     // how often folders are looked at when a credential is not known
-	settled = 2 * time.Second // how old a folder's change has to be before a reading is kept: two changes can have one time
+	again   = time.Second     // how often folders are looked at for an unknown credential
+	settled = 2 * time.Second // how old a folder's change must be before a reading is kept, because two changes can have the same time
 )
 
-// tenant finds whose credential a token is, "" when it is not a tenant's. here is false if only another replica knows
-// it.
+// tenant returns the tenant that a token belongs to, or "" if there is none. here is false if only another replica
+// knows the token.
 func (x *index) tenant(token string) (name string, here bool) {
 	if len(token) < 32 || len(token) > 64 {
 		return "", false
@@ -70,7 +71,7 @@ func (x *index) tenant(token string) (name string, here bool) {
 	return "", false
 }
 
-// lookAround looks which folders have changed, unless it has just done so. The caller holds mu.
+// lookAround reads the folders that have changed, unless it has just done so. The caller holds mu.
 func (x *index) lookAround() {
 	if time.Since(x.looked) < again {
 		return
@@ -78,7 +79,7 @@ func (x *index) lookAround() {
 	x.looked = time.Now()
 	found, err := os.ReadDir(filepath.Dir(tenants.Dir(x.dataDir, "x")))
 	if err != nil {
-		return // there is none yet
+		return // there is no tenant yet
 	}
 	gone := maps.Clone(x.folders)
 	for _, f := range found {
@@ -119,7 +120,7 @@ func (x *index) read(name string) {
 	people, err := store.People()
 	if err == nil {
 		for _, one := range append(people, credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt) {
-			if token, err := store.Token(one); err == nil { // nobody could come in with another
+			if token, err := store.Token(one); err == nil { // a token that cannot be read lets nobody in
 				now.sums = append(now.sums, sumOf(token))
 			}
 		}
@@ -144,7 +145,7 @@ func (x *index) take(name string, now folder) {
 	}
 }
 
-// all are the credentials of the tenants here.
+// all returns the credentials of the tenants here.
 func (x *index) all() map[string][]sum {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -156,11 +157,11 @@ func (x *index) all() map[string][]sum {
 	return sums
 }
 
-// hearing is one connection to another replica. The next process of that replica may be heard before this one has
+// hearing is one connection to another replica. That replica's next process may be heard before this connection has
 // ended.
 type hearing <-chan struct{}
 
-// hear notes what another replica says of a tenant; forget takes all of that back.
+// hear notes what another replica says about a tenant. forget takes back everything from one connection.
 func (x *index) hear(from hearing, tenant string, sums []sum) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

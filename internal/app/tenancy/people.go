@@ -12,7 +12,7 @@ import (
 	"callgate/internal/tenants"
 )
 
-// introduce shows the operators at the front what waits at a tenant, until leave.
+// introduce shows the operators at the front what waits at a tenant, until leave is called.
 func introduce(front, people *companion.Server, name, version string) (leave func()) {
 	l := newInside()
 	var serving sync.WaitGroup
@@ -64,8 +64,8 @@ func (l *inside) Close() error {
 // Addr implements net.Listener.
 func (l *inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
-// People implements companion.Tenants: the companion of the tenant whose credential the token is, and what it opens
-// there.
+// People implements companion.Tenants. It returns the companion of the tenant that the token belongs to, and what the
+// token opens there.
 func (h *Registry) People(ctx context.Context, token string) (*companion.Server, func() credentials.Credential, func()) {
 	name, here := h.tokens.tenant(token)
 	if name == "" {
@@ -100,7 +100,7 @@ func (h *Registry) People(ctx context.Context, token string) (*companion.Server,
 // Store implements companion.Tenants.
 func (h *Registry) Store(tenant string) *credentials.Store {
 	if tenants.CheckName(tenant) != nil {
-		tenant = "-" // which no tenant is called
+		tenant = "-" // no tenant has this name
 	}
 	return credentials.At(tenants.Dir(h.o.Config.DataDir, tenant))
 }

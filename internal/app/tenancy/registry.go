@@ -1,5 +1,5 @@
-// Package tenancy runs the tenants of callgate serve: one worker each, opened at its first request and closed when
-// nobody uses it. It leads each host and each approver to the tenant that their credential names.
+// Package tenancy runs the tenants of callgate serve. Each has one worker, which is opened at its first request and
+// closed when nobody uses it. The package leads each host and each approver to the tenant that their credential names.
 package tenancy
 
 import (
@@ -30,37 +30,37 @@ import (
 	"callgate/proxy"
 )
 
-// Worker is a running worker of one tenant. All but People and Metrics is required.
+// Worker is the running worker of one tenant. Everything but People and Metrics is required.
 type Worker struct {
 	Gate    *gate.Gate
 	Proxy   *proxy.Proxy
 	Budget  *budget.Budget
-	People  *companion.Server   // nil where no approver comes in
-	Metrics prometheus.Gatherer // nil where nothing is counted
+	People  *companion.Server   // nil if no approver can connect
+	Metrics prometheus.Gatherer // nil if nothing is counted
 	Prepare func(ctx context.Context, next *config.Config, servers bool) (apply func(), err error)
 	Close   func()
 }
 
-// Options of a Registry. All of it is required.
+// Options configures a Registry. Everything but Front is required.
 type Options struct {
 	Config  *config.Config
-	Start   func(c *config.Config, bytes int64) (*Worker, error) // opens a tenant's worker, as serve opens its own
-	Front   *companion.Server                                    // where operators see all tenants; nil where nobody comes in
-	Record  func(summary string) error                           // puts a refusal on record
+	Start   func(c *config.Config, bytes int64) (*Worker, error) // opens a tenant's worker as serve opens its own
+	Front   *companion.Server                                    // where operators see all tenants; nil without a companion
+	Record  func(summary string) error                           // records a refusal
 	Version string                                               // of callgate
 	Logger  *slog.Logger
 }
 
-// Registry has all tenants. Close it.
+// Registry holds all tenants. The caller MUST close it.
 type Registry struct {
 	o      Options
-	now    atomic.Pointer[config.Config] // as it was read last
+	now    atomic.Pointer[config.Config] // as it was last read
 	turns  *tenants.Turns
 	pool   tenants.Pool[*tenant]
-	begins sync.Mutex // held while a tenant that has nothing yet gets its folder
+	begins sync.Mutex // held while a new tenant gets its folder
 
 	refusals   rate.Sometimes
-	unrecorded atomic.Int64 // refusals since the last that is on record
+	unrecorded atomic.Int64 // refusals since the last recorded one
 
 	tokens index
 
@@ -69,11 +69,11 @@ type Registry struct {
 	working sync.WaitGroup
 }
 
-// tenant is one that is open.
+// tenant is an open tenant.
 type tenant struct {
 	*Worker
 	room  *endpoint.Room
-	leave func() // the operators see it no more
+	leave func() // hides it from the operators
 }
 
 var (
@@ -81,7 +81,7 @@ var (
 	_ companion.Tenants = (*Registry)(nil)
 )
 
-// Open opens the registry, and no tenant.
+// Open opens the registry, but no tenant yet.
 func Open(o Options) *Registry {
 	h := &Registry{o: o, turns: tenants.NewTurns(0), refusals: rate.Sometimes{First: 20, Interval: time.Second}}
 	h.now.Store(o.Config)
@@ -117,8 +117,8 @@ func (h *Registry) Enter(r *http.Request, who endpoint.Guest, path string) (*end
 	return nil, nil, err
 }
 
-// record puts on record whom no tenant lets in. Of a flood it is the first, one a second, and how many there were
-// between.
+// record records a client that no tenant lets in. Of a flood it records the first ones and then one a second, with the
+// number of those in between.
 func (h *Registry) record(who endpoint.Guest, refused *tenants.Refused) {
 	h.unrecorded.Add(1)
 	h.refusals.Do(func() {
@@ -161,7 +161,7 @@ func (h *Registry) Farewell() {
 	}
 }
 
-// Leave tells the gates that hosts find callgate again at its address.
+// Leave tells the gates that hosts will find callgate at its address again.
 func (h *Registry) Leave() {
 	_, open := h.pool.All()
 	for _, one := range open {
@@ -169,7 +169,7 @@ func (h *Registry) Leave() {
 	}
 }
 
-// busy reports whether a tenant stays open though no request runs.
+// busy reports whether a tenant stays open although no request runs.
 func busy(t *tenant) bool {
 	return t.room.Share.Quota.Sessions() > 0 || len(t.Gate.Sessions()) > 0 || len(t.Gate.Pending()) > 0
 }
@@ -193,7 +193,7 @@ func (h *Registry) have() (names []string, err error) {
 	return names, err
 }
 
-// begin makes the folder of a tenant that may begin: from then on it is one of those that there are.
+// begin makes the folder of a tenant if the tenant may begin. From then on the tenant exists.
 func (h *Registry) begin(c *config.Config, name string) error {
 	h.begins.Lock()
 	defer h.begins.Unlock()
@@ -233,7 +233,8 @@ func (h *Registry) open(name string) (*tenant, error) {
 	return one, nil
 }
 
-// firstRules writes the rules of a tenant that has none yet; from is the file with them, "" for the usual ones.
+// firstRules writes the rules of a tenant that has none yet. from is the file to copy; "" means the usual rules, which
+// need no file.
 func firstRules(path, from string) error {
 	if from == "" {
 		return nil
@@ -265,7 +266,7 @@ func (h *Registry) Prepare(ctx context.Context, next *config.Config, servers boo
 		}
 	}
 	return func() {
-		h.now.Store(next) // who begins to be opened from now on goes by it
+		h.now.Store(next) // tenants that begin to open from now on use it
 		h.pool.Retire(h.Knows)
 		names, open, leave := h.pool.HoldAll()
 		defer leave()
@@ -282,7 +283,7 @@ func (h *Registry) Prepare(ctx context.Context, next *config.Config, servers boo
 	}, nil
 }
 
-// prepare is Prepare for one tenant.
+// prepare does what Prepare does, for one tenant.
 func (t *tenant) prepare(ctx context.Context, next *config.Config, name string, servers bool) (apply func(), err error) {
 	c, err := next.ForTenant(name)
 	if err != nil {
@@ -296,7 +297,7 @@ func (t *tenant) prepare(ctx context.Context, next *config.Config, name string, 
 	return func() { t.room.Share.Quota.Set(limits); each() }, nil
 }
 
-// Gather implements prometheus.Gatherer: what is counted of each open tenant, by its label worker.
+// Gather implements prometheus.Gatherer. It returns the metrics of each open tenant, told apart by the label worker.
 func (h *Registry) Gather() ([]*dto.MetricFamily, error) {
 	var all prometheus.Gatherers
 	_, open := h.pool.All()

@@ -14,9 +14,10 @@ import (
 )
 
 // The replicas of a cluster tell each other which tenants are open at each, so that operators see them at every
-// replica, and whose credentials are there, so that approvers come in where their tenant has not been open yet.
+// replica. They also tell whose credentials are there, so that approvers can sign in where their tenant has not been
+// opened yet.
 
-// standing is what a replica tells of one tenant.
+// standing is what a replica tells about one tenant.
 type standing struct {
 	Tenant string `json:"tenant"`
 	Open   bool   `json:"open,omitempty"`
@@ -27,10 +28,10 @@ func (s standing) equal(o standing) bool { return s.Open == o.Open && slices.Equ
 
 const (
 	tellEvery  = time.Second / 2
-	tellWithin = 10 * time.Second // what is told has to be heard
+	tellWithin = 10 * time.Second // the other side has to hear within this time
 )
 
-// Tell tells other replicas of the tenants here, until the listener is closed.
+// Tell tells other replicas about the tenants here, until the listener is closed.
 func (h *Registry) Tell(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -45,7 +46,7 @@ func (h *Registry) Tell(l net.Listener) {
 	}
 }
 
-// tell tells one replica until it hears no more.
+// tell tells one replica, until that replica no longer listens.
 func (h *Registry) tell(to net.Conn) {
 	told := map[string]standing{}
 	for on := true; on; on = periodic.Sleep(h.ctx, tellEvery) {
@@ -68,13 +69,13 @@ func (h *Registry) tell(to net.Conn) {
 			}
 		}
 		told = now
-		if _, err := to.Write([]byte("\n")); err != nil { // is it still there?
+		if _, err := to.Write([]byte("\n")); err != nil { // checks that the other side is still there
 			return
 		}
 	}
 }
 
-// standings is how the tenants stand here.
+// standings returns how the tenants stand here.
 func (h *Registry) standings() map[string]standing {
 	all := map[string]standing{}
 	for name, sums := range h.tokens.all() {
@@ -89,8 +90,8 @@ func (h *Registry) standings() map[string]standing {
 	return all
 }
 
-// Hear hears from a replica how the tenants stand there, until it is gone. dial opens a connection to its Tell, open to
-// the people of one of its tenants.
+// Hear hears from a replica how the tenants stand there, until it is gone. dial opens a connection to its Tell; open
+// opens one to the people of one of its tenants.
 func (h *Registry) Hear(replica, version string, gone <-chan struct{}, dial func() (net.Conn, error), open func(tenant string) (net.Conn, error)) {
 	h.working.Go(func() {
 		for {
@@ -108,7 +109,7 @@ func (h *Registry) Hear(replica, version string, gone <-chan struct{}, dial func
 	})
 }
 
-// hear is Hear for one connection.
+// hear does what Hear does, for one connection.
 func (h *Registry) hear(conn net.Conn, gone <-chan struct{}, peer hub.Peer, open func(tenant string) (net.Conn, error)) {
 	heard := make(chan struct{})
 	defer close(heard)
@@ -149,7 +150,7 @@ func (h *Registry) hear(conn net.Conn, gone <-chan struct{}, peer hub.Peer, open
 	}
 }
 
-// silent is a connection on which nothing may be silent for long.
+// silent is a connection whose reads fail after a long silence.
 type silent struct{ net.Conn }
 
 var _ io.Reader = silent{}
