@@ -14,15 +14,15 @@ import (
 	"callgate/gate"
 )
 
-// An approval is one entry, ask.{key}.{id}. The key names the very call that it is about, so that its repetition finds
-// it at any replica. Its states follow each other by compare-and-set, so each is reached once:
+// An approval is one entry, ask.{key}.{id}. The key identifies the exact call, so that a repeated call finds its
+// approval at any replica. Its states change by compare-and-set, so each is reached only once:
 //
 //	pending → decided → claimed → done
 //	pending → claimed → done           a call waits: the decision is taken at once
 //	pending → ended                    withdrawn, timed out, or moved to where the call was repeated
 //
-// A pending entry belongs to the process that shows it. When that one is gone another takes it over, and shows it as
-// one whose host has to repeat the call.
+// A pending entry belongs to the process that shows it. When that process is gone, another one takes the entry over,
+// and shows it as an approval whose host has to repeat the call.
 const (
 	statePending = "pending"
 	stateDecided = "decided"
@@ -31,54 +31,55 @@ const (
 	stateEnded   = "ended"
 )
 
-// entry is an approval as it stands in the bucket.
+// entry is an approval as stored in the bucket.
 type entry struct {
 	State    string          `json:"state"`
-	Replica  string          `json:"replica"` // whose it is, or who took the decision
+	Replica  string          `json:"replica"` // that owns the entry or took the decision
 	Epoch    string          `json:"epoch"`
 	Waits    bool            `json:"waits,omitempty"` // a call waits on it there
 	Expires  time.Time       `json:"expires"`
 	Question json.RawMessage `json:"question,omitempty"`
 	Decision json.RawMessage `json:"decision,omitempty"`
-	Call     string          `json:"call,omitempty"` // that took the decision
-	Chance   string          `json:"chance"`         // no two entries are the same
+	Call     string          `json:"call,omitempty"` // the call that took the decision
+	Chance   string          `json:"chance"`         // random, so that no two entries are the same
 }
 
 func chance() string { return rand.Text()[:12] }
 
 const (
-	keepEnded   = 10 * time.Minute // how long an approval is kept that is over
-	keepUnspent = 24 * time.Hour   // and one that nobody ended, beyond its time
+	keepEnded   = 10 * time.Minute // how long a finished approval is kept
+	keepUnspent = 24 * time.Hour   // how long an unfinished one is kept beyond its expiry
 )
 
-// Approvals keeps those of one gate in the bucket, and takes over what other replicas left. It implements gate.Ledger.
+// Approvals keeps the approvals of one gate in the bucket, and takes over what other replicas left. It implements
+// gate.Ledger.
 type Approvals struct {
 	c *Cluster
 
 	mu      sync.Mutex
-	owned   map[string]held   // pending ones of this process, by id
-	taken   map[string]string // entries whose decision a call of this process took, by the call's id
+	owned   map[string]held   // pending entries of this process, by id
+	taken   map[string]string // keys of the entries whose decision a call of this process took, by the call's id
 	ending  []string          // keys of entries to end
-	unsure  map[string]bool   // of them, those whose decision was taken by a write that nobody answered
-	begun   map[string]bool   // keys of entries that this process writes for a call which comes now
-	orphan  map[string]bool   // keys of entries whose owner is not this process
+	unsure  map[string]bool   // those of them whose decision was taken by an unconfirmed write
+	begun   map[string]bool   // keys of entries that this process is writing for a new call
+	orphan  map[string]bool   // keys of entries whose owner is another process, or was
 	adopter Adopter           // nil until Serve
 	wake    chan struct{}
 }
 
-// held is an entry of this process: nobody else changes it while the process lives.
+// held is an entry of this process. Nobody else changes it while the process lives.
 type held struct {
 	key   string // of the entry
 	rev   uint64
 	entry entry
-	left  bool // by a process that is gone: its host may have repeated the call elsewhere, before anybody knew
+	left  bool // taken over from a process that is gone; the host may already have repeated the call elsewhere
 }
 
-// Adopter is the gate that shows what waits.
+// Adopter is the gate that shows the approvals.
 type Adopter interface {
-	// Adopt shows an approval that a gone process left; no call waits on it.
+	// Adopt shows an approval that a lost process left. No call waits on it.
 	Adopt(question []byte) error
-	// Lose ends an approval that is another process's now.
+	// Lose ends an approval that now belongs to another process.
 	Lose(id, reason string)
 	// Unknown records that a process took a decision and ended before it reported the outcome of the call.
 	Unknown(question []byte, call string) error
@@ -90,10 +91,10 @@ func newApprovals(c *Cluster) *Approvals {
 	return &Approvals{c: c, owned: map[string]held{}, taken: map[string]string{}, unsure: map[string]bool{}, begun: map[string]bool{}, orphan: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// Approvals is where the gate of this replica keeps its own.
+// Approvals returns where this replica's gate keeps its approvals.
 func (c *Cluster) Approvals() *Approvals { return c.approvals }
 
-// Serve begins to take over what others left.
+// Serve begins to take over what other replicas left.
 func (a *Approvals) Serve(adopter Adopter) {
 	a.mu.Lock()
 	a.adopter = adopter
@@ -110,12 +111,12 @@ func (a *Approvals) nudge() {
 
 func entryKey(key, id string) string { return "ask." + key + "." + id }
 
-// callOf is what all entries about the same call begin with.
+// callOf returns the prefix of all entries about the same call.
 func callOf(entryKey string) string { return entryKey[:strings.LastIndexByte(entryKey, '.')+1] }
 
 func idOf(entryKey string) string { return entryKey[strings.LastIndexByte(entryKey, '.')+1:] }
 
-// errMoved says that an approval cannot be decided here, because another process has it or it is decided.
+// errMoved means that an approval cannot be decided here, because another process has it or it is already decided.
 var errMoved = fmt.Errorf("%w: another replica took it over or decided it", gate.ErrNotPending)
 
 func (a *Approvals) write(key string, e entry, rev uint64, live time.Duration) (uint64, error) {
@@ -154,7 +155,7 @@ func (a *Approvals) Ask(k gate.Kept) error {
 	}
 	if err != nil {
 		if !errors.Is(err, errConflict) {
-			a.endLater(h.key) // it may have arrived
+			a.endLater(h.key) // the write may have arrived
 		}
 		return err
 	}
@@ -165,7 +166,7 @@ func (a *Approvals) Ask(k gate.Kept) error {
 	return nil
 }
 
-// begin keeps an earlier end from ending what is written now. The caller calls done.
+// begin keeps a queued end from ending the entry that is being written now. The caller MUST call done.
 func (a *Approvals) begin(key string) (done func()) {
 	a.mu.Lock()
 	a.begun[key] = true
@@ -177,8 +178,7 @@ func (a *Approvals) begin(key string) (done func()) {
 	}
 }
 
-// uses reports whether a call of this process waits on an entry or has its decision. The process that uses an entry
-// ends it.
+// uses reports whether a call of this process waits on an entry or has its decision. Only that process ends the entry.
 func (a *Approvals) uses(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,7 +216,7 @@ func (a *Approvals) of(id string) (held, bool) {
 	return h, ok
 }
 
-// failed forgets an entry that is not this process's any more.
+// failed returns the error of a write. After a conflict it forgets the entry, which now belongs to somebody else.
 func (a *Approvals) failed(id string, err error) error {
 	if !errors.Is(err, errConflict) {
 		return err
@@ -251,7 +251,7 @@ func (a *Approvals) Decide(id string, decision []byte, taken bool, claimBy time.
 	return nil
 }
 
-// End implements gate.Ledger: it does not wait for the cluster.
+// End implements gate.Ledger. It does not wait for the cluster.
 func (a *Approvals) End(id string) {
 	a.mu.Lock()
 	h, ok := a.owned[id]
@@ -262,7 +262,7 @@ func (a *Approvals) End(id string) {
 	}
 }
 
-// Done implements gate.Ledger: it does not wait for the cluster.
+// Done implements gate.Ledger. It does not wait for the cluster.
 func (a *Approvals) Done(call string) {
 	a.mu.Lock()
 	key, ok := a.taken[call]
@@ -294,7 +294,7 @@ func (a *Approvals) Awaits(id string) bool {
 // Claim implements gate.Ledger.
 func (a *Approvals) Claim(key, call string) ([]byte, error) {
 	found := a.c.bucket.under("ask." + key + ".")
-	last, v, err := a.c.bucket.read(a.c.ctx, "ask."+key+".*") // nobody's word counts but the leader's
+	last, v, err := a.c.bucket.read(a.c.ctx, "ask."+key+".*") // only the leader's answer counts
 	switch {
 	case err == nil:
 		found[last] = v
@@ -310,7 +310,8 @@ func (a *Approvals) Claim(key, call string) ([]byte, error) {
 	return nil, nil
 }
 
-// claim takes the decision of one entry; what waits elsewhere without a call ends, because the call is here now.
+// claim takes the decision of one entry. It ends an entry that waits elsewhere without a call, because the call is here
+// now.
 func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
 	var e entry
 	if err := json.Unmarshal(v.body, &e); err != nil {
@@ -346,7 +347,7 @@ func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
 	return nil, nil
 }
 
-// changed hears of an entry.
+// changed handles a change of an entry.
 func (a *Approvals) changed(key string, v value) {
 	id := idOf(key)
 	var e entry
@@ -361,14 +362,15 @@ func (a *Approvals) changed(key string, v value) {
 		case !own:
 			delete(a.owned, id)
 			lose = append(lose, id)
-		case e.State == h.entry.State: // it was sealed anew
+		case e.State == h.entry.State: // it was sealed again
 			a.owned[id] = held{key, v.rev, e, h.left}
 		}
 	}
 	if asked {
 		lose = append(lose, a.replaced(key, id)...)
 	}
-	// Its own, and not held: the answer to taking it over was lost. A claim is no such entry: its call runs here.
+	// An own pending entry that is not held was taken over, but the answer was lost. An own claim is different: its
+	// call runs here.
 	if _, has := a.owned[id]; open && !own || own && e.State == statePending && !has && a.orphan[key] {
 		a.orphan[key] = true
 	} else {
@@ -378,13 +380,13 @@ func (a *Approvals) changed(key string, v value) {
 	a.mu.Unlock()
 	for _, id := range lose {
 		if adopter != nil {
-			go adopter.Lose(id, moved) // it may wait for the gate, and this must not
+			go adopter.Lose(id, moved) // it may wait for the gate, and this function must not
 		}
 	}
 }
 
-// replaced lets go of what callers of the same call have left, because the call waits on another entry now. The caller
-// holds mu.
+// replaced lets go of adopted entries for the same call, because the call now waits on another entry. The caller holds
+// mu.
 func (a *Approvals) replaced(key, id string) (lose []string) {
 	for other, h := range a.owned {
 		if h.left && other != id && callOf(h.key) == callOf(key) {
@@ -396,15 +398,15 @@ func (a *Approvals) replaced(key, id string) (lose []string) {
 	return lose
 }
 
-// moved says why an approval of another process is withdrawn here.
+// moved tells people why an approval is withdrawn here.
 const moved = "The host repeated the call at another replica, or another replica took it over."
 
-// waits reports whether a call waits on the entry, at a process that lives.
+// waits reports whether a call waits on the entry at a live process.
 func (a *Approvals) waits(e entry) bool {
 	return e.State == statePending && e.Waits && a.c.replicas.lives(e.Replica, e.Epoch)
 }
 
-// repeated reports whether the call of an entry waits on another one by now.
+// repeated reports whether the entry's call waits on another entry by now.
 func (a *Approvals) repeated(key string) bool {
 	for other, v := range a.c.bucket.under(callOf(key)) {
 		var e entry
@@ -415,7 +417,7 @@ func (a *Approvals) repeated(key string) bool {
 	return false
 }
 
-// run ends what is over and takes over what nobody has.
+// run ends finished entries, and takes over those that nobody owns.
 func (a *Approvals) run() {
 	ticker := time.NewTicker(a.c.o.beat())
 	defer ticker.Stop()
@@ -433,7 +435,7 @@ func (a *Approvals) run() {
 	}
 }
 
-// finish writes the ends that wait to be written. What fails is tried again: one entry holds up no other.
+// finish writes the queued ends. It tries failed ones again later, so that one entry does not block the others.
 func (a *Approvals) finish() {
 	a.mu.Lock()
 	ending := a.ending
@@ -468,10 +470,10 @@ func (a *Approvals) finishOne(key string) error {
 	a.mu.Lock()
 	unsure := a.unsure[key]
 	a.mu.Unlock()
-	if unsure && e.State == stateDecided { // the write may still arrive: this one keeps it out
+	if unsure && e.State == stateDecided { // the write may still arrive; this one keeps it out
 		if _, err := a.write(key, e, v.rev, a.until(e.Expires)); err != nil && !errors.Is(err, errConflict) {
 			return err
-		} else if err != nil { // look again
+		} else if err != nil { // look at the entry again
 			return a.finishOne(key)
 		}
 	}
@@ -491,13 +493,13 @@ func (a *Approvals) finishOne(key string) error {
 	}
 	e.Question, e.Decision = nil, nil
 	_, err = a.write(key, e, v.rev, keepEnded)
-	if errors.Is(err, errConflict) { // sealed anew, or used again
+	if errors.Is(err, errConflict) { // sealed again, or used again
 		return a.finishOne(key)
 	}
 	return err
 }
 
-// keepOut writes the end of an entry that is not there: the write that nobody answered may still arrive.
+// keepOut writes an end for an entry that does not exist, because an unconfirmed write may still arrive.
 func (a *Approvals) keepOut(key string, rev uint64) error {
 	if a.uses(key) {
 		return nil
@@ -509,8 +511,8 @@ func (a *Approvals) keepOut(key string, rev uint64) error {
 	return err
 }
 
-// inherit takes over the entries of processes that are gone, each by one replica. What it took over without an answer it
-// takes over again: nobody else would.
+// inherit takes over the entries of lost processes. One replica takes each. It tries again with an entry whose
+// take-over was not confirmed, because nobody else would.
 func (a *Approvals) inherit() {
 	a.mu.Lock()
 	adopter := a.adopter
@@ -540,7 +542,7 @@ func (a *Approvals) inherit() {
 
 func (a *Approvals) take(adopter Adopter, key string, v value, e entry) error {
 	id := idOf(key)
-	if e.State == stateClaimed { // the call may have run: it never runs again
+	if e.State == stateClaimed { // the call may have run, so it never runs again
 		if err := adopter.Unknown(e.Question, e.Call); err != nil {
 			return err
 		}
@@ -563,7 +565,7 @@ func (a *Approvals) take(adopter Adopter, key string, v value, e entry) error {
 	a.owned[id] = held{key, rev, e, true}
 	delete(a.orphan, key)
 	a.mu.Unlock()
-	if a.repeated(key) { // later repetitions are heard of by changed
+	if a.repeated(key) { // changed hears of later repetitions
 		a.End(id)
 		return nil
 	}
@@ -577,8 +579,8 @@ func (a *Approvals) take(adopter Adopter, key string, v value, e entry) error {
 	return nil
 }
 
-// count says how many approvals wait in the whole cluster, and how many decisions wait for their calls, as this replica
-// has heard.
+// count returns how many approvals wait in the whole cluster and how many decisions wait for their calls, as far as
+// this replica has heard.
 func (a *Approvals) count() (pending, unclaimed int) {
 	for _, v := range a.c.bucket.under("ask.") {
 		var e entry
@@ -595,7 +597,7 @@ func (a *Approvals) count() (pending, unclaimed int) {
 	return pending, unclaimed
 }
 
-// Pending counts the approvals that wait in the whole cluster.
+// Pending returns how many approvals wait in the whole cluster.
 func (c *Cluster) Pending() int {
 	n, _ := c.approvals.count()
 	return n

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// A backup has one JSON object a line: first its source, then each key with its sealed value. To read it you need the
-// cluster's key. It leaves out beats, budgets, locks and decided approvals, because a decision that was taken since would
-// be taken twice.
+// A backup has one JSON object per line: first its source, then each key with its sealed value. Reading it needs the
+// cluster's key. It leaves out beats, budgets, locks and decided approvals, because a decision that was taken since
+// would be taken twice.
 type backupHead struct {
 	Backup string    `json:"callgateBackup"` // version of the format
 	Bucket string    `json:"bucket"`
@@ -29,11 +29,12 @@ type backupLine struct {
 
 const backupVersion = "1"
 
-// backupPlace is the place that values of a backup are sealed for, so that no value in NATS passes for one.
+// backupPlace returns the place that values of a backup are sealed for, so that no value in NATS passes for one of
+// them.
 func backupPlace(key string) string { return "backup " + key }
 
-// Backup writes the content of the bucket and returns the number of keys. If documents cannot be read it writes the rest,
-// and the error names them.
+// Backup writes the content of the bucket, and returns the number of keys. If documents cannot be read, it writes the
+// rest and names them in the error.
 func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	out := bufio.NewWriter(w)
 	write := func(line any) {
@@ -70,13 +71,14 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	return n, err
 }
 
-// Difference is a document that a backup has otherwise than the cluster. Its texts are nil where there is none.
+// Difference is a document that differs between a backup and the cluster. Here has no text if the cluster lacks the
+// document.
 type Difference struct {
 	Key          string
 	Backup, Here Version
 }
 
-// Compare lists the documents of a backup that are not what the cluster has.
+// Compare lists the documents of a backup that differ from the cluster's.
 func (c *Cluster) Compare(ctx context.Context, r io.Reader) (all []Difference, err error) {
 	err = c.bucket.readBackup(r, func(key string, body []byte) error {
 		if !isDocument(key) {
@@ -103,14 +105,14 @@ func (c *Cluster) Compare(ctx context.Context, r io.Reader) (all []Difference, e
 	return all, err
 }
 
-// Restoring says what Restore does with documents that the cluster has.
+// Restoring says what Restore does with the documents of a backup.
 type Restoring struct {
-	Replace bool              // the backup's win
-	Instead map[string][]byte // texts in place of the backup's; nil leaves what there is
+	Replace bool              // replace what the cluster has
+	Instead map[string][]byte // texts in place of the backup's; a nil text leaves the document as it is
 }
 
-// Restore puts back what a backup holds. Where the bucket has something already, that stays, unless o says otherwise;
-// approvals that it knows stay in any case. Approvals come back as ones whose hosts have to repeat the call.
+// Restore puts back the content of a backup. What the bucket already has stays, unless o says otherwise; approvals that
+// it knows always stay. Restored approvals wait for their hosts to repeat the call.
 func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restored, kept int, err error) {
 	err = c.bucket.readBackup(r, func(key string, body []byte) error {
 		text, instead := o.Instead[key]
@@ -137,7 +139,7 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, o Restoring) (restor
 	return restored, kept, err
 }
 
-// readBackup calls f with each key of a backup of this bucket, and what stood under it.
+// readBackup calls f with each key of a backup of this bucket, and with the value.
 func (b *bucket) readBackup(r io.Reader, f func(key string, body []byte) error) error {
 	in := json.NewDecoder(r)
 	var head backupHead
@@ -189,7 +191,7 @@ func (b *bucket) restoreOne(ctx context.Context, key string, body []byte, replac
 		}
 	}
 	rev, err := b.write(ctx, key, body, now.rev, live)
-	if err == nil && now.rev == 0 && !approval { // it comes after nothing, and replicas may have seen something: the second comes after the first
+	if err == nil && now.rev == 0 && !approval { // restored after loss, the value follows no change, and replicas may have seen some: the second write follows the first
 		_, err = b.write(ctx, key, body, rev, live)
 	}
 	return err == nil, err

@@ -18,59 +18,60 @@ import (
 )
 
 // bucket is the key-value bucket of one worker as this replica has seen it. A stream keeps the order of all its
-// changes, so whoever sees a beat of its own has seen every change before it.
+// changes, so a replica that sees its own beat has seen every change before it.
 type bucket struct {
 	c       *Cluster
 	name    string
 	sealer  sealer
 	memory  *memory
 	began   time.Time
-	trouble atomic.Pointer[error] // why the bucket is not followed
-	unfit   atomic.Pointer[error] // why an onlooker MUST NOT change it; nil or of nil when it may
-	silent  atomic.Bool           // the answer to a change was lost: others are not begun until a beat comes back
+	trouble atomic.Pointer[error] // why the bucket cannot be followed
+	unfit   atomic.Pointer[error] // why an onlooker MUST NOT change it; nil, or a nil error, if it may
+	silent  atomic.Bool           // the answer to a write was lost: no other write may begin until a beat comes back
 
-	until atomic.Int64 // Fresh holds until then, in ns since began; 0 before the first beat came back
-	wall  atomic.Int64 // and until then, in ns of Unix time: the clock of until stands still while the machine sleeps
+	until atomic.Int64 // Fresh holds until then, in ns since began; 0 until the first beat comes back
+	wall  atomic.Int64 // and until then in ns of Unix time, because the clock of until stops while the machine sleeps
 
-	taking  sync.Mutex // one change is taken at a time
-	telling sync.Mutex // watchers hear one change at a time
+	taking  sync.Mutex // held while a change is taken in
+	telling sync.Mutex // held while watchers hear of a change
 
-	named atomic.Pointer[error] // errNamed when another replica has this one's name; nil else
-	ahead atomic.Pointer[error] // ErrNewer while something stands in the bucket that a newer callgate wrote; nil else
+	named atomic.Pointer[error] // errNamed if another replica has this one's name; otherwise nil
+	ahead atomic.Pointer[error] // ErrNewer while a newer callgate's value is in the bucket; otherwise nil
 
 	mu       sync.Mutex
-	newer    map[string]error // such values, by key
-	stream   jetstream.Stream // nil until the bucket is there
+	newer    map[string]error // errors of such values, by key
+	stream   jetstream.Stream // nil until the bucket is bound
 	seen     map[string]value
-	versions map[string]Version // of documents, as they were read last
-	sent     map[string]sending // own beats on their way, by what they say
+	versions map[string]Version // of documents, as they were last read
+	sent     map[string]sending // own beats on their way, by their Chance
 	watchers []watcher
 
 	whole    sync.Once
-	complete chan struct{} // closed once everything was heard that there was
+	complete chan struct{} // closed once everything that existed at the start was heard
 }
 
-// value is what stands under a key.
+// value is the value of a key.
 type value struct {
-	body  []byte // nil when nothing does
+	body  []byte // nil if there is none
 	rev   uint64 // of the last change
-	after uint64 // the change that it was written after: NATS was told to expect it
+	after uint64 // the change that it was written to follow, as NATS was told
 	old   bool   // an older secret of the key sealed it
-	err   error  // why nobody knows what a document says; nil when its body does
+	err   error  // why a document cannot be used; nil if body is valid
 }
 
-// sending is when a beat was sent, by the clock that never jumps and by the one that goes on while the machine sleeps.
+// sending is when a beat was sent: by the monotonic clock, and by the wall clock, which goes on while the machine
+// sleeps.
 type sending struct{ at, wall time.Time }
 
-// watcher hears of every change of keys with a prefix, in order, one at a time. It MUST NOT wait for the cluster.
+// watcher is called for every change of keys with a prefix, in order, one at a time. It MUST NOT wait for the cluster.
 type watcher struct {
 	prefix string
 	hear   func(key string, v value)
 }
 
 const (
-	writeWithin = 2 * time.Second // an answer of the cluster
-	tombstone   = time.Minute     // how long the end of a key is told
+	writeWithin = 2 * time.Second // for the cluster to answer
+	tombstone   = time.Minute     // how long the end of a key is announced
 )
 
 var (
@@ -81,7 +82,7 @@ var (
 	errOlder    = fmt.Errorf("%w: it was rolled back to an older value: restore it with callgate cluster restore --replace", ErrLost)
 )
 
-// bucketNames gives each worker a bucket of its own: names of buckets have no dots.
+// bucketNames escapes a worker's name so that each worker has a different bucket. Names of buckets have no dots.
 var bucketNames = strings.NewReplacer("-", "--", ".", "-d")
 
 func newBucket(c *Cluster) (*bucket, error) {
@@ -93,7 +94,7 @@ func newBucket(c *Cluster) (*bucket, error) {
 	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), memory: memory, began: time.Now(), seen: memory.before(), versions: map[string]Version{}, newer: map[string]error{}, sent: map[string]sending{}, complete: make(chan struct{})}, nil
 }
 
-// watch adds a watcher, before run.
+// watch adds a watcher. It MUST be called before run.
 func (b *bucket) watch(prefix string, hear func(key string, v value)) {
 	b.watchers = append(b.watchers, watcher{prefix, hear})
 }
@@ -108,7 +109,7 @@ func (b *bucket) fresh() error {
 	return b.heard()
 }
 
-// heard returns nil while the replica follows the bucket, whatever stands there.
+// heard returns nil while the replica follows the bucket, whatever the bucket holds.
 func (b *bucket) heard() error {
 	until, now := b.until.Load(), int64(time.Since(b.began))
 	switch {
@@ -142,7 +143,8 @@ func (b *bucket) run() {
 	}
 }
 
-// config is the stream behind the bucket. Reads go to its leader, because a replica that lags would show old decisions.
+// config returns the configuration of the bucket's stream. Reads go to its leader, because a lagging replica would
+// return old decisions.
 func (b *bucket) config(copies int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: "KV_" + b.name, Description: "callgate, worker " + b.c.o.Worker, Subjects: []string{b.subject(">")},
@@ -153,7 +155,7 @@ func (b *bucket) config(copies int) jetstream.StreamConfig {
 
 func (b *bucket) subject(key string) string { return "$KV." + b.name + "." + key }
 
-// bind finds or makes the bucket. An existing bucket must hold what this replica has seen, and must have settings that
+// bind finds or creates the bucket. An existing bucket must hold all that this replica has seen, and its settings must
 // keep what is written.
 func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := findStream(ctx, b.c.js, "KV_"+b.name)
@@ -167,7 +169,7 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 		err := fits(info, b.config(b.c.copies()), "run callgate cluster backup, and restore --replace, which makes it anew")
 		switch {
 		case info.State.LastSeq < last, err != nil && b.c.o.Restores:
-		case b.c.o.onlooker: // it may read
+		case b.c.o.onlooker: // it may still read
 			b.unfit.Store(&err)
 			return stream, nil
 		default:
@@ -191,7 +193,7 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 	return b.c.create(ctx, config)
 }
 
-// follow binds the bucket and hears of its changes until it stalls.
+// follow binds the bucket and takes in its changes until it stalls.
 func (b *bucket) follow() error {
 	ctx, stop := context.WithCancel(b.c.ctx)
 	defer stop()
@@ -220,7 +222,7 @@ func (b *bucket) follow() error {
 	first, told := true, map[string]bool{}
 	var noted time.Time
 	for {
-		// Next makes a lost consumer anew, from where it was. A Stop meanwhile would be lost with it.
+		// Next recreates a lost consumer where it left off. A concurrent Stop would be lost with it.
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if ctx.Err() != nil {
 			return errors.New("no heartbeat came back")
@@ -235,7 +237,7 @@ func (b *bucket) follow() error {
 		key := strings.TrimPrefix(m.Subject(), b.subject(""))
 		told[key] = true
 		b.take(key, m.Headers(), m.Data(), meta.Sequence.Stream)
-		if first && meta.NumPending == 0 { // what was there before and is not any more ended unheard
+		if first && meta.NumPending == 0 { // keys that existed before and no longer do ended unheard
 			first = b.forget(told, meta.Sequence.Stream)
 			b.whole.Do(func() { close(b.complete) })
 		}
@@ -248,7 +250,7 @@ func (b *bucket) follow() error {
 	}
 }
 
-// owned sends the replica's beats while it follows the bucket, and stops following if they do not come back.
+// owned sends the replica's beats while it follows the bucket, and calls stop if they do not come back.
 func (b *bucket) owned(ctx context.Context, stop func()) {
 	began := time.Now()
 	b.c.owned.Go(func() {
@@ -275,9 +277,9 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	})
 }
 
-// look asks for the documents that this replica has seen, because a purge is not announced. A document that is unknown
-// may be known again: what was seen of it could not be saved, as when the disk was full, or NATS did not find it for a
-// while, as when its leader's storage failed.
+// look asks for the documents that this replica has seen, because a purge is not announced. A document that was unknown
+// may be usable again: saving what was seen of it may have failed on a full disk, or NATS may have lost it for a while
+// when its leader's storage failed.
 func (b *bucket) look(ctx context.Context) {
 	for key, known := range b.under("") {
 		if !isDocument(key) {
@@ -293,7 +295,8 @@ func (b *bucket) look(ctx context.Context) {
 	}
 }
 
-// gone notes that a document that no replica removed is not there, at the change that was seen: it may come back.
+// gone notes that a document is missing although no replica removed it. It keeps the revision, because the document may
+// come back.
 func (b *bucket) gone(key string) {
 	known := b.last(key)
 	if known.err == nil || errors.Is(known.err, errUnsaved) {
@@ -302,8 +305,8 @@ func (b *bucket) gone(key string) {
 	}
 }
 
-// take notes a change and tells the watchers. A document that was removed, does not open or is older than a seen one
-// counts as unknown. Replicas never do that, but other users of NATS might.
+// take takes in a change and tells the watchers. A document counts as unknown if it was removed, does not open, or is
+// older than one already seen. Replicas never do that, but other users of NATS might.
 func (b *bucket) take(key string, h nats.Header, sealed []byte, rev uint64) {
 	b.taking.Lock()
 	defer b.taking.Unlock()
@@ -316,7 +319,7 @@ func (b *bucket) take(key string, h nats.Header, sealed []byte, rev uint64) {
 		known := b.last(key)
 		switch {
 		case rev < known.rev:
-			return // it was overtaken by one of this replica's own
+			return // a later write of this replica overtook it
 		case v.err == nil && v.body == nil:
 			v.err = errTaken
 		case v.err != nil || b.memory.is(key, rev, sealed):
@@ -337,25 +340,26 @@ func (b *bucket) take(key string, h nats.Header, sealed []byte, rev uint64) {
 	b.note(key, v)
 }
 
-// isDocument reports whether what stands under a key does not end.
+// isDocument reports whether a key's value does not expire.
 func isDocument(key string) bool {
 	return !isFleeting(key) && !strings.HasPrefix(key, "ask.")
 }
 
-// isFleeting reports whether what stands under a key ends with who wrote it, or is written again.
+// isFleeting reports whether a key's value ends with its writer or is written again.
 func isFleeting(key string) bool {
 	return strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "budget.") || strings.HasPrefix(key, "lock.")
 }
 
-// isEnd reports whether a message says that nothing stands under its key any more.
+// isEnd reports whether a message says that its key no longer has a value.
 func isEnd(h nats.Header) bool {
 	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
 }
 
-// place is what a value is sealed for: its key, and the change that it follows. So nobody can put back an old value.
+// place returns what a value is sealed for: its key and the change that it follows. So nobody can put back an old
+// value.
 func place(key string, after uint64) string { return key + "\x00" + strconv.FormatUint(after, 10) }
 
-// unseal opens a value.
+// unseal opens a value. The error is in the value.
 func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (v value) {
 	said := h.Values(jetstream.ExpectedLastSubjSeqHeader)
 	if len(said) != 1 || len(h.Values(jetstream.ExpectedLastSubjSeqSubjHeader)) > 0 {
@@ -371,7 +375,7 @@ func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (v value) {
 	}
 	v.after = after
 	v.body, v.old, v.err = b.sealer.unsealBy(place(key, after)+format.seals(), sealed)
-	if v.err == nil && format > newest { // who has the key says so
+	if v.err == nil && format > newest { // somebody with the cluster's key wrote it
 		v.body, v.err = nil, fmt.Errorf("%s: %w: its format is %d, and this callgate knows %d", key, ErrNewer, format, newest)
 	}
 	return v
@@ -382,7 +386,7 @@ func (b *bucket) note(key string, v value) {
 	defer b.telling.Unlock()
 	b.mu.Lock()
 	known := b.seen[key]
-	again := errors.Is(known.err, errUnsaved) || errors.Is(known.err, errTaken) != errors.Is(v.err, errTaken) // and not what is known
+	again := errors.Is(known.err, errUnsaved) || errors.Is(known.err, errTaken) != errors.Is(v.err, errTaken) // the error has changed, so this change is not yet known
 	if known.rev > v.rev || known.rev == v.rev && !again {
 		b.mu.Unlock()
 		return
@@ -402,8 +406,8 @@ func (b *bucket) note(key string, v value) {
 	}
 }
 
-// forget drops the keys that a fresh look at the bucket, as it was at a change, did not show. It reports whether that
-// copy of the bucket lags behind what this replica has seen: what came later is not there yet, and may still come.
+// forget drops the keys that a fresh reading of the bucket up to a change did not show. It returns true if that copy of
+// the bucket lags behind what this replica has seen: later keys may still come.
 func (b *bucket) forget(told map[string]bool, at uint64) (lags bool) {
 	var gone []string
 	b.mu.Lock()
@@ -427,14 +431,14 @@ func (b *bucket) forget(told map[string]bool, at uint64) (lags bool) {
 	return lags
 }
 
-// last is the value as this replica has seen it.
+// last returns the value of a key as this replica has seen it.
 func (b *bucket) last(key string) value {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seen[key]
 }
 
-// under lists the values with a prefix as this replica has seen them.
+// under returns the values of all keys with a prefix, as this replica has seen them.
 func (b *bucket) under(prefix string) map[string]value {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -447,8 +451,7 @@ func (b *bucket) under(prefix string) map[string]value {
 	return found
 }
 
-// read asks the leader for what was written last under a key, which may end with ".*". The error is errNone when there
-// is nothing.
+// read asks the leader for the last value of a key, which may end with ".*". The error is errNone if there is none.
 func (b *bucket) read(ctx context.Context, key string) (found string, v value, err error) {
 	m, err := b.get(ctx, key)
 	if err != nil {
@@ -463,7 +466,7 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 	return found, v, v.err
 }
 
-// get is read, of what is stored as it is.
+// get does what read does, but returns the stored message.
 func (b *bucket) get(ctx context.Context, key string) (*jetstream.RawStreamMsg, error) {
 	stream, err := b.there()
 	if err != nil {
@@ -494,9 +497,9 @@ func (b *bucket) there() (jetstream.Stream, error) {
 	return b.stream, nil
 }
 
-// write puts a value under a key whose last change is expect; 0 is a key that is not there. The error is errConflict
-// when it is another by now, and ErrAway when nobody knows what became of it. A value with a time to live ends by
-// itself. No two values are the same, except one that is sealed again, so write can recognise its own value.
+// write writes the value of a key whose last change is expect; 0 means a key that does not exist. The error is
+// errConflict if the last change is another one, and ErrAway if the outcome is unknown. A value with live > 0 expires
+// by itself. No two values are the same, unless one is sealed again, so write can recognise its own value.
 func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint64, live time.Duration) (rev uint64, err error) {
 	beats := strings.HasPrefix(key, "beat.")
 	if _, err := b.there(); err != nil {
@@ -529,15 +532,15 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	_, now, reading := b.read(ctx, key)
 	switch {
 	case reading == nil && now.rev != expect && bytes.Equal(now.body, body):
-		return now.rev, nil // the answer was lost
-	case conflict, reading == nil && now.after == expect && now.rev > expect: // what stands there came in place of this, and not after it
+		return now.rev, nil // only the answer was lost
+	case conflict, reading == nil && now.after == expect && now.rev > expect: // the stored value came instead of this one, not after it
 		return 0, errConflict
 	}
 	b.silent.Store(!beats && reading != nil && !b.c.o.onlooker)
 	return 0, fmt.Errorf("%w: %w", ErrAway, err)
 }
 
-// drop takes a key away, whatever stands there.
+// drop removes a key, whatever its value.
 func (b *bucket) drop(ctx context.Context, key string) error {
 	if _, err := b.there(); err != nil {
 		return err

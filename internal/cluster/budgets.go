@@ -11,17 +11,17 @@ import (
 	"callgate/internal/periodic"
 )
 
-// A budget is one entry, budget.{name}: what each replica uses of a limit, and what it holds, which is as much as it
-// may use without asking. A replica takes more by compare-and-set, so what all hold is never more than the limit. Each
-// replica's part is its own truth: it writes it again when the entry ends, or somebody takes it away.
+// A budget is one entry, budget.{name}. It holds what each replica uses of a limit, and what it holds: as much as it
+// may use without asking. A replica takes more by compare-and-set, so all replicas together never hold more than the
+// limit. Each replica alone knows its part, and writes it again if the entry ends or somebody removes it.
 //
-// A replica that is gone gives back what it held and had not said that it used. So all together use at most the limit,
-// and a slice more for each replica that died, or was cut off, before it said what it used.
+// A lost replica gives back what it held and had not reported as used. So all replicas together use at most the limit,
+// plus one slice for each replica that died or was cut off before it reported its use.
 type spending struct {
 	Turn   int             `json:"turn"`
 	Parts  map[string]part `json:"parts"` // by replica
-	By     string          `json:"by"`    // epoch of who wrote it
-	Begun  int             `json:"begun"` // how many prompts of that process had come
+	By     string          `json:"by"`    // epoch of the process that wrote it
+	Begun  int             `json:"begun"` // prompts that had come to that process
 	Chance string          `json:"chance"`
 }
 
@@ -32,21 +32,21 @@ type part struct {
 }
 
 const (
-	keepBudget = 10 * time.Minute // how long an entry is kept that nobody writes, beyond the time that use lasts
-	sayAgain   = 2 * time.Minute  // how often a replica says what it goes on using
+	keepBudget = 10 * time.Minute // how long an unwritten entry is kept after its use has ended
+	sayAgain   = 2 * time.Minute  // how often a replica reports ongoing use
 	budgeteers = 4                // how many budgets are written at once in the background
 )
 
-// slice is how much a replica takes beyond its use: half its share of the rest.
+// slice returns how much a replica takes beyond its use: half its share of the rest.
 func slice(left, replicas int) int { return max(left, 0) / (2 * max(replicas, 1)) }
 
-// reserve is the rest of its slice at which a replica takes more.
+// reserve returns how little may be left of a slice before a replica takes more.
 func reserve(held int) int { return max(held/8, 1) }
 
-// Budgets count what hosts use at all replicas. It implements gate.Tallies.
+// Budgets counts what hosts use at all replicas. It implements gate.Tallies.
 type Budgets struct {
 	c    *Cluster
-	work chan *tally // whose part is to be written
+	work chan *tally // tallies whose part has to be written
 
 	mu  sync.Mutex
 	all map[string]*tally // by key
@@ -58,7 +58,7 @@ func newBudgets(c *Cluster) *Budgets {
 	return &Budgets{c: c, work: make(chan *tally, 256), all: map[string]*tally{}}
 }
 
-// Budgets is where the gate of this replica counts.
+// Budgets returns where this replica's gate counts.
 func (c *Cluster) Budgets() *Budgets { return c.budgets }
 
 // tally is one budget as this replica knows it.
@@ -69,22 +69,22 @@ type tally struct {
 
 	writing sync.Mutex // one write at a time; taken before mu
 
-	users int // sessions that have it open; guarded by b.mu
+	users int // sessions that have it open; guarded by Budgets.mu
 
 	mu     sync.Mutex
-	limit  int // as it was asked for last
+	limit  int // as last asked for
 	used   int // by this process
 	each   []time.Time
-	took   time.Time // when somebody asked for something here last
-	lately bool      // since the last round
+	took   time.Time // when a session here last asked for something
+	lately bool      // used since the last round
 	begins int       // prompts that came to this process, each of which begins a turn
-	begun  int       // of them, those whose turn has begun
+	begun  int       // those of them whose turn has begun
 	queued bool
-	now    spending // as it was heard last
+	now    spending // the entry as last heard
 	rev    uint64
-	heard  time.Time            // when another replica changed it last
-	wrote  time.Time            // when this one did
-	silent map[string]time.Time // since when a process is gone, by epoch
+	heard  time.Time            // when another replica last changed it
+	wrote  time.Time            // when this replica last wrote it
+	silent map[string]time.Time // since when a lost process has been gone, by epoch
 }
 
 // Tally implements gate.Tallies.
@@ -102,14 +102,14 @@ func (b *Budgets) Tally(how gate.Counted) gate.Tally {
 	return t
 }
 
-// Close implements gate.Tally: what was used counts on as long as it lasts.
+// Close implements gate.Tally. What was used still counts for as long as use lasts.
 func (t *tally) Close() {
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	t.users--
 }
 
-// changed hears of an entry.
+// changed handles a change of an entry.
 func (b *Budgets) changed(key string, v value) {
 	b.mu.Lock()
 	t := b.all[key]
@@ -119,11 +119,11 @@ func (b *Budgets) changed(key string, v value) {
 	}
 }
 
-// hear takes over what stands in the bucket.
+// hear takes over the entry from the bucket.
 func (t *tally) hear(v value) {
 	var now spending
 	if v.body != nil && json.Unmarshal(v.body, &now) != nil {
-		return // what opens was written by a replica
+		return // a replica wrote it, because it opened
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,15 +144,15 @@ func (t *tally) hear(v value) {
 	if now.By != t.b.c.epoch {
 		t.heard = time.Now()
 	} else {
-		t.begun = max(t.begun, now.Begun) // although the answer may have been lost
+		t.begun = max(t.begun, now.Begun) // even if the answer to that write was lost
 	}
 	t.now = now
 }
 
-// ended notes that there is no entry, and what a write has to come after.
+// ended notes that there is no entry, and the change that the next write has to follow.
 func (t *tally) ended(rev uint64) { t.now.Parts, t.rev = nil, rev }
 
-// mine is the part of this process; the caller holds mu, as with what follows.
+// mine returns the part of this process. The caller holds mu, as for the functions below.
 func (t *tally) mine() part {
 	if p := t.now.Parts[t.b.c.o.Name]; p.Epoch == t.b.c.epoch {
 		return p
@@ -160,16 +160,16 @@ func (t *tally) mine() part {
 	return part{Epoch: t.b.c.epoch}
 }
 
-// anew reports whether a turn is to begin because of a prompt.
+// anew reports whether a prompt is about to begin a turn.
 func (t *tally) anew() bool { return t.begins > t.begun }
 
-// over reports whether a turn begins with what is taken next.
+// over reports whether the next use begins a turn.
 func (t *tally) over() bool {
 	return t.anew() || t.how.Idle > 0 && time.Since(t.took) >= t.how.Idle && time.Since(t.heard) >= t.how.Idle+t.how.Idle/4
 }
 
-// others are the parts that count beside this process's. One of a process that is gone is what it said it used, as long
-// as that lasts.
+// others returns the parts of other processes that count, and their sum. A lost process counts with its reported use,
+// as long as that use lasts.
 func (t *tally) others() (parts map[string]part, sum int) {
 	parts = map[string]part{}
 	for name, p := range t.now.Parts {
@@ -187,7 +187,7 @@ func (t *tally) others() (parts map[string]part, sum int) {
 				continue
 			}
 			if name == t.b.c.o.Name {
-				name += "\x00" + p.Epoch // this replica was another process before
+				name += "\x00" + p.Epoch // an earlier process of this replica
 			}
 		}
 		parts[name] = p
@@ -196,14 +196,14 @@ func (t *tally) others() (parts map[string]part, sum int) {
 	return parts, sum
 }
 
-// age gives back what has lasted as long as it does.
+// age drops the uses that are older than how.Within.
 func (t *tally) age() {
 	for t.how.Within > 0 && len(t.each) > 0 && time.Since(t.each[0]) >= t.how.Within {
 		t.each, t.used = t.each[1:], max(t.used-1, 0)
 	}
 }
 
-// use counts n more.
+// use counts n more uses.
 func (t *tally) use(n int) {
 	t.used += n
 	for range n {
@@ -213,7 +213,7 @@ func (t *tally) use(n int) {
 	}
 }
 
-// unuse takes back what use counted last.
+// unuse takes back the last n uses.
 func (t *tally) unuse(n int) {
 	t.used = max(t.used-n, 0)
 	t.each = t.each[:max(len(t.each)-n, 0)]
@@ -265,7 +265,7 @@ func (t *tally) Take(n, limit int) (bool, error) {
 	}
 }
 
-// takeHeld takes from what this replica holds.
+// takeHeld takes n from what this replica holds. It returns false if that is not enough.
 func (t *tally) takeHeld(n, limit int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -278,12 +278,12 @@ func (t *tally) takeHeld(n, limit int) bool {
 	t.use(n)
 	t.took = time.Now()
 	if left := held - t.used; t.how.Leases && left <= reserve(held) {
-		t.queue() // the next slice, before this one is used up
+		t.queue() // get the next slice before this one is used up
 	}
 	return true
 }
 
-// upcoming is an entry that is to be written.
+// upcoming is an entry to be written.
 type upcoming struct {
 	spending
 	name string // of this replica
@@ -297,8 +297,8 @@ func (u *upcoming) add(n, lease int) {
 	u.Parts[u.name] = p
 }
 
-// next is the entry to write, in which this process holds what it uses, how much the others hold, and the turn that it
-// comes after.
+// next returns the entry to write, in which this process holds only what it uses. sum is what the others hold, and turn
+// is the turn before.
 func (t *tally) next() (u upcoming, sum, turn int) {
 	turn = t.now.Turn
 	u = upcoming{spending{Turn: turn, By: t.b.c.epoch, Begun: t.begins, Chance: chance()}, t.b.c.o.Name, t.used}
@@ -311,7 +311,7 @@ func (t *tally) next() (u upcoming, sum, turn int) {
 	return u, sum, turn
 }
 
-// write puts an entry in the place of that at rev, and hears of what came instead.
+// write replaces the entry at rev. After a conflict, it takes over the entry that came first.
 func (t *tally) write(next upcoming, rev uint64) error {
 	body, err := json.Marshal(next.spending)
 	if err != nil {
@@ -323,9 +323,9 @@ func (t *tally) write(next upcoming, rev uint64) error {
 	case err == nil:
 		t.mu.Lock()
 		t.wrote = time.Now()
-		t.begun = max(t.begun, next.Begun) // another replica's may have been heard in its place
+		t.begun = max(t.begun, next.Begun) // the entry of another replica may have been heard meanwhile
 		t.mu.Unlock()
-		bucket.note(t.key, value{body: body, rev: written}) // which is heard
+		bucket.note(t.key, value{body: body, rev: written}) // as if it were heard
 	case errors.Is(err, errConflict):
 		_, v, reading := bucket.read(t.b.c.ctx, t.key)
 		switch {
@@ -338,7 +338,7 @@ func (t *tally) write(next upcoming, rev uint64) error {
 		default:
 			t.mu.Lock()
 			if t.now.Parts == nil {
-				t.rev = 0 // who took the entry to have ended made up when
+				t.rev = 0 // the revision in ended was a guess
 			}
 			t.mu.Unlock()
 			t.hear(v)
@@ -381,7 +381,7 @@ func (t *tally) Begin() {
 	t.queue()
 }
 
-// queue writes the part of this process in the background. If there is no room, the next round does it.
+// queue has this process's part written in the background. If the queue is full, the next round does it.
 func (t *tally) queue() {
 	if t.queued {
 		return
@@ -393,8 +393,9 @@ func (t *tally) queue() {
 	}
 }
 
-// due is the entry that says what this process uses and holds by now; false when the one that stands does. ends says
-// that there is nothing to know of it any more: what has turns is known until its turn is over, or another would begin.
+// due returns the entry that says what this process now uses and holds. due is false if the stored entry already says
+// so. ends is true if nothing has to be known of the budget any more. A budget with turns is known until its turn is
+// over, because otherwise another turn would begin.
 func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	t.age()
 	mine := t.mine()
@@ -419,7 +420,7 @@ func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	return next, t.rev, due, !due && (over || t.how.Idle == 0 && said.Held == 0)
 }
 
-// catchUp writes the part of this process, where it is another than the one that stands.
+// catchUp writes this process's part if it differs from the stored one.
 func (t *tally) catchUp(round bool) (ends bool) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
@@ -438,7 +439,7 @@ func (t *tally) catchUp(round bool) (ends bool) {
 	return false
 }
 
-// run writes in the background: what was queued at once, and everything once a round.
+// run writes in the background: queued tallies at once, and all tallies once a round.
 func (b *Budgets) run() {
 	var writing sync.WaitGroup
 	defer writing.Wait()
@@ -461,7 +462,7 @@ func (b *Budgets) run() {
 	}
 }
 
-// round writes what changed since the last one, and forgets what is over.
+// round writes what has changed since the last round, and forgets what is over.
 func (b *Budgets) round() {
 	b.mu.Lock()
 	all := maps.Clone(b.all)
@@ -472,7 +473,7 @@ func (b *Budgets) round() {
 		}
 		b.mu.Lock()
 		t.mu.Lock()
-		if _, _, _, ends := t.due(false); ends && t.users == 0 { // nobody used it meanwhile
+		if _, _, _, ends := t.due(false); ends && t.users == 0 { // nobody has used it meanwhile
 			delete(b.all, key)
 		}
 		t.mu.Unlock()

@@ -1,9 +1,10 @@
 // Package cluster lets several callgates share rules, approvals and sessions over NATS JetStream.
 //
-// Each callgate is a replica. The bucket of a worker is one JetStream key-value bucket: rules, freezes, credentials,
-// approvals, and a beat of every replica. A replica that sees its own beats come back has seen everything that was
-// written before them. One that has not for its lease says so (Fresh), and MUST NOT let calls run. Every change is a
-// compare-and-set on the revision. Values are sealed with the cluster's key, which NATS never sees.
+// Each callgate is a replica. Each worker has one bucket, a JetStream key-value bucket with the rules, freezes,
+// credentials and approvals, and a beat of every replica. A replica that sees its own beat come back has seen
+// everything that was written before it. A replica that has not seen one for its lease says so (Fresh), and MUST NOT
+// let calls run. Every change is a compare-and-set on the revision. Values are sealed with the cluster's key, which
+// NATS never sees.
 package cluster
 
 import (
@@ -23,54 +24,54 @@ import (
 	"callgate/internal/periodic"
 )
 
-// Embedded is the URL that stands for a NATS server within this process.
+// Embedded is the URL that stands for a NATS server in this process.
 const Embedded = "embedded"
 
 // DefaultLease is how long a replica may go on without hearing from the cluster.
 const DefaultLease = 10 * time.Second
 
-// Options of a replica. URL, Name, Worker, DataDir, Key and Logger are required.
+// Options configures a replica. URL, Name, Worker, DataDir, Key and Logger are required.
 type Options struct {
 	URL     string   // of NATS, several separated by commas, or Embedded
-	Name    string   // of this replica; no other has it
+	Name    string   // of this replica; unique in the cluster
 	Worker  string   // whose bucket is shared
-	DataDir string   // of this replica alone
+	DataDir string   // of this replica only
 	Key     Key      // the same for all replicas
-	Listen  string   // embedded: where the other replicas come in, host:port
-	Peers   []string // embedded: where the replicas are, this one among them, host:port each; none when there is but one
-	Creds   string   // file with the JWT and seed, or the NKey seed, for an outside NATS
+	Listen  string   // embedded: where the other replicas connect, host:port
+	Peers   []string // embedded: addresses of all replicas, this one included, as host:port; empty for a single replica
+	Creds   string   // file with the JWT and seed, or the NKey seed, for an external NATS
 	TLS     *tls.Config
 	Lease   time.Duration // 0 means DefaultLease
 
-	TrailAge   time.Duration // of records that the stream of the audit trail need not keep any more; 0 keeps all
-	TrailBytes int64         // of the stream that records of any age need not make longer; 0 is no limit
+	TrailAge   time.Duration // age at which records may leave the audit trail's stream; 0 keeps all
+	TrailBytes int64         // size at which even newer records may leave that stream; 0 means no limit
 
 	Version string // of callgate, for people
 	Logger  *slog.Logger
 
-	Restores bool // it makes a bucket that is gone, was taken back or has other settings, anew
+	Restores bool // create a bucket anew if it is gone, was set back or has other settings
 
-	onlooker  bool   // it is not a replica, and changes nothing by itself
-	advertise string // embedded: where replicas that hear of this one look for it; "" is where it listens
+	onlooker  bool   // it is not a replica, and changes nothing unasked
+	advertise string // embedded: the address at which other replicas look for this one; "" means Listen
 
-	now func() time.Time // tests have clocks that are wrong; nil is time.Now
+	now func() time.Time // for tests with wrong clocks; nil means time.Now
 }
 
-// beat is how often a replica says that it lives, and looks after what it shares.
+// beat returns how often a replica reports that it lives, and looks after what it shares.
 func (o *Options) beat() time.Duration { return max(o.Lease/10, 50*time.Millisecond) }
 
-// Cluster is this replica's part. Close it.
+// Cluster is this replica's part of the cluster. The caller MUST close it.
 type Cluster struct {
 	o      Options
 	log    *slog.Logger
-	epoch  string // of this process: a replica that starts again is another one
+	epoch  string // of this process; a restarted replica has a new one
 	server *server
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	bucket *bucket
 	links  *links
-	front  *Cluster     // has the connection and the links; nil when this one has
-	unlock func() error // gives back the data directory; nil when this is no replica, or another's worker
+	front  *Cluster     // the cluster that has the connection and the links; nil if this one has
+	unlock func() error // releases the data directory; nil without a lock on it
 
 	replicas  replicas
 	approvals *Approvals
@@ -87,7 +88,7 @@ type Cluster struct {
 // ErrAway means that the cluster cannot be reached. The request may or may not have had an effect.
 var ErrAway = errors.New("the cluster cannot be reached")
 
-// Open starts this replica. It does not wait for the others, so no call may run until Fresh is nil.
+// Open starts this replica. It does not wait for the others, so no call may run until Fresh returns nil.
 func Open(o Options) (*Cluster, error) {
 	if o.Lease <= 0 {
 		o.Lease = DefaultLease
@@ -123,8 +124,8 @@ func Open(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Worker shares the bucket of another worker over this replica's connection. Its data directory is its own. Close it
-// before c.
+// Worker shares the bucket of another worker over this replica's connection. Each worker needs its own data directory.
+// Close it before c.
 func (c *Cluster) Worker(name, dataDir string, log *slog.Logger) (*Cluster, error) {
 	o := c.o
 	o.Worker, o.DataDir, o.Logger = name, dataDir, log
@@ -141,7 +142,7 @@ func (c *Cluster) Worker(name, dataDir string, log *slog.Logger) (*Cluster, erro
 	return w, nil
 }
 
-// share begins to follow the bucket, and to beat in it.
+// share begins to follow the bucket. A replica also begins to send beats.
 func (c *Cluster) share() (err error) {
 	c.replicas.c = c
 	if c.bucket, err = newBucket(c); err != nil {
@@ -175,13 +176,14 @@ func (c *Cluster) share() (err error) {
 	return nil
 }
 
-// Name is this replica's.
+// Name returns this replica's name.
 func (c *Cluster) Name() string { return c.o.Name }
 
-// Fresh says why this replica's rules may be old; nil if they are not. It costs two loads and two readings of clocks.
+// Fresh returns nil if this replica's rules are current, otherwise why they may be outdated. It costs a few loads and
+// two clock readings.
 func (c *Cluster) Fresh() error { return c.bucket.fresh() }
 
-// Wait returns when Fresh is nil, or when ctx ends.
+// Wait waits until Fresh returns nil or ctx ends.
 func (c *Cluster) Wait(ctx context.Context) error {
 	for c.Fresh() != nil {
 		if !periodic.Sleep(ctx, 20*time.Millisecond) {
@@ -191,7 +193,7 @@ func (c *Cluster) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Close says goodbye and ends everything that this replica runs.
+// Close tells the others that this replica ends, and stops everything that it runs.
 func (c *Cluster) Close() error {
 	c.closed.Do(func() {
 		if c.bucket != nil && !c.o.onlooker {

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// connect makes the connection to NATS, which goes on trying for as long as the replica lives.
+// connect connects to NATS. A replica's connection keeps trying for as long as the replica lives.
 func (c *Cluster) connect() (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name("callgate " + c.o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
@@ -33,13 +33,13 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 			return nil, fmt.Errorf("no replica with an embedded NATS runs in %s: %w", c.o.DataDir, err)
 		}
 		url = "nats://" + string(address)
-		identity, err := c.o.Key.identity() // a port that a replica left behind may be anybody's by now
+		identity, err := c.o.Key.identity() // anybody may now use a port that a replica left behind
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, nats.Secure(identity), nats.RetryOnFailedConnect(false))
 	} else if c.server != nil {
-		url = nats.DefaultURL // unused: the connection does not leave the process
+		url = nats.DefaultURL // unused: the connection stays in this process
 		options = append(options, nats.InProcessServer(c.server))
 	} else {
 		more, err := outsideOptions(c.o)
@@ -51,10 +51,11 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 	return nats.Connect(url, options...)
 }
 
-// addressFile is where a replica notes how commands of this machine reach its embedded server.
+// addressFile returns the path of the file in which a replica notes the address of its embedded server, for commands on
+// this machine.
 func addressFile(dataDir string) string { return filepath.Join(dataDir, "cluster.address") }
 
-// noteAddress has commands about a worker of a tenant find the embedded server too.
+// noteAddress lets commands for a tenant's worker find the embedded server too.
 func (c *Cluster) noteAddress() error {
 	if c.front.server == nil {
 		return nil
@@ -66,7 +67,7 @@ func (c *Cluster) noteAddress() error {
 	return durable.Replace(addressFile(c.o.DataDir), text, 0o600)
 }
 
-// outsideOptions say who callgate is to a NATS of its own.
+// outsideOptions returns the options with which callgate authenticates to an external NATS.
 func outsideOptions(o Options) (options []nats.Option, err error) {
 	if o.TLS != nil {
 		options = append(options, nats.Secure(o.TLS))

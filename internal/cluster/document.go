@@ -8,29 +8,30 @@ import (
 	"time"
 )
 
-// Document is one text that all replicas share.
+// Document is a text that all replicas share.
 type Document struct {
 	c   *Cluster
 	key string
 }
 
-// Document returns the one with that name: rules, freeze.
+// Document returns the document with that name, such as rules or freeze.
 func (c *Cluster) Document(name string) Document { return Document{c, name} }
 
-// Version is a text, which MUST NOT be changed, who wrote it and when, and the revision that a change of it has to
-// name.
+// Version is a version of a document, with its author and time. Text MUST NOT be changed. A change has to name the
+// Revision.
 type Version struct {
 	Text     []byte    `json:"text"`
 	By       string    `json:"by,omitempty"`
 	At       time.Time `json:"at"`
-	Chance   string    `json:"chance"` // no two versions are the same
-	Revision uint64    `json:"-"`      // 0: there is none
+	Chance   string    `json:"chance"` // random, so that no two versions are the same
+	Revision uint64    `json:"-"`      // 0 if the document does not exist
 }
 
 // ErrChanged means that somebody else changed the document first: read it again.
 var ErrChanged = errors.New("it was changed in the cluster meanwhile")
 
-// Now returns the newest version. It fails if this replica has not heard from the cluster for its lease.
+// Now returns the newest version that this replica has heard of. It fails if the replica has not heard from the cluster
+// for its lease.
 func (d Document) Now() (Version, error) {
 	if err := d.c.Fresh(); err != nil {
 		return Version{}, err
@@ -38,7 +39,7 @@ func (d Document) Now() (Version, error) {
 	return d.c.bucket.version(d.key)
 }
 
-// version is what stands under a key, read once: every call asks for it.
+// version returns the value of a key as a Version. It decodes each value only once, because every call asks for it.
 func (b *bucket) version(key string) (Version, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,8 +80,8 @@ func (d Document) Read(ctx context.Context) (Version, error) {
 	return decodeVersion(v)
 }
 
-// Replace writes a new version in place of the one at revision; 0 when there has to be none. It returns once this
-// replica goes by it. The error is ErrChanged when another version came first.
+// Replace writes a new version in place of the one at revision; 0 means that there must be none. It returns once this
+// replica uses the new version. The error is ErrChanged if another version came first.
 func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by string) (uint64, error) {
 	body, err := json.Marshal(Version{Text: text, By: by, At: d.c.o.now().UTC(), Chance: chance()})
 	if err != nil {
@@ -97,7 +98,8 @@ func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by 
 	return rev, nil
 }
 
-// Watch calls f with every new version that this replica hears of. Call it before any call is decided.
+// Watch calls f with every new version that this replica hears of, and with the present one. It MUST be called before
+// any call is decided.
 func (d Document) Watch(f func(Version)) {
 	b := d.c.bucket
 	b.mu.Lock()

@@ -25,21 +25,21 @@ import (
 	"callgate/internal/durable"
 )
 
-// server is a NATS server within this process.
+// server is a NATS server in this process.
 type server struct {
 	options *natsserver.Options
 	log     *slog.Logger
-	nats    atomic.Pointer[natsserver.Server] // that runs now
+	nats    atomic.Pointer[natsserver.Server] // the one that runs now
 
-	end   chan struct{} // closed to end watch
+	end   chan struct{} // closed to stop watch
 	ended chan struct{}
 }
 
-// mostEmbedded bounds a cluster of embedded servers: NATS keeps its own agreement among all of them, and more make it
-// slower and no safer.
+// mostEmbedded bounds a cluster of embedded servers. NATS reaches agreement among all of them, and more servers make it
+// slower but no safer.
 const mostEmbedded = 5
 
-// startServer starts a NATS server. With peers it forms one cluster with theirs.
+// startServer starts a NATS server. With peers, it joins their servers in one cluster.
 func startServer(o Options) (*server, error) {
 	if len(o.Peers) > mostEmbedded {
 		return nil, fmt.Errorf("cluster.peers: embedded serves at most %d replicas: use a NATS of your own", mostEmbedded)
@@ -51,12 +51,12 @@ func startServer(o Options) (*server, error) {
 	if err := alreadyNamed(o, identity); err != nil {
 		return nil, err
 	}
-	// Who connects, as a replica or a command, shows and wants the certificate that only the cluster's key makes, on
-	// loopback too.
+	// Every replica and command that connects MUST show the certificate that only the cluster's key makes, even on
+	// loopback. The server shows it too.
 	options := &natsserver.Options{
 		ServerName: o.Name, Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, TLSConfig: identity, TLSTimeout: 5,
 		JetStream: true, StoreDir: filepath.Join(o.DataDir, "cluster"), NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
-		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // the disk is the bound
+		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // only the disk bounds it
 		WriteDeadline: 10 * time.Second, DisableJetStreamBanner: true,
 	}
 	if len(o.Peers) > 0 {
@@ -85,11 +85,11 @@ func startServer(o Options) (*server, error) {
 	return s, nil
 }
 
-// namesWithin bounds asking the other replicas for their names.
+// namesWithin bounds how long the other replicas are asked for their names.
 const namesWithin = 2 * time.Second
 
-// alreadyNamed refuses to start a replica under the name of one that lives: NATS would take one for the other, and for
-// its copy of the data.
+// alreadyNamed returns an error if a live replica has this one's name. NATS would take one for the other, and for its
+// copy of the data.
 func alreadyNamed(o Options, identity *tls.Config) error {
 	found := make(chan error, len(o.Peers))
 	asked := 0
@@ -115,7 +115,7 @@ func alreadyNamed(o Options, identity *tls.Config) error {
 	return named
 }
 
-// nameOf asks the embedded server at an address for the name of its replica, which NATS says first.
+// nameOf asks the embedded server at an address for its replica's name, which NATS sends first.
 func nameOf(peer string, identity *tls.Config) (string, error) {
 	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: namesWithin}, Config: identity.Clone()}
 	ctx, cancel := context.WithTimeout(context.Background(), namesWithin)
@@ -139,7 +139,7 @@ func nameOf(peer string, identity *tls.Config) (string, error) {
 	return info.Name, err
 }
 
-// begin starts NATS, after the first time at the same address.
+// begin starts NATS. After the first time, it uses the same address again.
 func (s *server) begin() error {
 	one, err := natsserver.NewServer(s.options.Clone())
 	if err != nil {
@@ -158,8 +158,8 @@ func (s *server) begin() error {
 	return nil
 }
 
-// watch starts NATS anew when it has given up its storage, as it does for good when the disk is full, once there is
-// room.
+// watch restarts NATS after it has given up its storage, once the disk has room. NATS gives it up for good when the
+// disk is full.
 func (s *server) watch() {
 	defer close(s.ended)
 	ticker := time.NewTicker(time.Second)
@@ -181,14 +181,14 @@ func (s *server) watch() {
 	}
 }
 
-// room reports whether the disk takes something.
+// room reports whether the disk has room.
 func (s *server) room() bool {
 	probe := filepath.Join(s.options.StoreDir, "probe")
 	err := os.WriteFile(probe, make([]byte, 1<<20), 0o600)
 	return errors.Join(err, os.Remove(probe)) == nil
 }
 
-// InProcessConn connects this process to NATS.
+// InProcessConn implements nats.InProcessConnProvider.
 func (s *server) InProcessConn() (net.Conn, error) { return s.nats.Load().InProcessConn() }
 
 func (s *server) shutdown() {
@@ -203,7 +203,7 @@ func (s *server) close() {
 	s.shutdown()
 }
 
-// address is where commands of this machine reach the server.
+// address returns where commands on this machine reach the server.
 func (s *server) address() string {
 	if a, ok := s.nats.Load().Addr().(*net.TCPAddr); ok {
 		return a.String()

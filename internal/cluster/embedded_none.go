@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// server is what this build leaves out.
+// server stands in for the embedded server, which this build leaves out.
 type server struct{ nats.InProcessConnProvider }
 
 func startServer(Options) (*server, error) {

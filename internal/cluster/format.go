@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// format is how a value in the bucket is written. It is raised with a change that callgates of before would misread:
-// they stop instead, and leave the value alone.
+// format is the format of a value in the bucket. It is raised with a change that older callgates would misread: they
+// stop instead, and leave the value alone.
 type format int
 
 const (
@@ -19,10 +19,11 @@ const (
 	headerFormat = "Callgate-Format"
 )
 
-// ErrNewer means that a newer callgate wrote what this one cannot read: nothing runs here until it is upgraded.
+// ErrNewer means that a newer callgate wrote something that this one cannot read. Nothing runs here until it is
+// upgraded.
 var ErrNewer = errors.New("a newer callgate wrote to the cluster: upgrade this replica")
 
-// formatOf is the format that a value says it has.
+// formatOf returns the format that a value claims to have.
 func formatOf(h nats.Header) (format, error) {
 	switch said := h.Values(headerFormat); len(said) {
 	case 0:
@@ -37,7 +38,8 @@ func formatOf(h nats.Header) (format, error) {
 	return 0, fmt.Errorf("%s appears twice", headerFormat)
 }
 
-// seals is what a value of the format is sealed for, beyond its place: nobody without the key makes one look newer.
+// seals returns what a value of the format is sealed for, besides its place, so that nobody without the key can make a
+// value look newer.
 func (f format) seals() string {
 	if f == first {
 		return ""
@@ -45,7 +47,7 @@ func (f format) seals() string {
 	return "\x00" + headerFormat + " " + strconv.Itoa(int(f))
 }
 
-// noteNewer notes whether what stands under a key is newer than this callgate. The caller holds mu.
+// noteNewer notes whether a key's value is newer than this callgate. The caller holds mu.
 func (b *bucket) noteNewer(key string, err error) {
 	if errors.Is(err, ErrNewer) {
 		b.newer[key] = err

@@ -18,15 +18,15 @@ import (
 	"callgate/internal/durable"
 )
 
-// Key is what makes a callgate a replica of the cluster. Its first secret seals; the others open what was sealed before
+// Key makes a callgate a replica of the cluster. Its first secret seals. The others only open what was sealed before
 // the key was rotated.
 type Key struct{ secrets []string }
 
-// shortestSecret is how many characters a secret of the key has at least.
+// shortestSecret is the least number of characters in a secret.
 const shortestSecret = 32
 
-// ReadKey reads the file with the cluster's key: one secret a line, the newest first. It refuses a file that others
-// read.
+// ReadKey reads the file with the cluster's key: one secret per line, the newest first. It refuses a file that other
+// users can read.
 func ReadKey(path string) (Key, error) {
 	text, err := durable.ReadFile(path, 64<<10)
 	if err == nil {
@@ -40,7 +40,7 @@ func ReadKey(path string) (Key, error) {
 	return ParseKey(string(text))
 }
 
-// ParseKey is ReadKey for the text of the file.
+// ParseKey does what ReadKey does, for the text of the file.
 func ParseKey(text string) (Key, error) {
 	var k Key
 	for line := range strings.Lines(text) {
@@ -58,11 +58,11 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// derive makes a secret for one purpose of each of the key's.
+// derive makes a secret for one purpose from each secret of the key.
 func (k Key) derive(purpose string) [][]byte {
 	all := make([][]byte, len(k.secrets))
 	for i, secret := range k.secrets {
-		all[i], _ = hkdf.Key(sha256.New, []byte(secret), nil, "callgate cluster "+purpose, 32) // fails for lengths alone
+		all[i], _ = hkdf.Key(sha256.New, []byte(secret), nil, "callgate cluster "+purpose, 32) // fails only for wrong lengths
 	}
 	return all
 }
@@ -87,7 +87,7 @@ func (s sealer) seal(place string, body []byte) []byte {
 	return aead.Seal(nonce, nonce, body, []byte(place))
 }
 
-// errSealed is why a value is not used.
+// errSealed means that a value cannot be opened.
 var errSealed = errors.New("it was not sealed with the cluster's key")
 
 func (s sealer) unseal(place string, sealed []byte) ([]byte, error) {
@@ -95,7 +95,7 @@ func (s sealer) unseal(place string, sealed []byte) ([]byte, error) {
 	return body, err
 }
 
-// unsealBy is unseal that says whether an older secret opened it.
+// unsealBy does what unseal does, and reports whether an older secret opened the value.
 func (s sealer) unsealBy(place string, sealed []byte) (body []byte, old bool, err error) {
 	for i, aead := range s.open {
 		if n := aead.NonceSize(); len(sealed) >= n {
@@ -107,8 +107,8 @@ func (s sealer) unsealBy(place string, sealed []byte) (body []byte, old bool, er
 	return nil, false, errSealed
 }
 
-// boundTo is the configuration for a connection to that process of a replica, or for those that it accepts: led to
-// another one, or back to where it came from, a connection fails.
+// boundTo returns the TLS configuration for connections to one process of a replica, and for those that the process
+// accepts. A connection fails if it is led to another process, or back to where it came from.
 func boundTo(identity *tls.Config, name, epoch string) *tls.Config {
 	bound, proto := identity.Clone(), "callgate/"+name+"/"+epoch
 	bound.NextProtos = []string{proto}
@@ -121,8 +121,8 @@ func boundTo(identity *tls.Config, name, epoch string) *tls.Config {
 	return bound
 }
 
-// identity is the TLS configuration by which replicas know each other: each shows a key that only who has the cluster's
-// key can show, and accepts no other.
+// identity returns the TLS configuration with which replicas recognise each other. Each shows a public key whose
+// private key comes from the cluster's key, and accepts no other.
 func (k Key) identity() (*tls.Config, error) {
 	var known []ed25519.PublicKey
 	var certificate tls.Certificate
@@ -142,7 +142,7 @@ func (k Key) identity() (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
-		InsecureSkipVerify: true, // VerifyConnection knows whom to trust; there is no authority
+		InsecureSkipVerify: true, // VerifyConnection checks the other side; there is no authority
 		VerifyConnection: func(state tls.ConnectionState) error {
 			shown, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
 			for _, public := range known {

@@ -15,22 +15,22 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// links are connections to other replicas, over NATS: they need no address that the others can reach. One link carries
-// all streams that one replica opens to another. A stream begins with the name of the service that it is for.
+// links holds connections to other replicas over NATS, so replicas need no address that others can reach. One link
+// carries all streams that one replica opens to another. A stream begins with the name of the service that it is for.
 type links struct {
 	c        *Cluster
 	identity *tls.Config
 
 	mu       sync.Mutex
-	to       map[string]*link // by replica and epoch
+	to       map[string]*link // by the replica's name and epoch
 	services map[string]func(net.Conn)
 	sub      *nats.Subscription
 	ending   bool
 
-	unproven chan struct{} // a place for each link whose other side has not shown the key yet
+	unproven chan struct{} // a slot for each link whose other side has not shown the key yet
 }
 
-// mostUnproven bounds what those on NATS who hold no key can have a replica keep.
+// mostUnproven bounds the links that clients of NATS without the key can have a replica keep.
 const mostUnproven = 32
 
 type link struct {
@@ -39,26 +39,26 @@ type link struct {
 	err     error
 }
 
-const linkWithin = 3 * time.Second // a link to be made
+const linkWithin = 3 * time.Second // to make a link
 
-// Services that replicas open streams to.
+// Services to which replicas open streams.
 const (
-	ServicePeople  = "people"  // the companion of the replica
-	ServiceHosts   = "hosts"   // its endpoint
+	ServicePeople  = "people"  // the replica's companion
+	ServiceHosts   = "hosts"   // its endpoint for hosts
 	ServiceTenants = "tenants" // tells which tenants are open there
 )
 
-// ServiceOf is a service of another worker of the replica.
+// ServiceOf returns the name of a service of another worker of the replica.
 func ServiceOf(service, worker string) string { return service + "/" + worker }
 
 func newLinks(c *Cluster) *links {
 	return &links{c: c, to: map[string]*link{}, services: map[string]func(net.Conn){}, unproven: make(chan struct{}, mostUnproven)}
 }
 
-// linkSubject is where a process of a replica takes links.
+// linkSubject returns the subject on which a process of a replica accepts links.
 func linkSubject(name, epoch string) string { return "callgate.link." + keyed(name) + "." + epoch }
 
-// listen takes links of other replicas.
+// listen accepts links from other replicas.
 func (l *links) listen() (err error) {
 	if l.identity, err = l.c.o.Key.identity(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (l *links) listen() (err error) {
 		case l.unproven <- struct{}{}:
 			l.c.owned.Go(func() { l.take(m) })
 		default:
-			_ = m.Respond(nil) // the other side does not wait then
+			_ = m.Respond(nil) // the other side need not wait then
 		}
 	})
 	return err
@@ -85,7 +85,7 @@ func (l *links) config() *yamux.Config {
 	return y
 }
 
-// prove opens the pipe of m, and has the other side show the cluster's key.
+// prove opens the pipe of m, and makes the other side show the cluster's key. The pipe is closed after an error.
 func (l *links) prove(m *nats.Msg) (*pipe, *tls.Conn, error) {
 	defer func() { <-l.unproven }()
 	p, err := acceptPipe(l.c.conn, m)
@@ -104,7 +104,7 @@ func (l *links) prove(m *nats.Msg) (*pipe, *tls.Conn, error) {
 	return p, secured, err
 }
 
-// take serves a link of another replica until it ends.
+// take serves a link from another replica until it ends.
 func (l *links) take(m *nats.Msg) {
 	p, secured, err := l.prove(m)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *links) take(m *nats.Msg) {
 	}
 }
 
-// serve hands a stream to its service.
+// serve hands a stream to its service, or closes it if there is none.
 func (l *links) serve(stream net.Conn) {
 	var n [1]byte
 	_ = stream.SetReadDeadline(time.Now().Add(linkWithin))
@@ -153,7 +153,7 @@ func (l *links) serve(stream net.Conn) {
 	service(stream)
 }
 
-// Listen returns the streams that other replicas open to a service of this one.
+// Listen accepts the streams that other replicas open to a service of this one.
 func (c *Cluster) Listen(service string) net.Listener {
 	if c.front != nil {
 		return c.front.Listen(ServiceOf(service, c.o.Worker))
@@ -203,7 +203,7 @@ type address string
 func (address) Network() string  { return "callgate" }
 func (a address) String() string { return string(a) }
 
-// ErrGone means that the process of the replica has ended, or cannot be reached.
+// ErrGone means that the replica's process has ended or cannot be reached.
 var ErrGone = errors.New("the replica is gone")
 
 // Dial opens a stream to a service of one process of a replica.
@@ -229,7 +229,7 @@ func (c *Cluster) Dial(ctx context.Context, name, epoch, service string) (net.Co
 	return stream, nil
 }
 
-// session returns the link to the process, and makes it when there is none.
+// session returns the link to a process, and makes it if there is none.
 func (l *links) session(ctx context.Context, name, epoch string) (*yamux.Session, error) {
 	key := name + "\x00" + epoch
 	l.mu.Lock()
@@ -252,7 +252,7 @@ func (l *links) session(ctx context.Context, name, epoch string) (*yamux.Session
 	}
 }
 
-// over reports whether a link was made and has ended.
+// over reports whether a link has failed or ended.
 func (one *link) over() bool {
 	select {
 	case <-one.ready:
@@ -262,7 +262,7 @@ func (one *link) over() bool {
 	}
 }
 
-// open makes a link, and holds it until it ends.
+// open makes a link, and keeps it open until it ends or the process is gone.
 func (l *links) open(one *link, key, name, epoch string) {
 	ctx, cancel := context.WithTimeout(l.c.ctx, linkWithin)
 	defer cancel()

@@ -9,14 +9,14 @@ import (
 	"callgate/internal/periodic"
 )
 
-// A lock is one entry, lock.{name}, that names the process which holds it.
+// A lock is one entry, lock.{name}, with the process that holds it.
 type holder struct {
-	Replica string `json:"replica"` // "" when it is free
+	Replica string `json:"replica"` // "" if the lock is free
 	Epoch   string `json:"epoch"`
 	Chance  string `json:"chance"`
 }
 
-// locks are held by one process of the cluster at a time.
+// locks holds the locks of this process. Only one process of the cluster holds a lock at a time.
 type locks struct {
 	c *Cluster
 }
@@ -26,9 +26,9 @@ const (
 	lookAgain = 50 * time.Millisecond
 )
 
-// hold waits until nobody in the cluster holds the lock with that name. It is this caller's until the deadline: by then
-// nothing may be done any more that others MUST NOT do meanwhile, because it may be theirs. The caller MUST unlock. The
-// lock of a replica that is gone is free once others notice.
+// hold waits until nobody in the cluster holds the lock with that name. The caller has the lock until the deadline.
+// After it, the caller MUST NOT do anything that needs the lock, because another process may have it. The caller MUST
+// unlock. The lock of a lost replica is free once the others notice.
 func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock func(), err error) {
 	key := "lock." + name
 	var rev uint64
@@ -48,7 +48,7 @@ func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock 
 		if v.rev != rev || since.IsZero() {
 			rev, since = v.rev, time.Now()
 		}
-		// Who is cut off, and holds it, does nothing any more when its lease is over.
+		// A holder that is cut off does nothing under the lock after its lease.
 		gone := !l.c.replicas.lives(now.Replica, now.Epoch) && time.Since(since) >= l.c.replicas.patience()
 		if now.Replica == "" || gone || now.Replica == l.c.o.Name && now.Epoch != l.c.epoch {
 			began := time.Now()
@@ -77,7 +77,7 @@ func (l *locks) write(key string, h holder, rev uint64) (uint64, error) {
 	return l.c.bucket.write(l.c.ctx, key, body, rev, keepLock)
 }
 
-// unlock frees a lock that this process holds since a change. It goes on until that is known to the others.
+// unlock frees a lock that this process has held since change held. It tries until the others know.
 func (l *locks) unlock(key string, held uint64) {
 	free := func() bool {
 		_, err := l.write(key, holder{Chance: chance()}, held)
@@ -86,13 +86,13 @@ func (l *locks) unlock(key string, held uint64) {
 	if free() {
 		return
 	}
-	go func() { // it ends with the cluster, whose entry ends by itself then
+	go func() { // it ends with the cluster; the entry then expires by itself
 		for l.pause() && !free() {
 		}
 	}()
 }
 
-// disown frees a lock that this process tried to take without hearing whether it has it.
+// disown frees a lock that this process tried to take, without having heard whether it did.
 func (l *locks) disown(key string, mine holder) {
 	for {
 		_, v, err := l.c.bucket.read(l.c.ctx, key)
@@ -109,5 +109,5 @@ func (l *locks) disown(key string, mine holder) {
 	}
 }
 
-// pause waits a little, and is false when the cluster has ended.
+// pause waits a little. It returns false once the cluster is closed.
 func (l *locks) pause() bool { return periodic.Sleep(l.c.ctx, l.c.o.Lease/10) }

@@ -15,24 +15,24 @@ import (
 	"callgate/internal/periodic"
 )
 
-// Logins keeps the files with logins the same at all replicas: each is a document, login.{name}. Changes of one replica
-// go to the others. A replica without changes takes what they have. It implements signin.Shared.
+// Logins keeps the files with logins the same at all replicas. Each file is a document, login.{name}. A replica's
+// changes go to the others; a replica without changes takes theirs. It implements signin.Shared.
 type Logins struct {
 	c   *Cluster
 	dir string
 
 	mu   sync.Mutex
-	last map[string]string // by name: what the file and the cluster both had
+	last map[string]string // by name: the last text that the file and the cluster both had
 }
 
 const (
 	loginPrefix = "login."
 	maxLogin    = 1 << 20
-	waitLogin   = 10 * time.Second // for another process of this machine that uses the file
+	waitLogin   = 10 * time.Second // for another process on this machine that uses the file
 )
 
-// ShareLogins shares the logins in a folder until the cluster is closed. Trouble is told what goes wrong, nil when
-// nothing does any more.
+// ShareLogins shares the logins in a folder until the cluster is closed. It calls trouble every round, with the error
+// or nil.
 func (c *Cluster) ShareLogins(dir string, trouble func(error)) *Logins {
 	l := &Logins{c: c, dir: dir, last: map[string]string{}}
 	c.owned.Go(func() {
@@ -45,9 +45,9 @@ func (c *Cluster) ShareLogins(dir string, trouble func(error)) *Logins {
 	return l
 }
 
-// Lock waits until no other replica renews the login in the file, and puts what they have into it. The caller holds the
-// file's own lock, asks for nothing any more after the deadline, and calls done, which gives the others what the file
-// holds.
+// Lock waits until no other replica renews the login in the file, and puts the cluster's version into the file. The
+// caller MUST hold the file's own lock, MUST NOT ask for anything after the deadline, and MUST call done, which gives
+// the others what the file then holds.
 func (l *Logins) Lock(ctx context.Context, file string) (until time.Time, done func(), err error) {
 	name := strings.TrimSuffix(filepath.Base(file), ".json")
 	if filepath.Dir(file) != l.dir {
@@ -66,7 +66,7 @@ func (l *Logins) Lock(ctx context.Context, file string) (until time.Time, done f
 			unlock()
 			return
 		}
-		go func() { // the others wait for what came of it; it ends with the cluster
+		go func() { // the others wait for the result; it ends with the cluster
 			for l.agree(l.c.ctx, name) != nil && l.c.ctx.Err() == nil {
 				time.Sleep(lookAgain)
 			}
@@ -75,7 +75,7 @@ func (l *Logins) Lock(ctx context.Context, file string) (until time.Time, done f
 	}, nil
 }
 
-// round brings together what differs.
+// round brings all logins in line.
 func (l *Logins) round() error {
 	files, err := filepath.Glob(filepath.Join(l.dir, "*.json"))
 	if err != nil {
@@ -102,7 +102,7 @@ func (l *Logins) round() error {
 	return failed
 }
 
-// look agrees on a login when something changed.
+// look agrees on a login if something has changed.
 func (l *Logins) look(name string) error {
 	ours, err := l.read(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *Logins) look(name string) error {
 	return errors.Join(l.agree(ctx, name), unlock())
 }
 
-// agree brings the file and the cluster together. The file's lock is held.
+// agree brings the file and the cluster in line. The caller holds the file's lock.
 func (l *Logins) agree(ctx context.Context, name string) error {
 	document := l.c.Document(loginPrefix + name)
 	for {
@@ -166,7 +166,7 @@ func (l *Logins) agree(ctx context.Context, name string) error {
 
 func (l *Logins) file(name string) string { return filepath.Join(l.dir, name+".json") }
 
-// read is what the file holds, "" when there is none.
+// read returns the content of the file, or "" if there is none.
 func (l *Logins) read(name string) (string, error) {
 	text, err := durable.ReadFile(l.file(name), maxLogin)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"callgate/internal/periodic"
 )
 
-// Look connects to the cluster without becoming a replica, for commands. The caller MUST close it. It returns once it
-// has heard everything that there is.
+// Look connects to the cluster without becoming a replica, for commands. It returns once it has heard everything that
+// the bucket holds. The caller MUST close the cluster.
 func Look(ctx context.Context, o Options) (*Cluster, error) {
 	o.onlooker = true
 	c, err := Open(o)
@@ -33,24 +33,24 @@ func Look(ctx context.Context, o Options) (*Cluster, error) {
 	}
 }
 
-// Status is how the cluster stands.
+// Status is the state of the cluster.
 type Status struct {
 	Worker    string    `json:"worker"`
 	Replicas  []Replica `json:"replicas"`
 	Pending   int       `json:"pending"`   // approvals that wait
 	Unclaimed int       `json:"unclaimed"` // decisions that wait for their calls
 	Rules     Version   `json:"-"`
-	Revision  uint64    `json:"rules"` // of the rules; 0: none
+	Revision  uint64    `json:"rules"` // of the rules; 0 means none
 	Leader    string    `json:"leader,omitempty"`
 	Copies    int       `json:"copies"` // of the bucket
 	Current   int       `json:"current"`
 	Old       int       `json:"old"` // values that an older secret of the key sealed
 
-	Documents map[string]int `json:"documents"` // what is shared: how many there are of each sort
-	Budgets   int            `json:"budgets"`   // limits that replicas count together now
+	Documents map[string]int `json:"documents"` // shared documents, counted by kind
+	Budgets   int            `json:"budgets"`   // limits that replicas now count together
 }
 
-// Status looks until every replica has beaten once more, or long enough to say that it does not.
+// Status returns the state of the cluster. It first waits until every replica has sent another beat, or half a lease.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	since := time.Now()
 	for waits := true; waits; {

@@ -14,8 +14,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// memory is what this replica has seen of its bucket, in a file of its own. With it, a replica notices even after a
-// restart that the bucket was purged, deleted or rolled back.
+// memory is what this replica has seen of its bucket, kept in a file. So a replica notices, even after a restart, that
+// the bucket was purged, deleted or rolled back.
 type memory struct {
 	file   string
 	bucket string
@@ -26,7 +26,7 @@ type memory struct {
 
 type remembered struct {
 	Bucket    string                `json:"bucket"`
-	Last      uint64                `json:"last"` // change that was seen
+	Last      uint64                `json:"last"` // the last change seen
 	Documents map[string]rememberOf `json:"documents"`
 }
 
@@ -39,7 +39,8 @@ type rememberOf struct {
 // restores it.
 var ErrLost = errors.New("the cluster's memory was taken back")
 
-// beyond is how far a bucket that is made anew begins beyond what one replica has seen: others may have seen more.
+// beyond is how far the numbers of a recreated bucket start beyond what this replica has seen, because others may have
+// seen more.
 const beyond = 1 << 20
 
 func openMemory(dataDir, bucket string) (*memory, error) {
@@ -53,14 +54,14 @@ func openMemory(dataDir, bucket string) (*memory, error) {
 	return m, nil
 }
 
-// last is the newest change that was seen, 0 for none.
+// last returns the newest change seen, or 0.
 func (m *memory) last() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.kept.Last
 }
 
-// is reports whether a text is the very one that was seen last under its key.
+// is reports whether a text is exactly the one last seen under its key.
 func (m *memory) is(key string, rev uint64, sealed []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,14 +72,15 @@ func sumOf(sealed []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(sealed))
 }
 
-// revision is the change of a document that was seen, 0 for none.
+// revision returns the last change seen of a document, or 0.
 func (m *memory) revision(key string) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.kept.Documents[key].Revision
 }
 
-// saw notes a change: with sealed, one of a document. It is on disk when saw returns.
+// saw notes a change. sealed is the document's text, or nil if the change is not a document's. The note is on disk when
+// saw returns.
 func (m *memory) saw(key string, rev uint64, sealed []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +97,7 @@ func (m *memory) saw(key string, rev uint64, sealed []byte) error {
 	return err
 }
 
-// before are the documents that were seen: unknown until they are heard of.
+// before returns the documents that were seen before. Each is unknown until it is heard of.
 func (m *memory) before() map[string]value {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,17 +108,17 @@ func (m *memory) before() map[string]value {
 	return held
 }
 
-// lost says what was found of the bucket, and what to do.
+// lost returns the error for a bucket that lost data, with what to do.
 func (m *memory) lost(what string) error {
 	return fmt.Errorf("%w: %s: restore a backup with callgate cluster restore --replace, or start over by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
 }
 
-// lockWithin is how long a replica waits for its data directory: Runs holds the lock for a moment.
+// lockWithin bounds how long a replica waits for its data directory, because Runs holds the lock for a moment.
 const lockWithin = 2 * time.Second
 
 func lockFile(dataDir string) string { return filepath.Join(dataDir, "cluster.lock") }
 
-// hold keeps other replicas from a data directory until unlock.
+// hold keeps other replicas out of a data directory until unlock is called.
 func hold(dataDir string) (unlock func() error, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()

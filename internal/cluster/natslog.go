@@ -13,14 +13,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// natsLog sends what the embedded server says to callgate's log. Most of its warnings and errors are about routes and
-// leaders, which come and go with replicas: they are information. What it says of its storage is not.
+// natsLog sends the embedded server's log to callgate's. Most of its warnings and errors are about routes and leaders,
+// which come and go with replicas, so they count as information. Those about storage keep their level.
 type natsLog struct {
 	log   *slog.Logger
-	named rate.Sometimes // tells of a duplicate name
+	named rate.Sometimes // warns of a duplicate name
 }
 
-// duplicateEvery is how often people are told of a name that two replicas have: NATS says it many times a second.
+// duplicateEvery is how often callgate warns that two replicas have the same name. NATS says so many times a second.
 const duplicateEvery = time.Minute
 
 func newNatsLog(log *slog.Logger) *natsLog {
@@ -46,14 +46,14 @@ func (n *natsLog) say(level slog.Level, format string, v []any) {
 }
 
 var (
-	// ofStorage are words of warnings about data.
+	// ofStorage lists words in warnings about data.
 	ofStorage = []string{"corrupt", "filestore", "checksum", "metafile", "metasum", "bad stream state", "out of", "exceeded", "critical", "permission denied", "no space", "unmarshalling"}
-	// ofRoutes are words of errors about replicas that come and go.
+	// ofRoutes lists words in errors about replicas that come and go.
 	ofRoutes = []string{"route", "tls", "connect"}
 )
 
-// levelOf is how much what NATS says matters to people. That routes are not verified the way NATS knows is no news:
-// whoever connects shows a certificate that only the cluster's key makes.
+// levelOf returns how important a message from NATS is to people. That NATS does not verify routes in its own way is
+// unimportant: whoever connects shows a certificate that only the cluster's key makes.
 func levelOf(level slog.Level, text string) slog.Level {
 	lower := strings.ToLower(text)
 	has := func(words []string) bool {

@@ -15,22 +15,22 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// pipe is a stream of bytes between two processes over NATS. NATS may lose messages, so each has a number, and a pipe
-// with a gap ends with an error. The user of a pipe keeps it alive, and so notices an end that was not announced.
+// pipe is a stream of bytes between two processes over NATS. NATS may lose messages, so each has a number, and a gap
+// ends the pipe with an error. The user of a pipe sends keepalives, and so notices an end that was not announced.
 type pipe struct {
 	conn *nats.Conn
 	sub  *nats.Subscription
-	peer string // where the other side listens
+	peer string // subject on which the other side listens
 
 	writing sync.Mutex
 	sent    uint64
 
 	mu       sync.Mutex
 	changed  *sync.Cond
-	rest     []byte // read next
+	rest     []byte // to be read next
 	queue    [][]byte
 	queued   int
-	behind   int // bytes that may wait to be read
+	behind   int // most bytes that may wait to be read
 	heard    uint64
 	err      error
 	deadline time.Time
@@ -38,9 +38,9 @@ type pipe struct {
 }
 
 const (
-	pipePiece    = 256 << 10 // bytes of one message
-	pipeBehind   = 64 << 20  // bytes that may wait to be read
-	pipeUnproven = 1 << 20   // and before the other side has shown the cluster's key
+	pipePiece    = 256 << 10 // most bytes in one message
+	pipeBehind   = 64 << 20  // most bytes that may wait to be read
+	pipeUnproven = 1 << 20   // the same, until the other side has shown the cluster's key
 )
 
 // Kinds of messages.
@@ -60,7 +60,7 @@ func newPipe(conn *nats.Conn, peer string) (*pipe, error) {
 	return p, sub.SetPendingLimits(-1, pipeUnproven)
 }
 
-// proven lets more wait to be read: the other side has shown the cluster's key.
+// proven lets more bytes wait, because the other side has shown the cluster's key.
 func (p *pipe) proven() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *pipe) proven() error {
 	return p.sub.SetPendingLimits(-1, pipeBehind)
 }
 
-// dialPipe opens a pipe to who listens at subject.
+// dialPipe opens a pipe to the listener on a subject.
 func dialPipe(ctx context.Context, conn *nats.Conn, subject string) (*pipe, error) {
 	p, err := newPipe(conn, "")
 	if err != nil {
@@ -86,8 +86,8 @@ func dialPipe(ctx context.Context, conn *nats.Conn, subject string) (*pipe, erro
 	return p, nil
 }
 
-// inbox is where the other side says that it listens. Anyone on NATS can say so, and this process may write where they
-// may not: it writes to inboxes alone.
+// inbox returns the subject on which the other side says that it listens. Anyone on NATS can name any subject, and this
+// process may be allowed to write where they may not. So it accepts only inboxes.
 func inbox(said []byte) (string, error) {
 	subject := string(said)
 	if !strings.HasPrefix(subject, nats.InboxPrefix) || len(subject) > 128 || strings.ContainsAny(subject, " \t\r\n*>") {
@@ -96,7 +96,7 @@ func inbox(said []byte) (string, error) {
 	return subject, nil
 }
 
-// acceptPipe takes a pipe that somebody opens with m.
+// acceptPipe accepts the pipe that the other side opens with m.
 func acceptPipe(conn *nats.Conn, m *nats.Msg) (*pipe, error) {
 	peer, err := inbox(m.Data)
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *pipe) Close() error {
 	p.changed.Broadcast()
 	if first && p.peer != "" {
 		p.writing.Lock()
-		_ = p.send(pipeEnd, nil) // else the other side notices by itself
+		_ = p.send(pipeEnd, nil) // otherwise the other side notices by itself
 		p.writing.Unlock()
 	}
 	return p.sub.Unsubscribe()
@@ -231,7 +231,7 @@ func (p *pipe) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetDeadline implements net.Conn; to write does not wait.
+// SetDeadline implements net.Conn. It only affects reads, because writes do not block.
 func (p *pipe) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
 
 // SetWriteDeadline implements net.Conn.

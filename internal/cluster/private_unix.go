@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// private refuses a secret that other users read: by anybody, or by its group where the file is this user's own. A file
-// that root gives to a group, as orchestrators mount secrets, is its group's.
+// private returns an error if other users can read a secret: everybody, or the group of this user's own file. If root
+// owns the file, its group may read it, because orchestrators mount secrets that way.
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

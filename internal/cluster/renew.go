@@ -14,15 +14,15 @@ import (
 	"callgate/internal/periodic"
 )
 
-// ErrKept means that nothing can be taken out of the trail's stream, because an older callgate made it so.
+// ErrKept means that nothing can be removed from the trail's stream, because an older callgate created it so.
 var ErrKept = errors.New("an older callgate made the stream of the audit trail so that it only grows: once every replica has this version, run callgate cluster renew")
 
-// names are those that the trail's stream may have: it changes the name when it is renewed.
+// names lists the names that the trail's stream may have. Renewing switches between them.
 func (t *trail) names() []string { return []string{t.name, t.name + "-2"} }
 
 func (t *trail) subjects() []string { return []string{"callgate.audit." + t.name + ".>"} }
 
-// current finds the stream that takes records; or else one that should.
+// current returns the stream that takes records, otherwise one that should.
 func (t *trail) current(ctx context.Context) (found jetstream.Stream, err error) {
 	for _, name := range t.names() {
 		stream, err := t.c.js.Stream(ctx, name)
@@ -42,9 +42,10 @@ func (t *trail) current(ctx context.Context) (found jetstream.Stream, err error)
 	return found, nil
 }
 
-// RenewTrail puts a stream that things can leave in the place of one that an older callgate made: the new one takes all
-// that the old one has, then the subjects, and the old one goes. Meanwhile replicas keep what they record on their disks.
-// What was begun and cut off goes on. It returns how many messages there are, and whether there was anything to do.
+// RenewTrail replaces a stream that an older callgate created with one from which records can be removed. The new
+// stream copies everything from the old one and takes over its subjects; then the old one is deleted. Meanwhile
+// replicas keep their records on their disks. An interrupted renewal continues. It returns the number of messages, and
+// whether there was anything to do.
 func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, renewed bool, err error) {
 	for _, r := range c.Replicas() {
 		if r.Lives && r.Version != c.o.Version {
@@ -83,7 +84,7 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, renewed bool,
 		if old, err = c.js.UpdateStream(ctx, from); err != nil {
 			return 0, false, err
 		}
-		if !periodic.Sleep(ctx, writeWithin) { // what was on its way to the old one is there then, or came to nothing
+		if !periodic.Sleep(ctx, writeWithin) { // by then, what was on its way to the old stream has arrived or failed
 			return 0, false, ctx.Err()
 		}
 		if err := t.copied(ctx, old, next); err != nil {
@@ -104,7 +105,7 @@ func RenewTrail(ctx context.Context, c *Cluster) (messages uint64, renewed bool,
 	return next.CachedInfo().State.Msgs, true, nil
 }
 
-// copied waits until one stream has all that another has, which takes nothing any more.
+// copied waits until one stream has everything from another that takes no more messages.
 func (t *trail) copied(ctx context.Context, from, to jetstream.Stream) error {
 	for {
 		a, err := from.Info(ctx, jetstream.WithSubjectFilter(">"))

@@ -16,55 +16,58 @@ import (
 	"callgate/internal/periodic"
 )
 
-// Replica is one callgate of the cluster, for people and for the others.
+// Replica describes one callgate of the cluster, for people and for the other replicas.
 type Replica struct {
 	Name    string    `json:"name"`
 	Epoch   string    `json:"epoch"` // of its process
 	Worker  string    `json:"worker"`
 	Version string    `json:"version,omitempty"`
 	Since   time.Time `json:"since"` // by its own clock, for people
-	Rules   uint64    `json:"rules"` // revision that it goes by
+	Rules   uint64    `json:"rules"` // revision of the rules that it uses
 	Lives   bool      `json:"lives"`
 	Self    bool      `json:"self,omitempty"`
 }
 
-// pulse is what a beat says.
+// pulse is the content of a beat.
 type pulse struct {
 	Replica
 	Chance string `json:"chance"`
 }
 
-// replicas are those that this one hears of. A replica counts as alive by when its beats arrive here, so no two clocks
-// are compared. That says only which replicas are worth waiting for. Decisions depend on revisions alone.
+// replicas holds the replicas that this one hears of. Whether one is alive depends on when its beats arrive here, so no
+// two clocks are compared. That only tells which replicas are worth waiting for. Decisions depend on revisions alone.
 type replicas struct {
 	c     *Cluster
 	ruled chan struct{} // gets a value when new rules have come: the next beat, which says so, is sent at once
 
 	mu      sync.Mutex
-	known   map[string]heard // by name
+	known   map[string]heard // by keyed name
 	told    []func()
-	rev     uint64 // of the own beat
+	rev     uint64 // revision of the own beat
 	started time.Time
 	leaving bool
-	beaten  bool // a beat of this process was written
+	beaten  bool // this process has written a beat
 	before  before
 }
 
-// before is the process that beat under this replica's name before it: one that ended, or one that lives.
+// before is the process that last sent beats under this replica's name before this one. It may have ended, or still
+// live.
 type before struct {
 	epoch string
 	rev   uint64
 	beats int
-	last  time.Time // when the newest was heard, by the clock of this replica
+	last  time.Time // when the newest was heard, by this replica's clock
 }
 
-// enoughBeats are of one that lives: of one that died, the last may be heard again, and one more that was on its way.
+// enoughBeats is how many beats prove that a process lives. From a dead one, the last beat may be heard again, and one
+// more that was on its way.
 const enoughBeats = 3
 
 // errNamed means that another replica has this one's name.
 var errNamed = errors.New("another replica that lives has this one's cluster.name: give each its own")
 
-// hear notes a beat of another process under this replica's name, before this one has beaten. The caller holds mu.
+// hear notes a beat of another process under this replica's name, before this process has sent one. The caller holds
+// mu.
 func (r *replicas) hear(epoch string, rev uint64) {
 	if r.beaten || epoch == r.c.epoch {
 		return
@@ -83,8 +86,8 @@ func (r *replicas) hear(epoch string, rev uint64) {
 	}
 }
 
-// quiet reports whether this replica waits for signs of life of one with its name: for three beats since the last. What
-// beat and is silent for a lease is gone. The caller holds mu.
+// quiet reports whether this replica still waits for beats of another process with its name: three intervals after the
+// last beat. A process that was found alive counts as gone after a silent lease. The caller holds mu.
 func (r *replicas) quiet() bool {
 	if r.beaten || r.before.epoch == "" {
 		return false
@@ -102,13 +105,14 @@ func (r *replicas) quiet() bool {
 
 type heard struct {
 	Replica
-	at time.Time // by the clock of this replica
+	at time.Time // by this replica's clock
 }
 
-// patience is how long others are taken to live after a beat: longer than they themselves take their word for good.
+// patience returns how long other replicas count as alive after a beat. It is longer than they rely on a beat
+// themselves.
 func (r *replicas) patience() time.Duration { return r.c.o.Lease + r.c.o.Lease/2 }
 
-// beat hears one.
+// beat takes in a beat.
 func (r *replicas) beat(key string, v value) {
 	name := strings.TrimPrefix(key, "beat.")
 	r.mu.Lock()
@@ -137,7 +141,7 @@ func (r *replicas) beat(key string, v value) {
 	}
 }
 
-// back notes that an own beat has come back: everything before it has been heard. Beats come back one at a time.
+// back notes that an own beat has come back, so everything before it has been heard. Beats come back one at a time.
 func (b *bucket) back(chance string) {
 	b.mu.Lock()
 	sent, ok := b.sent[chance]
@@ -156,11 +160,11 @@ func (b *bucket) back(chance string) {
 	}
 }
 
-// keyed is a replica's name as a part of a key.
+// keyed returns a replica's name as a part of a key.
 func keyed(name string) string   { return strings.ReplaceAll(name, ".", "=") }
 func unkeyed(name string) string { return strings.ReplaceAll(name, "=", ".") }
 
-// send says that this replica lives.
+// send sends a beat.
 func (r *replicas) send() {
 	r.mu.Lock()
 	if r.leaving || r.quiet() {
@@ -184,7 +188,7 @@ func (r *replicas) send() {
 	b.mu.Unlock()
 	key := "beat." + keyed(r.c.o.Name)
 	written, err := b.write(r.c.ctx, key, body, rev, 3*r.c.o.Lease)
-	if errors.Is(err, errConflict) { // the beat of a process before, or one of ours that was lost on the way
+	if errors.Is(err, errConflict) { // the beat of an earlier process, or an own one whose answer was lost
 		if _, now, err := b.read(r.c.ctx, key); err == nil || errors.Is(err, errNone) {
 			var other pulse
 			if json.Unmarshal(now.body, &other) == nil && other.Epoch != r.c.epoch && beaten {
@@ -206,10 +210,10 @@ func (r *replicas) send() {
 	}
 }
 
-// leave tells the others that this replica ends, so that they need not wait for its lease.
+// leave tells the others that this replica ends, so that they need not wait out its lease.
 func (r *replicas) leave() {
 	r.mu.Lock()
-	left := r.leaving || !r.beaten // then the beat is another's
+	left := r.leaving || !r.beaten // without an own beat, the stored one is another process's
 	r.leaving = true
 	r.mu.Unlock()
 	if left {
@@ -222,7 +226,7 @@ func (r *replicas) leave() {
 	}
 }
 
-// run tells of replicas that fell silent.
+// run notices replicas that fell silent, and tells the watchers.
 func (r *replicas) run() {
 	for range periodic.Every(r.c.ctx, r.c.o.beat()) {
 		silent := false
@@ -241,7 +245,7 @@ func (r *replicas) run() {
 	}
 }
 
-// Changed has f called when a replica comes or goes. f MUST return soon.
+// Changed calls f now and whenever a replica comes or goes. f MUST return soon.
 func (c *Cluster) Changed(f func()) {
 	c.replicas.mu.Lock()
 	c.replicas.told = append(c.replicas.told, f)
@@ -258,7 +262,7 @@ func (r *replicas) tell() {
 	}
 }
 
-// Replicas lists those that this one has heard of, by name.
+// Replicas lists the replicas that this one has heard of, by name.
 func (c *Cluster) Replicas() []Replica {
 	r := &c.replicas
 	r.mu.Lock()
@@ -283,7 +287,7 @@ func (r *replicas) lives(name, epoch string) bool {
 	return ok && h.Epoch == epoch && h.Lives
 }
 
-// recent counts those that were heard of lately. A replica that was cut off itself takes nobody for gone.
+// recent counts the replicas that were heard of lately. A replica that was itself cut off still counts the others.
 func (r *replicas) recent() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,7 +299,7 @@ func (r *replicas) recent() (n int) {
 	return n
 }
 
-// first reports whether, of the living replicas, this one looks after a thing without an owner.
+// first reports whether this replica, among the living ones, looks after a thing without an owner.
 func (r *replicas) first(id string) bool {
 	weigh := func(name string) uint64 {
 		h := fnv.New64a()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// old are the values that an older secret of the key sealed, and that nobody writes again by themselves.
+// old returns the values that an older secret of the key sealed, and that will not be written again anyway.
 func (b *bucket) old() map[string]value {
 	held := b.under("")
 	for key, v := range held {
@@ -21,8 +21,8 @@ func (b *bucket) old() map[string]value {
 	return held
 }
 
-// Reseal seals with the key's first secret what an older one has sealed, so that the older can be dropped. The trail
-// keeps what it was written with, and snapshots are removed. It says how many values that were, without those that
+// Reseal seals again, with the key's first secret, what an older secret sealed, so that the older one can be dropped.
+// The trail is not sealed again, and snapshots are removed. It returns the number of values, without those that
 // somebody else changed meanwhile.
 func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 	for key := range c.bucket.old() {
@@ -47,7 +47,7 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 	return n + dropped, err
 }
 
-// reseal seals one value anew. It is false when there was no need.
+// reseal seals one value again. It returns false if there was no need.
 func reseal(ctx context.Context, c *Cluster, key string) (bool, error) {
 	_, v, err := c.bucket.read(ctx, key)
 	if errors.Is(err, errNone) || err == nil && !v.old {

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// sessionPlace is where ids of sessions are sealed for: nothing else opens as one.
+// sessionPlace is what ids of sessions are sealed for, so that nothing else opens as one.
 const sessionPlace = "session"
 
-// Sessions makes ids of hosts' sessions, and knows where they live.
+// Sessions makes ids of hosts' sessions, and finds the replica where a session lives.
 type Sessions struct{ c *Cluster }
 
 func (c *Cluster) Sessions() Sessions { return Sessions{c} }
 
-// SessionID makes an id for a session of this process that says, to replicas alone, where it lives.
+// SessionID makes an id for a session of this process. Only replicas can read from it where the session lives.
 func (s Sessions) SessionID() string {
 	c := s.c
 	if c.front != nil {
-		return c.front.Sessions().SessionID() // hosts' requests are passed on by who has the endpoint
+		return c.front.Sessions().SessionID() // the front has the endpoint, and passes hosts' requests on
 	}
 	return base64.RawURLEncoding.EncodeToString(c.bucket.sealer.seal(sessionPlace, []byte(c.o.Name+"\x00"+c.epoch+"\x00"+rand.Text()[:16])))
 }
 
-// Home says which replica has the session with that id. It is false for ids of this process, and for ids that no
-// replica made.
+// Home returns the replica that has the session with that id. elsewhere is false for ids of this process, and for ids
+// that no replica made.
 func (s Sessions) Home(id string) (name, epoch string, elsewhere bool) {
 	c := s.c
 	sealed, err := base64.RawURLEncoding.DecodeString(id)
@@ -44,7 +44,8 @@ func (s Sessions) Home(id string) (name, epoch string, elsewhere bool) {
 	return parts[0], parts[1], true
 }
 
-// DialHosts opens a connection to the endpoint of one process of a replica. The error is ErrGone when it has ended.
+// DialHosts opens a connection to the endpoint of one process of a replica. The error is ErrGone if that process has
+// ended.
 func (s Sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
 	return s.c.Dial(ctx, name, epoch, ServiceHosts)
 }

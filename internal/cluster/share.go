@@ -18,75 +18,74 @@ import (
 	"callgate/internal/periodic"
 )
 
-// What replicas share, each in an object store of its own.
+// What replicas share, each in a separate object store.
 const (
 	Documents = "kb"     // of the knowledge base
-	Lists     = "lists1" // that servers sent last; the number is that of their format, so that versions do not mix
+	Lists     = "lists1" // the lists that servers last sent; the number is that of their format, so that versions do not mix
 	snapshots = "snapshots"
 )
 
-// Note is a text that replicas share: a document of the knowledge base, or the lists of a server.
+// Note is a text that replicas share: a document of the knowledge base, or a server's lists.
 type Note struct {
 	ID       string            `json:"id"`
 	Text     string            `json:"text,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	Removed  bool              `json:"removed,omitempty"` // it is no more; it has neither text nor metadata
+	Removed  bool              `json:"removed,omitempty"` // it was removed, and has neither text nor metadata
 
-	Unread bool `json:"-"` // it is there, and cannot be read: the others keep what they have of it
+	Unread bool `json:"-"` // it exists but cannot be read here; the others keep their versions
 }
 
-// Notes are the texts on this replica's disk. Other processes may change them.
+// Notes holds the texts on this replica's disk. Other processes may change them.
 type Notes interface {
-	// Version changes whenever a text does. It is "" while there never was one.
+	// Version returns a value that changes whenever a text does. It is "" if there has never been a text.
 	Version() (string, error)
 	All() ([]Note, error)
 	Put(ctx context.Context, n Note) error
 	Remove(ctx context.Context, id string) error
 }
 
-// sharing keeps the notes of a replica the same as the cluster's object store has them. If two replicas change a note at
-// once, what is written last stays. It goes on after a restart, and after the store was lost.
+// sharing keeps a replica's notes in line with the cluster's object store. If two replicas change a note at once, the
+// last write wins. It recovers after a restart, and after the store was lost.
 type sharing struct {
 	c      *Cluster
 	name   string // of the store
 	notes  Notes
-	file   string // where agreed is kept
+	file   string // where agreed is saved
 	store  jetstream.ObjectStore
 	sealer sealer
 
 	heads   map[string]string // by ID: the digest of the store's object
-	unread  map[string]unread // by ID: the objects that are of no use
-	agreed  map[string]agreed // by ID: what this replica and the store both had
+	unread  map[string]unread // by ID: the objects that cannot be used
+	agreed  map[string]agreed // by ID: the version that this replica and the store last both had
 	looked  bool
-	version string // of the notes when they were looked at
-	state   string // of the store then
+	version string // of the notes, when they were last compared
+	state   string // of the store, at that time
 }
 
-// agreed is a note that this replica and the store had.
+// agreed is the version of a note that this replica and the store both had.
 type agreed struct {
 	Object string `json:"object"`         // digest of the sealed object
-	Note   string `json:"note,omitempty"` // digest of the note; "" when it was removed
+	Note   string `json:"note,omitempty"` // digest of the note; "" if it was removed
 }
 
-// unread is an object that does not open, or holds something else.
+// unread is an object that does not open or holds something else.
 type unread struct {
 	object string // its digest
 	err    error
 }
 
-// errUnread is why an object is not looked at again until it changes.
+// errUnread means that an object is not read again until it changes.
 var errUnread = errors.New("it cannot be read")
 
 const (
 	noteEvery   = time.Second
-	notesWithin = 20 * time.Second // one note on its way
-	maxObject   = 64 << 20         // bytes of a sealed note
-	maxAgreed   = 64 << 20         // bytes of the file
+	notesWithin = 20 * time.Second // to read or write one note
+	maxObject   = 64 << 20         // most bytes in a sealed note
+	maxAgreed   = 64 << 20         // most bytes in the file
 )
 
-// Share shares notes until stop is called, which waits, or the cluster is closed. What is Documents or Lists. The file is
-// where this replica keeps what it knows of the others' notes. Trouble is told what goes wrong, nil when nothing does any
-// more.
+// Share shares notes until the cluster is closed or stop is called, which waits. what is Documents or Lists. In file,
+// this replica keeps what it knows about the others' notes. Share calls trouble every round, with the error or nil.
 func Share(c *Cluster, what string, notes Notes, file string, trouble func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	k := newSharing(c, what)
@@ -113,7 +112,7 @@ func storeName(c *Cluster, what string) string {
 	return "callgate_" + what + "_" + bucketNames.Replace(c.o.Worker)
 }
 
-// round brings together what differs.
+// round brings the notes and the store in line.
 func (k *sharing) round(ctx context.Context) (err error) {
 	if k.agreed == nil {
 		held := map[string]agreed{}
@@ -130,7 +129,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 	if err != nil || k.looked && version == k.version && state != "" && state == k.state {
 		return errors.Join(err, k.cannotRead())
 	}
-	if version == "" { // the folder is new, or somebody removed it: nobody removed its documents
+	if version == "" { // the folder is new or was deleted; that does not mean that its documents were removed
 		clear(k.agreed)
 	}
 	all, err := k.notes.All()
@@ -144,7 +143,7 @@ func (k *sharing) round(ctx context.Context) (err error) {
 	return errors.Join(failed, k.cannotRead(), durable.SaveJSON(k.file, k.agreed))
 }
 
-// cannotRead names the objects that are of no use.
+// cannotRead returns an error that names the objects that cannot be used, or nil.
 func (k *sharing) cannotRead() (failed error) {
 	for _, id := range slices.Sorted(maps.Keys(k.unread)) {
 		failed = errors.Join(failed, k.unread[id].err)
@@ -152,8 +151,8 @@ func (k *sharing) cannotRead() (failed error) {
 	return failed
 }
 
-// reconcile takes what changed in the store since both sides agreed, and gives what changed here. A note that changed on
-// both sides is taken.
+// reconcile takes what has changed in the store since both sides agreed, and gives what has changed here. If a note
+// changed on both sides, the store's version wins.
 func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 	here := make(map[string]string, len(all))
 	for _, n := range all {
@@ -176,14 +175,14 @@ func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 		}
 	}
 	for _, n := range all {
-		if !n.Unread && here[n.ID] == n.digest() { // and nothing else was taken in its place
+		if !n.Unread && here[n.ID] == n.digest() { // and it was not replaced just now
 			give(n)
 		}
 	}
 	for id := range k.agreed {
 		switch {
 		case here[id] != "":
-		case k.heads[id] == "": // the store was lost; others may have the document
+		case k.heads[id] == "": // the store was lost; others may still have the document
 			delete(k.agreed, id)
 		default:
 			give(Note{ID: id, Removed: true})
@@ -192,8 +191,8 @@ func (k *sharing) reconcile(ctx context.Context, all []Note) (failed error) {
 	return failed
 }
 
-// list reads which notes the store has, if it may have changed, and returns how far its stream was before, "" when the
-// copy that was read was not as far.
+// list reads which notes the store has, unless it cannot have changed. It returns the state of the store's stream
+// before that, or "" if the copy that it read was not as recent.
 func (k *sharing) list(ctx context.Context) (state string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
@@ -226,7 +225,7 @@ func (k *sharing) list(ctx context.Context) (state string, err error) {
 	if info.State.LastSeq == 0 {
 		return state, nil
 	}
-	var last jetstream.ObjectInfo // what was written last, unless it was a piece of an object
+	var last jetstream.ObjectInfo // the last written one, unless the last message was a piece of an object
 	m, err := stream.GetMsg(ctx, info.State.LastSeq)
 	if err == nil {
 		err = json.Unmarshal(m.Data, &last)
@@ -237,7 +236,7 @@ func (k *sharing) list(ctx context.Context) (state string, err error) {
 	return state, nil
 }
 
-// createStore makes an object store, which drops what is older than age unless that is 0.
+// createStore creates an object store. It drops what is older than age, unless age is 0.
 func createStore(ctx context.Context, c *Cluster, name string, age time.Duration) error {
 	config := jetstream.ObjectStoreConfig{
 		Bucket: name, Description: "callgate, what replicas of worker " + c.o.Worker + " share", TTL: age,
@@ -251,7 +250,7 @@ func createStore(ctx context.Context, c *Cluster, name string, age time.Duration
 	return err
 }
 
-// take brings a note from the store to this replica. Here is what it has.
+// take brings a note from the store to this replica. here holds the digests of this replica's notes.
 func (k *sharing) take(ctx context.Context, id string, here map[string]string) error {
 	n, object, _, err := k.fetch(ctx, id)
 	if err != nil {
@@ -271,7 +270,7 @@ func (k *sharing) take(ctx context.Context, id string, here map[string]string) e
 	return err
 }
 
-// fetch reads a note from the store, and says whether an older secret of the key sealed it.
+// fetch reads a note from the store, and reports whether an older secret of the key sealed it.
 func (k *sharing) fetch(ctx context.Context, id string) (n Note, object string, old bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, notesWithin)
 	defer cancel()
@@ -306,7 +305,7 @@ func (k *sharing) fetch(ctx context.Context, id string) (n Note, object string, 
 	return n, info.Digest, old, err
 }
 
-// give brings a note, or its end, to the store.
+// give writes a note, or its removal, to the store.
 func (k *sharing) give(ctx context.Context, n Note) error {
 	object, err := k.put(ctx, n)
 	if err != nil {
@@ -331,7 +330,7 @@ func (k *sharing) put(ctx context.Context, n Note) (string, error) {
 	return info.Digest, nil
 }
 
-// resealShared seals with the key's first secret what an older one has sealed.
+// resealShared seals again, with the key's first secret, what an older secret sealed.
 func resealShared(ctx context.Context, c *Cluster, what string) (n int, err error) {
 	k := newSharing(c, what)
 	k.store, err = c.js.ObjectStore(ctx, k.name)
@@ -358,11 +357,11 @@ func resealShared(ctx context.Context, c *Cluster, what string) (n int, err erro
 	return n, nil
 }
 
-// digest tells versions of a note apart. It is "" for one that was removed.
+// digest tells versions of a note apart. It is "" for a removed note.
 func (n Note) digest() string {
 	if n.Removed {
 		return ""
 	}
-	text, _ := json.Marshal(n) // strings alone, and maps in the order of their keys
+	text, _ := json.Marshal(n) // only strings, and maps with sorted keys
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

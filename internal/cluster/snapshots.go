@@ -13,8 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Snapshots are large files that replicas make for those that come later, such as indexes. Each has a name, and a new one
-// replaces that of the same name. They are sealed in pieces, so that none is held in memory. Safe for concurrent use.
+// Snapshots are large files, such as indexes, that replicas make for replicas that start later. Each has a name, and a
+// new one replaces the old one of that name. They are sealed in pieces, so that no whole one is held in memory. It is
+// safe for concurrent use.
 type Snapshots struct {
 	c      *Cluster
 	name   string // of the store
@@ -23,13 +24,13 @@ type Snapshots struct {
 
 const (
 	snapshotPiece = 1 << 20             // bytes that are sealed together
-	maxSnapshot   = 2 << 30             // bytes of a sealed snapshot
-	snapshotAge   = 30 * 24 * time.Hour // one that nobody replaced for so long is dropped
+	maxSnapshot   = 2 << 30             // most bytes in a sealed snapshot
+	snapshotAge   = 30 * 24 * time.Hour // when a snapshot that nobody replaced is dropped
 	getWithin     = 10 * time.Minute    // bounds Get
-	contentKey    = "Content"           // metadata of an object: what it is a snapshot of, sealed
+	contentKey    = "Content"           // key in an object's metadata: what it is a snapshot of, sealed
 )
 
-// ErrNoSnapshot says that there is no snapshot of that name, or none that this replica's key opens.
+// ErrNoSnapshot means that there is no snapshot of that name, or that this replica's key does not open it.
 var ErrNoSnapshot = errors.New("there is no snapshot")
 
 // Snapshots returns the snapshots of this replica's worker.
@@ -38,7 +39,7 @@ func (c *Cluster) Snapshots() *Snapshots {
 	return &Snapshots{c: c, name: name, sealer: c.o.Key.sealer(name)}
 }
 
-// Put stores what write writes, a snapshot of that content.
+// Put stores what write writes as the snapshot of that name. content tells what it is a snapshot of.
 func (s *Snapshots) Put(ctx context.Context, name, content string, write func(io.Writer) error) error {
 	store, err := s.c.js.ObjectStore(ctx, s.name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -67,10 +68,10 @@ func (s *Snapshots) Put(ctx context.Context, name, content string, write func(io
 	return err
 }
 
-// contentPlace is where the content of a snapshot is sealed for.
+// contentPlace returns what the content of a snapshot is sealed for.
 func contentPlace(name string) string { return name + " content" }
 
-// Content is what the snapshot of that name is of, and when it was stored.
+// Content returns what the snapshot of that name is a snapshot of, and when it was stored.
 func (s *Snapshots) Content(ctx context.Context, name string) (content string, at time.Time, err error) {
 	store, err := s.c.js.ObjectStore(ctx, s.name)
 	if err == nil {
@@ -83,7 +84,7 @@ func (s *Snapshots) Content(ctx context.Context, name string) (content string, a
 	return "", time.Time{}, unsaid(err)
 }
 
-// content opens what the metadata of an object says.
+// content returns the content from an object's metadata.
 func (s *Snapshots) content(info *jetstream.ObjectInfo) (string, error) {
 	sealed, err := base64.StdEncoding.DecodeString(info.Metadata[contentKey])
 	if err == nil {
@@ -95,7 +96,7 @@ func (s *Snapshots) content(info *jetstream.ObjectInfo) (string, error) {
 	return string(sealed), nil
 }
 
-// unsaid is ErrNoSnapshot for the errors of a store that has none.
+// unsaid returns ErrNoSnapshot for a store's "not found" errors, and other errors unchanged.
 func unsaid(err error) error {
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrObjectNotFound) {
 		return ErrNoSnapshot
@@ -103,9 +104,10 @@ func unsaid(err error) error {
 	return err
 }
 
-// Get hands the snapshot of that name to read, which has ten minutes. What read is given ends in an error unless all of it came from a replica.
+// Get passes the snapshot of that name to read, which has getWithin. Its reader ends with an error unless all of the
+// content came from a replica.
 func (s *Snapshots) Get(ctx context.Context, name string, read func(io.Reader) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, getWithin) // without one the store allows five seconds
+	ctx, cancel := context.WithTimeout(ctx, getWithin) // without a deadline the store allows five seconds
 	defer cancel()
 	store, err := s.c.js.ObjectStore(ctx, s.name)
 	if err != nil {
@@ -126,7 +128,7 @@ func (s *Snapshots) Get(ctx context.Context, name string, read func(io.Reader) e
 	return read(&unsealing{r: object, s: s.sealer, place: name})
 }
 
-// drop removes the snapshots that the key's first secret has not sealed. Replicas make new ones.
+// drop removes the snapshots that the key's first secret did not seal. Replicas make new ones.
 func (s *Snapshots) drop(ctx context.Context) (n int, err error) {
 	store, err := s.c.js.ObjectStore(ctx, s.name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -152,13 +154,13 @@ func (s *Snapshots) drop(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// sealing seals in pieces what is written: each for its place in the snapshot, so that none can be moved or left out, and
-// for a number of its own, so that two snapshots cannot be mixed.
+// sealing seals what is written, in pieces. Each is sealed for its place in the snapshot, so that none can be moved or
+// left out, and for its snapshot, so that two snapshots cannot be mixed.
 type sealing struct {
 	w     io.Writer
 	s     sealer
 	place string
-	run   string // what all pieces of one snapshot have in common: the first one, sealed, begins with it
+	run   string // identifies the snapshot: the nonce of the first sealed piece, which is sealed without it
 	n     int
 	piece []byte
 	total int64
@@ -178,7 +180,7 @@ func (s *sealing) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// flush seals what was written since the last time; last says that nothing follows.
+// flush seals what was written since the last call. last means that nothing follows.
 func (s *sealing) flush(last bool) error {
 	sealed := s.s.seal(piecePlace(s.place, s.run, s.n, last), s.piece)
 	if s.n == 0 {
@@ -192,12 +194,12 @@ func (s *sealing) flush(last bool) error {
 	return err
 }
 
-// piecePlace is the place that a piece is sealed for.
+// piecePlace returns what a piece is sealed for.
 func piecePlace(name, run string, n int, last bool) string {
 	return fmt.Sprintf("%s piece %d of %x, last: %t", name, n, run, last)
 }
 
-// runOf is what the first piece of a snapshot gives the others: its nonce, which is random.
+// runOf returns the nonce of a snapshot's first piece, which is random. The other pieces are sealed for it too.
 func runOf(first []byte) string { return string(first[:min(len(first), 12)]) }
 
 // unsealing opens what sealing wrote.
@@ -253,7 +255,7 @@ func (u *unsealing) next() error {
 	return err
 }
 
-// noEOF is the error of an end that comes too early.
+// noEOF returns io.ErrUnexpectedEOF in place of io.EOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// copies is how many replicas of NATS keep what is written.
+// copies returns how many NATS servers keep each value.
 func (c *Cluster) copies() int {
 	if c.o.URL != Embedded {
 		return 3
@@ -18,7 +18,7 @@ func (c *Cluster) copies() int {
 	return min(3, max(1, len(c.o.Peers)))
 }
 
-// create makes a stream; with one copy where NATS is one server.
+// create creates a stream, with one copy if NATS is a single server.
 func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := c.js.CreateStream(ctx, config)
 	if oneServer(c.o.URL, err) {
@@ -29,8 +29,8 @@ func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (je
 	return stream, err
 }
 
-// findStream finds a stream by its name. Nobody answers for one that has no leader yet, so it asks again, and waits twice
-// as long each time, until the context ends.
+// findStream finds a stream by its name. NATS does not answer while the stream has no leader. So it asks again, and
+// waits twice as long each time, until ctx ends.
 func findStream(ctx context.Context, js jetstream.JetStream, name string) (stream jetstream.Stream, err error) {
 	for within := 250 * time.Millisecond; ; within *= 2 {
 		asking, cancel := context.WithTimeout(ctx, within)
@@ -42,14 +42,14 @@ func findStream(ctx context.Context, js jetstream.JetStream, name string) (strea
 	}
 }
 
-// oneServer reports whether an error of the NATS at url says that it is one server, which keeps one copy.
+// oneServer reports whether an error means that the NATS at url is a single server, which can keep only one copy.
 func oneServer(url string, err error) bool {
 	var api *jetstream.APIError
 	return url != Embedded && errors.As(err, &api) && api.ErrorCode == 10074
 }
 
-// fits says why the settings of an existing stream do not suit what is wanted, and what to do: it would lose a freeze, or
-// show old decisions.
+// fits returns an error if an existing stream has unsuitable settings: with them it could lose a freeze, or return old
+// decisions. do says what people can do.
 func fits(info *jetstream.StreamInfo, want jetstream.StreamConfig, do string) error {
 	is := info.Config
 	var wrong []string

@@ -16,32 +16,32 @@ import (
 	"callgate/audit"
 )
 
-// The trail of the cluster is a stream with the logs of all replicas. A replica writes its own log to its disk first;
-// from there the lines go to the stream, in order, each once. A message holds the next lines of one log. The stream
-// itself says how much of a log it has, so a replica that restarts continues there.
+// The cluster's trail is a stream with the logs of all replicas. A replica writes its log to its disk first. From there
+// the lines go to the stream, in order, each once. A message holds the next lines of one log. The stream itself shows
+// how much of a log it has, so a restarted replica continues there.
 type trail struct {
 	c      *Cluster
 	name   string
 	dir    string
 	sealer sealer
 	logs   map[string]*exported // by file
-	said   bool                 // that nothing leaves the stream
-	behind atomic.Int64         // when the oldest line was written that is not in the stream, in ns of Unix time; 0: none
+	said   bool                 // a warning was logged that records cannot leave the stream
+	behind atomic.Int64         // when the oldest line that the stream lacks was written, in ns of Unix time; 0 if it lacks none
 }
 
-// exported is how far the stream has one log.
+// exported is how much of one log the stream has.
 type exported struct {
 	known bool
 	rev   uint64 // of the last message
-	seq   uint64 // of the last line in it
-	next  int64  // where the next line begins
+	seq   uint64 // of the last line in that message
+	next  int64  // where the next line begins in the log on disk
 
-	cut  uint64 // the last message that was taken out
-	held int64  // where in the log on the disk the line after it begins
+	cut  uint64 // the last message that was removed from the stream
+	held int64  // where in the log on disk the line after that message begins
 }
 
 const (
-	trailBatch = 256 << 10 // bytes of lines in a message
+	trailBatch = 256 << 10 // most bytes of lines in a message
 	trailEvery = 250 * time.Millisecond
 )
 
@@ -50,9 +50,9 @@ func (c *Cluster) trailOf(dir string) *trail {
 	return &trail{c: c, name: name, dir: dir, sealer: c.o.Key.sealer(name), logs: map[string]*exported{}}
 }
 
-// ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up the writers of
-// the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine.
-// What is old or too much stays in the stream while exported fails, which says how far all exports are.
+// ShareTrail copies the logs of a folder to the stream until the cluster closes. It never blocks the writers of the
+// logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, always from one goroutine.
+// exported returns how far all exports are. While it fails, nothing is removed from the stream.
 func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble func(error)) {
 	t := c.trailOf(dir)
 	c.trail.Store(t)
@@ -67,7 +67,7 @@ func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble
 			case <-c.ctx.Done():
 				if c.conn.IsConnected() {
 					ctx, cancel := context.WithTimeout(context.Background(), writeWithin)
-					_ = t.export(ctx) // what is left goes with the next process
+					_ = t.export(ctx) // the next process sends the rest
 					cancel()
 				}
 				return
@@ -98,7 +98,7 @@ func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble
 	})
 }
 
-// TrailBehind is the age of the oldest record that the cluster lacks.
+// TrailBehind returns the age of the oldest record that the cluster lacks.
 func (c *Cluster) TrailBehind() time.Duration {
 	t := c.trail.Load()
 	if t == nil {
@@ -121,7 +121,7 @@ func (t *trail) subject(replica, log string) string {
 	return t.prefix(replica) + keyed(strings.TrimSuffix(log, ".jsonl"))
 }
 
-// config is the stream's.
+// config returns the configuration of the stream.
 func (t *trail) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: t.name, Description: "callgate, audit trail of worker " + t.c.o.Worker, Subjects: t.subjects(),
@@ -129,7 +129,7 @@ func (t *trail) config() jetstream.StreamConfig {
 	}
 }
 
-// stream finds the stream, or makes it.
+// stream returns the stream, and creates it if there is none.
 func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := t.current(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -139,11 +139,11 @@ func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 		return nil, err
 	}
 	config := t.config()
-	config.DenyPurge = stream.CachedInfo().Config.DenyPurge // with it, nothing is ever too old
+	config.DenyPurge = stream.CachedInfo().Config.DenyPurge // if set, no record can be removed
 	return stream, fits(stream.CachedInfo(), config, "delete it and let callgate make it")
 }
 
-// export copies what is new.
+// export copies the new lines of all logs.
 func (t *trail) export(ctx context.Context) error {
 	if !t.c.conn.IsConnected() {
 		return ErrAway
@@ -212,7 +212,7 @@ func (t *trail) exportLog(ctx context.Context, log string, one *exported) error 
 	return send()
 }
 
-// find learns what the stream has of a log.
+// find learns how much of a log the stream has.
 func (t *trail) find(ctx context.Context, subject string, one *exported) error {
 	stream, err := t.stream(ctx)
 	if err != nil {
@@ -259,20 +259,20 @@ func (t *trail) last(subject string, sealed []byte) (last audit.Line, err error)
 	return audit.ParseLine(lines[len(lines)-1])
 }
 
-// TrailLog is one log as the stream has it.
+// TrailLog describes one log as the stream has it.
 type TrailLog struct {
 	Replica string   `json:"replica"`
 	Log     string   `json:"log"`
 	Records int      `json:"records"`
 	Last    uint64   `json:"last"`             // number of the last record
-	Hash    string   `json:"hash"`             // and its hash
-	Behind  int      `json:"behind,omitempty"` // records of the local log that the stream has not
+	Hash    string   `json:"hash"`             // hash of the last record
+	Behind  int      `json:"behind,omitempty"` // records that are in the local log but not in the stream
 	Here    bool     `json:"here"`             // the log is in the folder too
 	Breaks  []string `json:"breaks,omitempty"`
 }
 
-// VerifyTrail checks every chain in the stream, and those of this replica against the logs in its folder, which MUST
-// have been verified themselves. What a log has beyond the stream is no break: it is on its way.
+// VerifyTrail checks every chain in the stream, and compares this replica's chains with the logs in its folder. The
+// caller MUST have verified those logs. Records that only the log has are no break, because they are on their way.
 func (c *Cluster) VerifyTrail(ctx context.Context, dir string) ([]TrailLog, error) {
 	t := c.trailOf(dir)
 	stream, err := t.current(ctx)
@@ -330,7 +330,7 @@ func (t *trail) walk(ctx context.Context, stream jetstream.Stream, found map[str
 	}
 }
 
-// check takes one message of the stream.
+// check checks one message of the stream.
 func (t *trail) check(subject string, data []byte, found map[string]*TrailLog) {
 	one := found[subject]
 	if one == nil {
@@ -356,7 +356,7 @@ func (t *trail) check(subject string, data []byte, found map[string]*TrailLog) {
 	}
 }
 
-// compare holds the logs of the folder against the stream's.
+// compare compares the logs of the folder with the stream's.
 func (t *trail) compare(ctx context.Context, found map[string]*TrailLog) error {
 	logs, err := audit.Logs(t.dir)
 	if err != nil {
@@ -382,18 +382,17 @@ func (t *trail) compare(ctx context.Context, found map[string]*TrailLog) error {
 	return nil
 }
 
-// compareLog holds one log of the folder against what the stream has of it. Records up to taken may have left the
-// stream.
+// compareLog compares one log of the folder with the stream's. Records up to taken may have left the stream.
 func (t *trail) compareLog(one *TrailLog, taken uint64) {
 	one.Here = true
-	met := one.Records == 0 // the log has the last record of the stream
+	met := one.Records == 0 // the log has the stream's last record
 	first := true
 	for line, err := range audit.Lines(t.dir, one.Log, 0) {
 		if err != nil {
 			one.Breaks = append(one.Breaks, err.Error())
 			break
 		}
-		begins := one.Last - uint64(one.Records) + 1 // in the stream
+		begins := one.Last - uint64(one.Records) + 1 // first record in the stream
 		if one.Records > 0 && (first && begins < line.Seq || line.Seq+1 == begins && line.Seq > taken && !t.old(line)) {
 			one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log has record %d", begins, line.Seq))
 		}

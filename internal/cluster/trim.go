@@ -12,14 +12,14 @@ import (
 	"callgate/audit"
 )
 
-// The stream of the trail keeps a record for Options.TrailAge, and no more than Options.TrailBytes. What is older or too
-// much each replica takes out of its own logs' part, as far as the very record stands in the log on its disk, and every
-// export has it. So what is left of a replica that is gone, or lost its disk, stays.
+// The trail's stream keeps records for Options.TrailAge, and up to Options.TrailBytes. Each replica removes what is too
+// old or too much from its own logs in the stream. It only removes records that are in the log on its disk and that
+// every export has. So the records of a replica that is gone, or lost its disk, stay.
 
-// DefaultTrailAge is how long the stream keeps records unless it is said otherwise.
+// DefaultTrailAge is how long the stream keeps records by default.
 const DefaultTrailAge = 90 * 24 * time.Hour
 
-// MinTrailBytes is the least that makes sense as Options.TrailBytes: a few messages of each log stay in any case.
+// MinTrailBytes is the least sensible value for Options.TrailBytes, because a few messages of each log always stay.
 const MinTrailBytes = 16 << 20
 
 const (
@@ -27,20 +27,20 @@ const (
 	trimWithin = 20 * time.Second // for one look at all logs
 )
 
-// Taken says how far a log may go from the stream: to which byte all exports have it.
+// Taken returns up to which byte of a log all exports have it. Only that part may leave the stream.
 type Taken func(log string) int64
 
-// old reports whether a record may be gone from the stream because of its age.
+// old reports whether a record may have left the stream because of its age.
 func (t *trail) old(record audit.Line) bool {
 	return t.c.o.TrailAge > 0 && record.Time.Before(t.c.o.now().Add(-t.c.o.TrailAge))
 }
 
-// trim takes out what is too old, and then what is too much.
+// trim removes what is too old, and then what is too much.
 func (t *trail) trim(ctx context.Context, taken Taken) error {
 	ctx, cancel := context.WithTimeout(ctx, trimWithin)
 	defer cancel()
 	stream, err := t.stream(ctx)
-	if err != nil || stream.CachedInfo().Config.DenyPurge { // until it is renewed
+	if err != nil || stream.CachedInfo().Config.DenyPurge { // until the stream is renewed
 		return err
 	}
 	logs, err := audit.Logs(t.dir)
@@ -53,8 +53,9 @@ func (t *trail) trim(ctx context.Context, taken Taken) error {
 	return t.trimExcess(ctx, stream, logs, taken)
 }
 
-// trimExcess takes out of the oldest what the stream has too much. It is this replica's share by its messages, so
-// replicas that do so at once do not take out more than that; what others cannot take out is shared again next time.
+// trimExcess removes the oldest records if the stream is too large: this replica's share, by its number of messages. So
+// replicas that do this at once do not remove too much. What other replicas cannot remove is shared out again next
+// time.
 func (t *trail) trimExcess(ctx context.Context, stream jetstream.Stream, logs []string, taken Taken) error {
 	own := t.prefix(t.c.o.Name) + ">"
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(own))
@@ -73,8 +74,8 @@ func (t *trail) trimExcess(ctx context.Context, stream jetstream.Stream, logs []
 	})
 }
 
-// trimLogs takes out messages from the beginning of each log for as long as goes is true for the last record and the
-// size of the next one.
+// trimLogs removes messages from the beginning of each log while goes returns true for the last record and the size of
+// the next message.
 func (t *trail) trimLogs(ctx context.Context, stream jetstream.Stream, logs []string, taken Taken, goes func(last audit.Line, size int) bool) error {
 	for _, log := range logs {
 		one := t.logs[log]
@@ -89,10 +90,10 @@ func (t *trail) trimLogs(ctx context.Context, stream jetstream.Stream, logs []st
 	return nil
 }
 
-// trimLog does so with one log. The last message stays: it says how far the stream has the log.
+// trimLog removes messages of one log. The last message stays, because it shows how much of the log the stream has.
 func (t *trail) trimLog(ctx context.Context, stream jetstream.Stream, log string, one *exported, taken int64, goes func(last audit.Line, size int) bool) error {
 	subject := t.subject(t.c.o.Name, log)
-	before, young := one.cut, uint64(0) // the last record that goes though it is not old
+	before, young := one.cut, uint64(0) // the last record removed that is not old
 	for {
 		m, err := stream.GetMsg(ctx, one.cut+1, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence >= one.rev {
@@ -131,11 +132,11 @@ func (t *trail) trimLog(ctx context.Context, stream jetstream.Stream, log string
 	return stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(one.cut+1))
 }
 
-// early is the document that says up to which record of each of this replica's logs the stream need not have what is
-// not old: without it, verify takes that for an attack.
+// early returns the document that says, for each of this replica's logs, up to which record the stream may lack records
+// that are not old. Without it, verify would take the gap for an attack.
 func (t *trail) early() Document { return t.c.Document("trail." + keyed(t.c.o.Name)) }
 
-// takenEarly reads it.
+// takenEarly reads the document early.
 func (t *trail) takenEarly(ctx context.Context) (upTo map[string]uint64, revision uint64, err error) {
 	version, err := t.early().Read(ctx)
 	if err == nil && version.Text != nil {
@@ -144,7 +145,7 @@ func (t *trail) takenEarly(ctx context.Context) (upTo map[string]uint64, revisio
 	return upTo, version.Revision, err
 }
 
-// noteTaken adds a log to it.
+// noteTaken adds a log to the document early.
 func (t *trail) noteTaken(ctx context.Context, log string, seq uint64) error {
 	upTo, revision, err := t.takenEarly(ctx)
 	if err != nil {
@@ -161,8 +162,8 @@ func (t *trail) noteTaken(ctx context.Context, log string, seq uint64) error {
 	return err
 }
 
-// holds says where in the log on the disk the line after a record begins. It fails if the record is not there, or is
-// another.
+// holds returns where in the log on disk the line after a record begins. It fails if the log does not have exactly that
+// record.
 func (t *trail) holds(log string, from int64, record audit.Line) (end int64, err error) {
 	for line, err := range audit.Lines(t.dir, log, from) {
 		switch {
