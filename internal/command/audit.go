@@ -105,7 +105,7 @@ func printRecords(dir string, f audit.Filter, show func(*audit.Record) error) (i
 	return len(records), errors.Join(damaged...)
 }
 
-// followAudit prints until the command is cancelled, which counts as success.
+// followAudit prints new records until the command is cancelled, which counts as success.
 func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *output.AuditTrail) error {
 	for r, err := range audit.Follow(cmd.Context(), dir, f) {
 		if err != nil {

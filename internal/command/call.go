@@ -22,7 +22,7 @@ import (
 	"callgate/proxy"
 )
 
-// Exit codes of call beside 0 and 1.
+// Exit codes of call besides 0 and 1.
 const (
 	exitToolError exit.Code = 3
 	exitRefused   exit.Code = 4
@@ -54,7 +54,7 @@ could not be made.`,
 			if !cmd.Flags().Changed("log-level") {
 				c.Level = slog.LevelWarn
 			}
-			c.HandOver = -1 // there is nobody to repeat the call
+			c.HandOver = -1 // nobody would repeat the call
 			servers, err := c.ProxyServers()
 			if err == nil {
 				servers, err = serverOf(args[0], servers)
@@ -73,7 +73,7 @@ could not be made.`,
 	return cmd
 }
 
-// serverOf is the server that the tool's name says, all of them for a tool of callgate itself.
+// serverOf returns the server that the tool's name begins with, or all servers for one of callgate's own tools.
 func serverOf(tool string, servers []proxy.Server) ([]proxy.Server, error) {
 	names := make([]string, len(servers))
 	for i, s := range servers {
@@ -88,8 +88,8 @@ func serverOf(tool string, servers []proxy.Server) ([]proxy.Server, error) {
 	return nil, fmt.Errorf("unknown tool: %s: the name of a tool begins with that of its server and _, and the servers are %s", tool, strings.Join(names, ", "))
 }
 
-// callArguments reads what a call is made with: an object, which standard input has for "-", {} for none; or a text, for
-// which the object is nil.
+// callArguments returns the arguments of a call: an object, read from stdin for "-" and {} if nothing is given; or a
+// text, with a nil object.
 func callArguments(given []string, stdin io.Reader) (object jsontext.Value, text string, err error) {
 	if len(given) == 0 {
 		return jsontext.Value("{}"), "", nil
@@ -110,7 +110,7 @@ func callArguments(given []string, stdin io.Reader) (object jsontext.Value, text
 	return object, text, err
 }
 
-// printResult prints the text of a result, or all of it as JSON, and says how the call ended.
+// printResult prints the text of a result, or all of it as JSON. It returns how the call ended, as an exit code.
 func printResult(out, errs io.Writer, result *mcp.CallToolResult, asJSON bool) error {
 	var text strings.Builder
 	for _, content := range result.Content {

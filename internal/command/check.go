@@ -97,7 +97,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 	return cmd
 }
 
-// rememberFile tells the checker what a session saw.
+// rememberFile reads a session's history from a file into the checker.
 func rememberFile(checker *rulebook.Checker, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func rememberFile(checker *rulebook.Checker, path string) error {
 	return nil
 }
 
-// exitOf turns the verdict into an exit code.
+// exitOf returns the exit code for a verdict.
 func exitOf(a rulebook.Answer) error {
 	switch a.Action {
 	case permissions.Allow.String():

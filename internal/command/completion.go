@@ -12,7 +12,7 @@ import (
 	"callgate/internal/config"
 )
 
-// flagValues are the words that a flag takes.
+// flagValues lists the words that each flag takes.
 var flagValues = map[string][]string{
 	"mode":                   {"ask", "auto-approve", "auto-deny", "no-prompt"},
 	"autonomy":               {"FULL_AUTO", "SUPERVISED", "GUIDED", "CAUTIOUS", "MANUAL", "always-ask", "ask-on-write", "ask-on-external", "allow-safe-readonly"},
@@ -32,7 +32,7 @@ var flagValues = map[string][]string{
 	"decision":               gate.Decisions(),
 }
 
-// completeValues lets a shell complete the values of flags and arguments.
+// completeValues lets shells complete the values of flags and arguments.
 func completeValues(s *config.Settings, cmd *cobra.Command) {
 	each := func(f *pflag.Flag) {
 		complete := cobra.FixedCompletions(flagValues[f.Name], cobra.ShellCompDirectiveNoFileComp)
@@ -46,7 +46,7 @@ func completeValues(s *config.Settings, cmd *cobra.Command) {
 		case flagValues[f.Name] == nil:
 			return
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that several commands share: it is there already
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails if another command shares the flag, which is then already registered
 	}
 	cmd.LocalFlags().VisitAll(each)
 	switch cmd.CommandPath() {
@@ -74,7 +74,7 @@ func completeFrom(s *config.Settings, words func(*config.Config) []string) cobra
 	}
 }
 
-// completeArguments completes the first argument with the first function, and so on; nil completes nothing.
+// completeArguments completes each argument with the function at its position. A nil function completes nothing.
 func completeArguments(s *config.Settings, at ...func(*config.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(at) || at[len(args)] == nil {
@@ -87,7 +87,7 @@ func completeArguments(s *config.Settings, at ...func(*config.Config) []string) 
 func agentNames(c *config.Config) (names []string) {
 	agents, err := c.Agents()
 	if err != nil {
-		return nil // the command says what is wrong
+		return nil // the command itself reports what is wrong
 	}
 	for _, a := range agents {
 		names = append(names, a.Name)
@@ -103,7 +103,7 @@ func knownServers(c *config.Config) []string {
 	return names
 }
 
-// toolWords are the kinds, and the beginnings of the names of servers' tools.
+// toolWords returns the kinds, and the prefixes of the names of servers' tools.
 func toolWords(c *config.Config) []string {
 	words := slices.Clone(tools.Kinds())
 	for _, name := range knownServers(c) {

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/config"
 )
 
-// explainConnected adds to an error about a tool which command line knows it, if the tool is that of a connected host.
+// explainConnected adds a command line to an error about a tool, if the tool belongs to a connected host's server.
 func explainConnected(err error, c *config.Config, tool string) error {
 	if names, wrong := c.ServerNames(); wrong != nil || isOf(tool, names) {
 		return err
@@ -24,7 +24,7 @@ func explainConnected(err error, c *config.Config, tool string) error {
 	return err
 }
 
-// isOf reports whether the tool is one of these servers.
+// isOf reports whether the tool belongs to one of these servers.
 func isOf(tool string, servers []string) bool {
 	return slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(tool, s+"_") })
 }

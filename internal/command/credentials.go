@@ -13,7 +13,7 @@ import (
 	"callgate/internal/config"
 )
 
-// credentialNames are the secrets that can be replaced.
+// credentialNames returns the names of the credentials that can be replaced.
 func credentialNames() (names []string) {
 	for _, name := range credentials.Names() {
 		names = append(names, string(name))
@@ -21,10 +21,10 @@ func credentialNames() (names []string) {
 	return names
 }
 
-// asTheyAre opens the credentials of a data directory, of which some may be damaged or open to other users.
+// asTheyAre opens the credentials of a data directory even if some are damaged or open to other users.
 func asTheyAre(dataDir string) (*credentials.Store, error) { return credentials.At(dataDir), nil }
 
-// changeCredential makes a change of the credentials, on record.
+// changeCredential changes a credential and records that.
 func changeCredential(dataDir, summary string, do func() error) error {
 	return app.Change(&config.Config{DataDir: dataDir}, func() (string, error) {
 		if err := do(); err != nil {

@@ -37,7 +37,7 @@ and to push a branch. Your rules decide. Nothing is run, read or pushed. Answer 
 	}
 }
 
-// demonstrate asks about each call and prints what the host would be told.
+// demonstrate asks the gate about each call, and prints what the host would be told.
 func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 	dialect, err := hosthooks.Find("claude")
 	if err != nil {
@@ -84,9 +84,9 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 	return err
 }
 
-// letAnswer offers the call of a host in the folder, once it waits, to the person at this terminal, until ctx ends. It
-// says where else to answer if nobody does so here. It MUST NOT offer another: a person takes what the demo shows for a
-// part of it.
+// letAnswer waits for the call of the host in the folder, and lets the person at this terminal answer it, until ctx
+// ends. If nobody answers here, it says where else to answer. It MUST NOT show another call, because a person takes
+// everything that the demo shows for a part of it.
 func letAnswer(ctx context.Context, out io.Writer, dataDir, folder string) {
 	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
 	own := approve.Approving{Folder: folder}

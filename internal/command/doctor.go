@@ -72,7 +72,7 @@ files that others may read or change, and a hub that does not run. The exit code
 	return cmd
 }
 
-// examine looks at everything, also when the configuration cannot be read.
+// examine checks everything, even if the configuration cannot be read.
 func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) {
 	o := doctor.Options{Version: app.Version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companionclient.DefaultAddress}
 	c, err := s.Load()
@@ -147,7 +147,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	return doctor.Look(ctx, o), nil
 }
 
-// optionsOf returns options of the form --NAME=VALUE by name.
+// optionsOf maps options of the form --NAME=VALUE by name.
 func optionsOf(options []string) map[string]string {
 	byName := map[string]string{}
 	for _, option := range options {
@@ -157,7 +157,7 @@ func optionsOf(options []string) map[string]string {
 	return byName
 }
 
-// locationOf returns the data directory, configuration file and worker of a configuration, by option. given are the
+// locationOf returns the data directory, configuration file and worker of a configuration, by option. given holds the
 // options that chose them.
 func locationOf(c *config.Config, given []string) map[string]string {
 	location := map[string]string{"--data-dir": c.DataDir, "--config": config.DefaultFile(), "--worker": c.Worker}
@@ -165,7 +165,7 @@ func locationOf(c *config.Config, given []string) map[string]string {
 	return location
 }
 
-// checkpointDamage reads all snapshots.
+// checkpointDamage reads all snapshots, and returns what is wrong with them.
 func checkpointDamage(c *config.Config) ([]string, error) {
 	store, err := c.OpenCheckpoints(slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -175,7 +175,7 @@ func checkpointDamage(c *config.Config) ([]string, error) {
 	return problems, errors.Join(err, store.Close())
 }
 
-// hooksOf lists the hooks of the configuration.
+// hooksOf returns the hooks of the configuration.
 func hooksOf(c *config.Config) (list []doctor.Hook, err error) {
 	if c.HookRunner == nil {
 		return nil, nil
@@ -187,8 +187,8 @@ func hooksOf(c *config.Config) (list []doctor.Hook, err error) {
 	return list, err
 }
 
-// serversOf starts the servers that callgate starts: those of the configuration, and those of connected hosts. What
-// cannot be read is reported elsewhere.
+// serversOf starts all servers: those of the configuration and those of connected hosts. It leaves out configurations
+// that cannot be read, which are reported elsewhere.
 func serversOf(ctx context.Context, c *config.Config) (list []doctor.Server) {
 	add := func(c *config.Config) {
 		servers, err := c.ServerConfigs()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// guideText is what "callgate" alone says to a person.
+// guideText is what callgate without arguments prints on a terminal.
 const guideText = `callgate asks you before your agents do what your rules leave open.
 
   callgate connect    put it in front of the agents on this machine (shows every change first)
@@ -24,7 +24,7 @@ const guideText = `callgate asks you before your agents do what your rules leave
 callgate --help lists everything.
 `
 
-// guide is short on a terminal; programs get the help.
+// guide prints a short guide on a terminal, and the help elsewhere.
 func guide(cmd *cobra.Command) error {
 	out, ok := cmd.OutOrStdout().(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) {

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/manual"
 )
 
-// flagGroup is a part of the help of subcommands with many flags.
+// flagGroup is a section in the help of subcommands with many flags.
 type flagGroup struct {
 	title string
 	flags *pflag.FlagSet
@@ -27,7 +27,8 @@ func flagGroups(s *config.Settings) []flagGroup {
 	}
 }
 
-// firstFlags are the settings that help shows without --help-all, for subcommands that have the flag in front.
+// firstFlags lists the settings that the help shows without --help-all, for subcommands that have the flag having and
+// not the flag without.
 var firstFlags = []struct {
 	having, without string
 	show            []string
@@ -44,17 +45,17 @@ var firstFlags = []struct {
 
 const helpAll = "help-all"
 
-// explainCommands gives every subcommand a help that begins with what people use first.
+// explainCommands gives every subcommand a help text that begins with what people use first.
 func explainCommands(s *config.Settings, root *cobra.Command) {
 	root.PersistentFlags().Bool(helpAll, false, "show every flag")
-	root.PersistentFlags().Lookup(helpAll).Hidden = true // the help names it where there is more
+	root.PersistentFlags().Lookup(helpAll).Hidden = true // the help names it if there are more flags
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usageOf(s, cmd))
 		return err
 	})
 }
 
-// askForHelp lets --help-all stand for --help too.
+// askForHelp adds --help in front of --help-all.
 func askForHelp(args []string) []string {
 	at := slices.Index(args, "--"+helpAll)
 	if end := slices.Index(args, "--"); at < 0 || end >= 0 && end < at {
@@ -91,7 +92,7 @@ func usageOf(s *config.Settings, cmd *cobra.Command) string {
 }
 
 func writeFlags(s *config.Settings, b *strings.Builder, cmd *cobra.Command) {
-	everything, _ := cmd.Flags().GetBool(helpAll) // missing only before the flags were parsed
+	everything, _ := cmd.Flags().GetBool(helpAll) // fails only before the flags are parsed
 	accepts := func(name string) bool {
 		return cmd.LocalFlags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil
 	}

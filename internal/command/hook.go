@@ -57,7 +57,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 	return cmd
 }
 
-// answerHook answers the host. Any failure is a denial in the host's words, if the event waits for an answer.
+// answerHook answers the host. If the event waits for an answer, any failure is a denial in the host's format.
 func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	dialect, err := hosthooks.Find(o.Host)
 	if err != nil {
@@ -80,7 +80,7 @@ func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	return nil
 }
 
-// askGate asks the process that judges, unless the fast way has already failed to do so.
+// askGate asks the process that judges, unless the fast path has already failed.
 func askGate(ctx context.Context, s *config.Settings, o door.Order, body []byte) (door.Reply, error) {
 	if door.Broken != nil {
 		return door.Reply{}, door.Broken
@@ -90,7 +90,7 @@ func askGate(ctx context.Context, s *config.Settings, o door.Order, body []byte)
 		return door.Reply{}, err
 	}
 	if o.Config == "" {
-		o.Config, _ = s.Common.GetString("config") // they are declared
+		o.Config, _ = s.Common.GetString("config") // the flags are declared
 	}
 	if o.Worker == "" {
 		o.Worker, _ = s.Common.GetString("worker")
@@ -98,7 +98,7 @@ func askGate(ctx context.Context, s *config.Settings, o door.Order, body []byte)
 	return hosthooks.Ask(ctx, o, body)
 }
 
-// printPosting prints what a host needs in its settings to post its hooks.
+// printPosting prints the settings with which a host posts its hooks.
 func printPosting(s *config.Settings, cmd *cobra.Command, host string) error {
 	d, err := hosthooks.Find(host)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub like any other.
+// serveHooks runs the process that judges for hooks: a callgate without servers, which joins the hub like any other.
 func serveHooks(s *config.Settings, cmd *cobra.Command) error {
-	config, _ := s.Common.GetString("config") // they are declared
+	config, _ := s.Common.GetString("config") // the flags are declared
 	worker, _ := s.Common.GetString("worker")
 	c, err := s.Load()
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"callgate/internal/output"
 )
 
-// harmlessInHooks are the subcommands that a hook may start.
+// harmlessInHooks lists the subcommands that a hook may start.
 var harmlessInHooks = []string{"audit", "check", "completion", "help", "index", "man", "search", "version"}
 
-// refuseHooks refuses, under a hook, subcommands that serve a host, answer for a person or change rules. A hook that
-// starts callgate would be asked about its own calls, without end.
+// refuseHooks returns an error if a hook starts a subcommand that serves a host, answers for a person or changes rules.
+// A hook that starts callgate would be called for its own calls without end.
 func refuseHooks(cmd *cobra.Command, _ []string) error {
 	hook := os.Getenv(hooks.InHook)
 	if hook == "" {
@@ -71,7 +71,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 	return cmd
 }
 
-// printOrphans prints events that wait for webhooks which the configuration no longer has.
+// printOrphans prints the webhooks that events still wait for, but that the configuration no longer has.
 func printOrphans(w io.Writer, c *config.Config) error {
 	orphans, err := hooks.Orphans(c.Files().WebhookQueues(), c.HookRunner)
 	for _, o := range orphans {

@@ -88,7 +88,7 @@ end the session at once, end it there too.`,
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the login at %s is forgotten\n", args[0])
 				return err
 			}
-			if _, _, err := accountOf(s, args[0]); err != nil { // the name may be mistyped
+			if _, _, err := accountOf(s, args[0]); err != nil { // the name may be misspelled
 				return fmt.Errorf("there is no login at %s: %w", args[0], err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "there was no login at %s\n", args[0])
@@ -97,7 +97,7 @@ end the session at once, end it there too.`,
 	}
 }
 
-// accountOf finds the configured server that can be signed in to.
+// accountOf returns the configured server of that name and callgate's account there. The server must be behind a URL.
 func accountOf(s *config.Settings, name string) (*config.ServerConfig, *signin.Account, error) {
 	c, err := s.Load()
 	if err != nil {

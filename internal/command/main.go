@@ -1,5 +1,5 @@
-// Package command is the command line of callgate: one file for each subcommand, with its flags and its output. The
-// programs in cmd are this package, and the engines that they add.
+// Package command is callgate's command line, with one file for each subcommand. Each program in cmd is this package,
+// with the policy engines that the program adds.
 package command
 
 import (
@@ -17,12 +17,12 @@ import (
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
-		stop() // a second signal ends the process at once
+		stop() // so that a second signal ends the process at once
 		time.Sleep(hint)
 		fmt.Fprintln(os.Stderr, "callgate is ending. Press Ctrl-C again to end at once.")
 	})
 	return execute(ctx, os.Args[1:])
 }
 
-// hint is how long callgate may take to end before it says how to hurry it.
+// hint is how long callgate may take to end before it tells people how to end it at once.
 const hint = time.Second

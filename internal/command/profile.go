@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A build with the tag profile, which make bench makes, writes a CPU profile of the process to the file that
-// CALLGATE_CPUPROFILE names, until there is a file beside it with the ending .stop, which it removes then.
+// With the build tag profile, which make bench sets, callgate writes a CPU profile of the process to the file in
+// CALLGATE_CPUPROFILE. It stops once a file with the same name and the ending .stop exists, and removes that file.
 func init() {
 	path := os.Getenv("CALLGATE_CPUPROFILE")
 	if path == "" {
@@ -24,9 +24,9 @@ func init() {
 		fmt.Fprintln(os.Stderr, "callgate: profile:", err)
 		return
 	}
-	_ = os.Unsetenv("CALLGATE_CPUPROFILE") // it is not for what callgate starts
+	_ = os.Unsetenv("CALLGATE_CPUPROFILE") // not for programs that callgate starts
 	go func() {
-		for { // the bench says when
+		for { // until the benchmark stops it
 			if _, err := os.Stat(path + ".stop"); err == nil {
 				break
 			}

@@ -19,8 +19,8 @@ import (
 	"callgate/internal/output"
 )
 
-// execute runs the command line and returns the exit code: 0 done, 1 failed or not understood, or what the
-// subcommand defines.
+// execute runs the command line and returns the exit code: 0 for success, 1 for failure or a wrong command line, or a
+// code that the subcommand defines.
 func execute(ctx context.Context, args []string) int {
 	root, settings := newRootCommand()
 	root.SetArgs(askForHelp(args))
@@ -32,7 +32,7 @@ func execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		_ = output.Text(os.Stderr, fmt.Sprintf("callgate: %v\n", config.ExplainFlags(err))) // there is nobody to tell
+		_ = output.Text(os.Stderr, fmt.Sprintf("callgate: %v\n", config.ExplainFlags(err))) // there is nowhere left to report an error
 		if errors.Is(err, config.ErrNoServers) {
 			fmt.Fprint(os.Stderr, config.OfConnected(args))
 		}
@@ -62,7 +62,7 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	// cobra's own flag prints by a template, whose package keeps every method of every type in the binary.
+	// cobra's own flag prints with a template, and the template package keeps every method of every type in the binary.
 	version := root.Flags().BoolP("version", "v", false, "version for callgate")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {

@@ -32,7 +32,7 @@ Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "offer doctor's tool")
-	_ = cmd.Flags().MarkHidden("try") // it is declared
+	_ = cmd.Flags().MarkHidden("try") // the flag is declared
 	return cmd
 }
 
@@ -82,7 +82,8 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	return cmd
 }
 
-// runSidecar serves one host until the host, a signal or the end of the terminal ends it. "nohup" keeps the last away.
+// runSidecar serves one host until the host, a signal or the end of the terminal ends it. Under nohup, the end of the
+// terminal does not.
 func runSidecar(cmd *cobra.Command, c *config.Config, servers []proxy.Server, v proxy.View) error {
 	ctx := cmd.Context()
 	if !signal.Ignored(syscall.SIGHUP) {

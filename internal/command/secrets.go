@@ -70,10 +70,10 @@ secret:NAME@HOST and a sandbox it gets only a placeholder, and callgate's proxy 
 	return cmd
 }
 
-// maxSecret is how many bytes a secret has at most.
+// maxSecret is the most bytes that a secret may have on standard input.
 const maxSecret = 4096
 
-// readSecret takes what stands on standard input, without the line end; a terminal does not show it.
+// readSecret reads standard input, without the line end. A terminal does not show what is typed.
 func readSecret(cmd *cobra.Command) (string, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Secret: ")

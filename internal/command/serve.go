@@ -67,7 +67,7 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
 	return cmd
 }
 
-// servedBy are the servers behind the gate. Tenants have their own, which are looked at here for what is wrong with
+// servedBy returns the servers behind the gate. With tenants it returns none, because each has its own, but it checks
 // them.
 func servedBy(c *config.Config) ([]proxy.Server, error) {
 	if !c.Tenants.On() {

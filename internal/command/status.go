@@ -18,14 +18,14 @@ import (
 	"callgate/internal/output"
 )
 
-// summary is how the gate stands, for prompts and status bars.
+// summary is the state of the gate, for prompts and status bars.
 type summary struct {
 	Running bool   `json:"running"`
 	Pending int    `json:"pending"`
 	Hosts   int    `json:"hosts"`
-	Guard   string `json:"guard"` // on, off for servers that run without it, or none when no server runs
+	Guard   string `json:"guard"` // on; off if a server runs without it; none if no server runs
 	Frozen  bool   `json:"frozen,omitempty"`
-	Problem string `json:"problem,omitempty"` // the first of what is wrong
+	Problem string `json:"problem,omitempty"` // the first problem
 }
 
 func newStatusCommand(s *config.Settings) *cobra.Command {
@@ -55,7 +55,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 	return cmd
 }
 
-// summarize asks the running callgate.
+// summarize asks the running callgate, and otherwise only reads the freezes.
 func summarize(ctx context.Context, c *config.Config) (one summary, err error) {
 	one.Guard = "none"
 	frozen := app.Frozen(ctx, c)
@@ -72,7 +72,7 @@ func summarize(ctx context.Context, c *config.Config) (one summary, err error) {
 		Upstreams []wire.UpstreamState `json:"upstreams"`
 		Problems  []string             `json:"problems"`
 	}
-	var waiting struct { // also what a session that is over has left
+	var waiting struct { // includes what ended sessions have left
 		Approvals []struct{} `json:"approvals"`
 	}
 	if err == nil {
@@ -99,7 +99,7 @@ func summarize(ctx context.Context, c *config.Config) (one summary, err error) {
 	return one, nil
 }
 
-// line is the summary as people read it.
+// line returns the summary as a line for people.
 func (s summary) line() string {
 	if !s.Running {
 		return strings.Join(append([]string{"callgate is not running"}, s.notes()...), " · ")

@@ -59,7 +59,7 @@ callgate caches the lists, so the next host need not wait for the servers.`,
 	return cmd
 }
 
-// tellSlow says what a command waits for.
+// tellSlow returns a function that prints which servers a command waits for.
 func tellSlow(w io.Writer) inventory.Slow {
 	return func(servers []string) {
 		if len(servers) > 0 {

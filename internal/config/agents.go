@@ -13,10 +13,10 @@ import (
 	"callgate/permissions"
 )
 
-// Agents reads the profiles that sessions may run under: those built in, the user's in {dataDir}/agents,
-// which may replace one that is built in, and the workspace's in .callgate/agents. The last come with a
-// repository that may be anybody's: they only tighten, and take no name that is known already. A configured profile
-// that is none of them is an error.
+// Agents reads the profiles that sessions may run under: the built-in ones, the user's in {dataDir}/agents, which may
+// replace built-in ones, and the workspace's in .callgate/agents. The last come with a repository, and so from anybody.
+// They can only tighten rules, and cannot take the name of another profile. It is an error if the configured profile is
+// none of them.
 func (c *Config) Agents() ([]permissions.Agent, error) {
 	agents := permissions.BuiltinAgents()
 	own, err := readAgents(filepath.Join(c.DataDir, "agents"))
@@ -42,7 +42,8 @@ func (c *Config) Agents() ([]permissions.Agent, error) {
 	return agents, nil
 }
 
-// unknownAgent says which agents there can be. A name is never a path: profiles are read from their folders only.
+// unknownAgent returns the error for an unknown agent, with the agents that exist. A name is never a path, because
+// profiles are read only from their folders.
 func unknownAgent(name, dataDir string, agents []permissions.Agent) error {
 	names := make([]string, len(agents))
 	for i, a := range agents {
@@ -59,7 +60,7 @@ func named(name string) func(permissions.Agent) bool {
 	return func(a permissions.Agent) bool { return a.Name == name }
 }
 
-// readAgents reads every profile of a folder, sorted by file name. A folder that is missing has none.
+// readAgents reads every profile in a folder, sorted by file name. A missing folder has none.
 func readAgents(folder string) (agents []permissions.Agent, err error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.md"))
 	if err != nil {
@@ -82,7 +83,7 @@ func readAgents(folder string) (agents []permissions.Agent, err error) {
 	return agents, nil
 }
 
-// AgentRules are the rules of the profile that is configured; none without one.
+// AgentRules returns the rules of the configured profile, or nil if none is configured.
 func (c *Config) AgentRules() ([]permissions.Rule, error) {
 	if c.Agent == "" || c.Agent == gate.DefaultAgent {
 		return nil, nil

@@ -18,22 +18,22 @@ import (
 	"callgate/permissions"
 )
 
-// channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in
+// channelConfig is one place where "approve --channels" asks. Its secret is not in the configuration, but in
 // {dataDir}/credentials/{name}.
 type channelConfig struct {
 	Name   string
 	Kind   string        // slack, discord, matrix, telegram, ntfy, webhook, push or email
 	URL    string        // of the service's API or of the receiver; push: host of a push service that callgate does not know
-	To     string        // channel, room, chat or topic; email: addresses with commas between them
+	To     string        // channel, room, chat or topic; email: addresses separated by commas
 	People []string      // who may answer: "name in the service=person"
 	After  time.Duration // how long a question waits before it is asked here
 	Quiet  string        // when nothing new is posted: "22:00-07:00"
-	Listen string        // webhook: where answers come in
-	Answer string        // webhook: where the receiver posts answers, as it reaches Listen
+	Listen string        // webhook: address on which answers arrive
+	Answer string        // webhook: URL of Listen as the receiver reaches it
 	Page   string        // address of the page for links
 	From   string        // email: address of the sender
-	Every  time.Duration // email: how long a digest collects
-	OnCall string        // iCalendar file: only who is on call is asked and heard
+	Every  time.Duration // email: how long questions are collected for one digest
+	OnCall string        // iCalendar file: only people on call are asked and may answer
 
 	hours  permissions.Hours
 	people map[string]string
@@ -41,10 +41,10 @@ type channelConfig struct {
 
 var channelKinds = []string{"slack", "discord", "matrix", "telegram", "ntfy", "webhook", "push", "email"}
 
-// channelsConfig are the channels.
+// channelsConfig lists the channels.
 type channelsConfig []channelConfig
 
-// validate checks what needs no secret.
+// validate checks everything that needs no secret.
 func (c channelsConfig) validate() error {
 	seen := map[string]bool{}
 	for i := range c {
@@ -78,7 +78,7 @@ func (ch *channelConfig) validate() (err error) {
 	return nil
 }
 
-// validateMembers checks that the members are those of its kind.
+// validateMembers checks that the channel has the members of its kind, and no others.
 func (ch *channelConfig) validateMembers() error {
 	if err := ch.validateTo(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (ch *channelConfig) validateMembers() error {
 	return nil
 }
 
-// validateTo checks where messages go.
+// validateTo checks the members that say where messages go.
 func (ch *channelConfig) validateTo() error {
 	switch {
 	case !slices.Contains(channelKinds, ch.Kind):
@@ -114,7 +114,7 @@ func (ch *channelConfig) validateTo() error {
 	return nil
 }
 
-// peopleOf maps names in the service to persons.
+// peopleOf parses the entries, and maps names in the service to people.
 func peopleOf(entries []string) (map[string]string, error) {
 	people := map[string]string{}
 	for _, entry := range entries {
@@ -132,15 +132,15 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// exampleUser is how services name a person.
+// exampleUser holds an example of how each service names a person.
 var exampleUser = map[string]string{"slack": "U0123456789", "discord": "80351110224678912", "matrix": "@alice:example.com", "telegram": "123456789", "ntfy": channels.Holder}
 
-// told reports whether the channel only tells.
+// told reports whether the channel only tells people of questions, and takes no answers.
 func (ch *channelConfig) told() bool {
 	return ch.Kind == "push" || ch.Kind == "email" || ch.Kind == "webhook" && ch.Listen == ""
 }
 
-// Push keeps the browsers that want to be told of questions; nil when no channel of the kind push is configured.
+// Push returns the store of the browsers that get push messages, or nil if no channel has the kind push.
 func (c channelsConfig) Push(dataDir string) *push.Store {
 	for i := range c {
 		if ch := &c[i]; ch.Kind == "push" {
@@ -150,7 +150,7 @@ func (c channelsConfig) Push(dataDir string) *push.Store {
 	return nil
 }
 
-// Open reads the secrets and opens the channels. close ends what listens.
+// Open reads the secrets and opens the channels.
 func (c channelsConfig) Open(dataDir string) (list []channels.Channel, err error) {
 	if len(c) == 0 {
 		return nil, errors.New("no channel is configured; docs/chat.md shows how")
@@ -188,10 +188,11 @@ func (ch *channelConfig) needsSecret() bool {
 	return ch.Kind != "push" && (ch.Kind != "email" || err == nil && u.User != nil)
 }
 
-// digestEvery is how long a digest collects where nothing else is set.
+// digestEvery is the default for Every.
 const digestEvery = 15 * time.Minute
 
-// told reports whether a place that only tells tells somebody now: anybody, or who is on call by one of their names.
+// told reports whether a channel without answers tells a person at this moment: always without a calendar, otherwise
+// only if one of the person's names is on call.
 func told(calendar *oncall.Calendar, names ...string) bool {
 	if calendar == nil {
 		return true

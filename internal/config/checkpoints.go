@@ -11,11 +11,11 @@ import (
 	"callgate/internal/checkpoint"
 )
 
-// checkpointsConfig says what is kept of files before a call changes them.
+// checkpointsConfig says how files are kept before a call changes them.
 type checkpointsConfig struct {
 	Storage       string // disk, memory or off
 	OnFailure     string // continue, ask or deny
-	Workspaces    bool   // keep git workspaces before commands whose effects nobody knows
+	Workspaces    bool   // keep git workspaces before commands with unknown effects
 	Tool          bool   // offer callgate_rollback_checkpoint to models
 	ClearVerified bool
 	MaxSize       int // MiB
@@ -23,7 +23,7 @@ type checkpointsConfig struct {
 	MaxAge        time.Duration
 }
 
-// checkpointSettings are those of subcommands that take or restore checkpoints.
+// checkpointSettings are the settings of subcommands that take or restore checkpoints.
 var checkpointSettings = []setting{
 	{"checkpoints.storage", "checkpoints", "where to snapshot files before a call changes them: disk, memory (until callgate ends) or off", "disk"},
 	{"checkpoints.onFailure", "checkpoints-on-failure", "if files cannot be kept: continue, ask a person, or deny the call", "continue"},
@@ -62,7 +62,7 @@ func (k *checkpointsConfig) check() error {
 	return nil
 }
 
-// OpenCheckpoints opens the store. It returns nil when checkpoints are off.
+// OpenCheckpoints opens the store. It returns nil if checkpoints are off.
 func (c *Config) OpenCheckpoints(log *slog.Logger) (*checkpoint.Store, error) {
 	k := &c.Checkpoints
 	if k.Storage == CheckpointsOff {

@@ -20,7 +20,7 @@ import (
 	"callgate/internal/spawn"
 )
 
-// clusterConfig says which other callgates this one shares rules, approvals and sessions with.
+// clusterConfig says how this callgate shares rules, approvals and sessions with others.
 type clusterConfig struct {
 	URL    string
 	Name   string
@@ -28,8 +28,8 @@ type clusterConfig struct {
 	Peers  []string
 	Key    string
 
-	KeyVariable string   // that holds the secret in place of a file
-	KeyCommand  []string // program with its arguments that prints it
+	KeyVariable string   // environment variable with the secret, instead of a file
+	KeyCommand  []string // command with arguments that prints the secret
 
 	Creds   string
 	CA      string
@@ -37,13 +37,13 @@ type clusterConfig struct {
 	CertKey string
 	Lease   time.Duration
 
-	TrailAge   time.Duration // the stream of the audit trail keeps records for so long; 0 keeps all
-	TrailBytes int64         // and so many bytes of them; 0 is no limit
+	TrailAge   time.Duration // how long the audit trail's stream keeps records; 0 keeps all
+	TrailBytes int64         // most bytes that it keeps; 0 means no limit
 
-	Indexes bool // replicas share their search indexes
+	Indexes bool // share search indexes among replicas
 }
 
-// clusterSettings are those of callgate serve, and of the commands about a cluster.
+// clusterSettings are the settings of callgate serve and of the commands about a cluster.
 var clusterSettings = []setting{
 	{"cluster.url", "cluster", "share rules, approvals and sessions over NATS: embedded, or the `URL` of yours, as nats://host:4222", ""},
 	{"cluster.name", "cluster-name", "unique `name` of this replica (default: the machine's name)", ""},
@@ -60,10 +60,10 @@ var clusterSettings = []setting{
 	{"cluster.indexes", "cluster-indexes", "share search indexes, so that a new replica need not build them", false},
 }
 
-// On reports whether this callgate is to be a replica.
+// On reports whether this callgate joins a cluster.
 func (c *clusterConfig) On() bool { return c.URL != "" }
 
-// validate checks every value; the error begins with the key.
+// validate checks every value. The error begins with the key.
 func (c *clusterConfig) validate() error {
 	if c.URL == "" {
 		return nil
@@ -155,7 +155,7 @@ func (c *clusterConfig) own(peer string) bool {
 	return err == nil && (peer == c.Listen || host == c.Name || strings.HasPrefix(host, c.Name+"."))
 }
 
-// Options are what this replica is opened with.
+// Options returns the options with which this replica is opened.
 func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (cluster.Options, error) {
 	o := cluster.Options{
 		URL: c.URL, Name: c.Name, Worker: files.Worker, DataDir: files.DataDir, Listen: c.Listen, Peers: c.Peers,
@@ -180,14 +180,14 @@ func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (
 	return o, err
 }
 
-// A command that prints the key has so long, and prints so much.
+// Limits on a command that prints the key.
 const (
 	keyWithin  = 30 * time.Second
 	maxKeyText = 64 << 10
 )
 
-// readKey reads the cluster's key from its file, its variable, or what its command prints. No shell sees the command,
-// it gets callgate's own variables, and what it prints goes nowhere else.
+// readKey reads the cluster's key from its file, from its variable, or from the output of its command. The command runs
+// without a shell and with callgate's own environment. Its output goes nowhere else.
 func (c *clusterConfig) readKey(log *slog.Logger) (key cluster.Key, err error) {
 	switch {
 	case c.KeyVariable != "":
@@ -222,7 +222,7 @@ func (c *clusterConfig) readKey(log *slog.Logger) (key cluster.Key, err error) {
 	return cluster.ParseKey(string(ran.Stdout))
 }
 
-// tls is how callgate speaks to a NATS of its own; nil leaves it to the URL.
+// tls returns the TLS configuration for an external NATS. If it is nil, the URL decides.
 func (c *clusterConfig) tls() (*tls.Config, error) {
 	if c.CA == "" && c.Cert == "" {
 		return nil, nil

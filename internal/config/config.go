@@ -1,5 +1,5 @@
-// Package config reads what a user set: flags, variables, the configuration file and the files with MCP servers. Every
-// value is checked once, when it is read. An error names the key and the cure.
+// Package config reads what a user set: flags, variables, the configuration file, and files with MCP servers. It checks
+// each value once, when it reads it. An error names the key and the cure.
 package config
 
 import (
@@ -33,10 +33,10 @@ import (
 	"callgate/proxy"
 )
 
-// Config is everything that a user can set, read once and checked once.
+// Config holds everything that a user can set. It is read and checked once.
 type Config struct {
-	noServers bool     // the file says that there are none
-	speaks    []string // the variables of callgate that are named in what was read
+	noServers bool     // the file says that there are no servers
+	speaks    []string // callgate's variables that are named in what was read
 
 	DataDir            string
 	Worker             string
@@ -63,14 +63,14 @@ type Config struct {
 	Traces             bool
 	Flow               string
 	Secrets            struct {
-		Keyring []string // entries of the system's keyring that must not leave, SERVICE/ACCOUNT
-		Files   []string // files of variables, as .env is, whose secrets must not leave
+		Keyring []string // entries of the system's keyring that must not leave, as SERVICE/ACCOUNT
+		Files   []string // files of variables, such as .env, whose secrets must not leave
 	}
 	MCPConfig []string
 	Limits    limitsConfig
 	Shell     shellConfig
 	Approvers struct {
-		Host     bool   // what the host's own person answers counts
+		Host     bool   // the answers of the host's own user count
 		Presence string // which answers need a passkey
 		OIDC     oidcConfig
 	}
@@ -87,8 +87,8 @@ type Config struct {
 	Tenants     tenants.Config
 	ServeConfig `mapstructure:",squash"`
 
-	// What is made of the values when they are read.
-	File            string         `mapstructure:"-"` // the configuration file, "" when there is none
+	// Made from the values when they are read.
+	File            string         `mapstructure:"-"` // the configuration file, or "" if there is none
 	Level           slog.Level     `mapstructure:"-"`
 	GateMode        gate.Mode      `mapstructure:"-"`
 	AutonomyLevel   gate.Autonomy  `mapstructure:"-"`
@@ -101,24 +101,24 @@ type Config struct {
 	PolicyEngines   []gate.Advisor    `mapstructure:"-"`
 	ShellSetup      *tools.ShellSetup `mapstructure:"-"`
 	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
-	Try             bool              `mapstructure:"-"` // offer the tool by which doctor tries the way of a host
+	Try             bool              `mapstructure:"-"` // offer the tool with which doctor tests a host's route
 	InMemory        bool              `mapstructure:"-"`
-	MaxPendingAll   int               `mapstructure:"-"` // approvals of all sessions; 0 is no bound
+	MaxPendingAll   int               `mapstructure:"-"` // bound on the approvals of all sessions; 0 means none
 	GateLimits      gate.Limits       `mapstructure:"-"`
 	HostLimits      []proxy.HostLimit `mapstructure:"-"`
 	Accounts        []*signin.Account `mapstructure:"-"` // at the servers of ProxyServers
 
-	base    string  `mapstructure:"-"` // the data directory of who serves the tenants, when DataDir is a tenant's; else ""
-	started *Config `mapstructure:"-"` // what callgate runs with until a restart, when this was taken over from it; else nil
+	base    string  `mapstructure:"-"` // if DataDir is a tenant's: the data directory of the callgate that serves it; otherwise ""
+	started *Config `mapstructure:"-"` // if this was taken over: the configuration that callgate was started with; otherwise nil
 }
 
-// setting is one key of the configuration that is a flag and a variable too.
+// setting is a key of the configuration that also has a flag and a variable.
 type setting struct {
 	key, flag, help string
 	value           any
 }
 
-// commonSettings are the keys that every subcommand takes, in the order of the help. The variable of dataDir is
+// commonSettings are the settings of every subcommand, in the order of the help. The variable of dataDir is
 // CALLGATE_DATA_DIR.
 var commonSettings = []setting{
 	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches (default " + DefaultDataDir() + ")", ""},
@@ -127,7 +127,7 @@ var commonSettings = []setting{
 	{"logFile", "log-file", "`file` for the log, in addition to standard error", ""},
 }
 
-// allSettings are the keys of all subcommands.
+// allSettings returns the settings of all subcommands.
 func allSettings() []setting {
 	return slices.Concat(commonSettings, policySettings, searchSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings)
 }
@@ -146,13 +146,13 @@ type Settings struct {
 	groups []group
 }
 
-// group is some of the keys, and the flags that stand for them.
+// group is some settings, with the set of their flags.
 type group struct {
 	flags *pflag.FlagSet
 	of    []setting
 }
 
-// NewSettings declares the flags: those of every subcommand in common, the others in a set of their own.
+// NewSettings declares the flags: those of every subcommand in common, and the others in separate sets.
 func NewSettings(common *pflag.FlagSet) *Settings {
 	s := &Settings{Common: common, viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+DefaultFile()+")")
@@ -167,44 +167,44 @@ func NewSettings(common *pflag.FlagSet) *Settings {
 	return s
 }
 
-// flags declares the flags of some subcommands.
+// flags declares the flags of some settings in a new set.
 func (s *Settings) flags(name string, of []setting) *pflag.FlagSet {
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	s.declare(set, of)
 	return set
 }
 
-// Listening gives a subcommand the flags of those that let approvers in.
+// Listening adds the flags for letting approvers in.
 func (s *Settings) Listening(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.Listen)
 	return cmd
 }
 
-// Naming gives a subcommand the flag that names files with servers.
+// Naming adds the flag that names files with servers.
 func (s *Settings) Naming(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().AddFlag(s.Policy.Lookup("mcp-config"))
 	return cmd
 }
 
-// Judging gives a subcommand the flags of those that judge calls.
+// Judging adds the flags for judging calls.
 func (s *Settings) Judging(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.Policy)
 	return s.Listening(cmd)
 }
 
-// Searching gives a subcommand the flags of those that index and search.
+// Searching adds the flags for indexing and searching.
 func (s *Settings) Searching(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.Search)
 	return cmd
 }
 
-// Relaying gives a subcommand the flags of those that relay calls.
+// Relaying adds the flags for relaying calls.
 func (s *Settings) Relaying(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.Checks)
 	return s.Keeping(s.Searching(s.Judging(cmd)))
 }
 
-// Keeping gives a subcommand the flags of those that take or restore checkpoints.
+// Keeping adds the flags for taking and restoring checkpoints.
 func (s *Settings) Keeping(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.Keep)
 	return cmd
@@ -233,13 +233,13 @@ func (s *Settings) declare(flags *pflag.FlagSet, of []setting) {
 func (s *Settings) bind(g group) {
 	for _, o := range g.of {
 		s.viper.SetDefault(o.key, o.value)
-		// The names are constants: neither call can fail.
+		// The names are constants, so neither call can fail.
 		_ = s.viper.BindPFlag(o.key, g.flags.Lookup(o.flag))
 		_ = s.viper.BindEnv(o.key, Variable(o.flag))
 	}
 }
 
-// Reload is Load for a program that has loaded before. It reads everything again.
+// Reload does what Load does, for a program that has loaded before. It reads everything again.
 func (s *Settings) Reload() (*Config, error) {
 	fresh := *s
 	fresh.viper = viper.New()
@@ -249,7 +249,7 @@ func (s *Settings) Reload() (*Config, error) {
 	return fresh.Load()
 }
 
-// Variable is the environment variable that stands for a flag.
+// Variable returns the name of the environment variable for a flag.
 func Variable(flag string) string {
 	return "CALLGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -260,7 +260,7 @@ func (s *Settings) Load() (*Config, error) {
 	if err := s.readFile(c); err != nil {
 		return nil, err
 	}
-	// A list may hold commas: a variable is one path unless it has the system's list separator.
+	// A list may hold commas. So a variable is one path, unless it has the system's list separator.
 	if paths := os.Getenv(Variable("mcp-config")); paths != "" && !s.Policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
 	}
@@ -270,7 +270,7 @@ func (s *Settings) Load() (*Config, error) {
 	if paths := os.Getenv(Variable("root")); paths != "" && !s.Search.Changed("root") {
 		s.viper.Set("rag.roots", filepath.SplitList(paths))
 	}
-	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
+	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would make a list of one entry
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.File)
 	}
 	for _, key := range []string{"hooks", "hosts", "mcpTokens", "export"} { // likewise
@@ -297,8 +297,8 @@ func (s *Settings) Load() (*Config, error) {
 	return c, nil
 }
 
-// readFile finds the configuration file and reads it. A named file must exist. It never looks into a repository's
-// folder, because then the author of the repository could configure the gate.
+// readFile finds and reads the configuration file. A named file must exist. It never looks in a repository's folder,
+// because then the repository's author could configure the gate.
 func (s *Settings) readFile(c *Config) error {
 	path, _ := s.Common.GetString("config")
 	named := path != ""
@@ -323,7 +323,7 @@ func (s *Settings) readFile(c *Config) error {
 	return oneDocument(path)
 }
 
-// oneDocument refuses a YAML file with a second document, whose keys nothing would read.
+// oneDocument returns an error if a YAML file has a second document, because nothing would read its keys.
 func oneDocument(path string) error {
 	if ext := filepath.Ext(path); ext != "" && ext != ".yaml" && ext != ".yml" {
 		return nil
@@ -338,19 +338,19 @@ func oneDocument(path string) error {
 		return nil
 	}
 	where := ""
-	if second.Line > 0 { // 0 where the second one is no YAML
+	if second.Line > 0 { // 0 if the second one is not YAML
 		where = fmt.Sprintf("line %d: ", second.Line)
 	}
 	return fmt.Errorf("configuration %s: %sa second document begins after ---, and its keys would not count: put all keys into the first one", path, where)
 }
 
-// plainName is what workers, replicas and clients may be called.
+// plainName matches the allowed names of workers, replicas and clients.
 var plainName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// invalid says which key holds what is wrong.
+// invalid puts the key in front of an error.
 func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err) }
 
-// place makes paths of the files of callgate absolute.
+// place makes the paths of callgate's files absolute.
 func (c *Config) place() (err error) {
 	if c.DataDir == "" {
 		c.DataDir = DefaultDataDir()
@@ -369,8 +369,7 @@ func (c *Config) place() (err error) {
 	return nil
 }
 
-// placeTenant makes a worker that is a tenant have a data directory of its own, where it shares nothing with the
-// others.
+// placeTenant gives a worker that is a tenant a separate data directory, in which it shares nothing with the others.
 func placeTenant(c *Config) error {
 	if err := c.Tenants.Check(); err != nil {
 		return invalid("tenants", err)
@@ -383,7 +382,7 @@ func placeTenant(c *Config) error {
 	}
 	c.base, c.DataDir = c.DataDir, tenants.Dir(c.DataDir, c.Worker)
 	if c.Listen != "off" {
-		c.Listen, c.ListenRemote, c.ListenHosts = "127.0.0.1:0", "", nil // others come in at the front
+		c.Listen, c.ListenRemote, c.ListenHosts = "127.0.0.1:0", "", nil // other machines connect to the front
 	}
 	c.Approvers.OIDC = oidcConfig{}
 	own := c.Tenants.Of(c.Worker)
@@ -391,7 +390,7 @@ func placeTenant(c *Config) error {
 	return nil
 }
 
-// ForTenant is this configuration as one of its tenants has it.
+// ForTenant returns this configuration as it applies to one of its tenants.
 func (c *Config) ForTenant(name string) (*Config, error) {
 	own := *c
 	own.Worker, own.Accounts = name, nil
@@ -403,7 +402,7 @@ func (c *Config) ForTenant(name string) (*Config, error) {
 	return &own, nil
 }
 
-// validate checks every value once and fills in what depends on the machine.
+// validate checks every value once, and fills in what depends on the machine.
 func (c *Config) validate() (err error) {
 	for _, word := range []*string{ // values that are one of a few words, in any case
 		&c.LogLevel, &c.Escalation, &c.Remember, &c.Gate, &c.Terminal, &c.Tools.Expose, &c.Checkpoints.Storage, &c.Checkpoints.OnFailure,
@@ -469,7 +468,7 @@ func (c *Config) validate() (err error) {
 	return nil
 }
 
-// DataDir is the data directory alone, for subcommands that need nothing else.
+// DataDir returns only the data directory, for subcommands that need nothing else.
 func (s *Settings) DataDir() (string, error) {
 	c, err := s.Load()
 	if err != nil {

@@ -24,13 +24,13 @@ var (
 	exportedName = lazyregexp.New(`(?:^|\.)(?:MCP|[A-Z]+)`)
 )
 
-// explainUnmarshal says which key of which file or variable is wrong, and what to do about it.
+// explainUnmarshal returns an error that says which key of which file or variable is wrong, and how to correct it.
 func explainUnmarshal(file string, err error) error {
 	file = cmp.Or(file, "flags and variables")
 	text := err.Error()
 	if m := invalidKeys.FindStringSubmatch(text); m != nil {
 		where := "in " + KeyOf(m[1])
-		if m[1] == "" || m[1] == fmt.Sprintf("%T", Config{}) { // how the decoder calls the top level
+		if m[1] == "" || m[1] == fmt.Sprintf("%T", Config{}) { // the decoder's name for the top level
 			where = "at the top level"
 		}
 		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, asWritten(file, m[2]), where, meant(m[2], keysBelow(m[1])))
@@ -45,9 +45,9 @@ func explainUnmarshal(file string, err error) error {
 	return fmt.Errorf("configuration %s: %w", file, err)
 }
 
-// asWritten returns keys, which the decoder has in lower case, as the file has them.
+// asWritten returns keys as the file spells them. The decoder has them in lower case.
 func asWritten(file, keys string) string {
-	text, _ := os.ReadFile(file) // the caller has read it before, and keys are readable in lower case, too
+	text, _ := os.ReadFile(file) // the caller has read it, and lower-case keys are readable too
 	words := strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"':,{}[]", r) })
 	list := strings.Split(keys, ", ")
 	for i, key := range list {
@@ -58,7 +58,7 @@ func asWritten(file, keys string) string {
 	return strings.Join(list, ", ")
 }
 
-// keysBelow are the keys that the struct at a field has, as the decoder names it.
+// keysBelow returns the keys of the struct at a field. The field has the name that the decoder gives it.
 func keysBelow(field string) (keys []string) {
 	of := reflect.TypeFor[Config]()
 	if field != fmt.Sprintf("%T", Config{}) {
@@ -84,7 +84,8 @@ func keysBelow(field string) (keys []string) {
 	return keys
 }
 
-// explainConfirmation says how the keys of a toolConfirmation section, which other programs have, are spelled here.
+// explainConfirmation returns an error for the section toolConfirmation, which other programs have. It says how to
+// write its keys here.
 func explainConfirmation(file string, section any) error {
 	keys, ok := section.(map[string]any)
 	if !ok {
@@ -102,7 +103,7 @@ func explainConfirmation(file string, section any) error {
 	return fmt.Errorf("configuration %s: toolConfirmation: callgate has these keys at the top level. Write instead:\n%s", file, strings.Join(lines, "\n"))
 }
 
-// explainTelegram says how the section telegram of earlier versions is written now.
+// explainTelegram returns an error for the section telegram of earlier versions. It says how to write it now.
 func explainTelegram(file string, section any) error {
 	if section == nil {
 		return nil
@@ -116,12 +117,12 @@ func explainTelegram(file string, section any) error {
 Then run callgate approve --channels; /start in the chat tells the ids`, file)
 }
 
-// KeyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env, MCPTokens is mcpTokens.
+// KeyOf returns the key in a file for a field of Config: servers[0].env for Servers[0].Env, mcpTokens for MCPTokens.
 func KeyOf(field string) string {
 	return exportedName.ReplaceAllStringFunc(strings.ReplaceAll(field, "OAuth", "Oauth"), strings.ToLower)
 }
 
-// variableOf names the variable that sets a key, "" when none does.
+// variableOf returns the set variable that gives a key its value, or "" if there is none.
 func variableOf(key string) string {
 	for _, s := range allSettings() {
 		if name := Variable(s.flag); s.key == key && os.Getenv(name) != "" {
@@ -131,7 +132,7 @@ func variableOf(key string) string {
 	return ""
 }
 
-// cure says what a key takes whose value the decoder refused with a complaint.
+// cure returns what to write for a key whose value the decoder refused with this complaint.
 func cure(key, complaint string) string {
 	last, _, _ := strings.Cut(key[strings.LastIndexByte(key, '.')+1:], "[")
 	switch {
@@ -153,13 +154,13 @@ func cure(key, complaint string) string {
 	return complaint
 }
 
-// ArgsExactly takes n arguments, and says how the command is written when there are others.
+// ArgsExactly takes n arguments. Its error shows how the command is written.
 func ArgsExactly(n int) cobra.PositionalArgs { return ArgsBetween(n, n) }
 
-// ArgsAtLeast takes n arguments or more, likewise.
+// ArgsAtLeast takes n arguments or more. Its error shows how the command is written.
 func ArgsAtLeast(n int) cobra.PositionalArgs { return ArgsBetween(n, math.MaxInt) }
 
-// ArgsBetween takes at least least and at most most arguments, likewise.
+// ArgsBetween takes least to most arguments. Its error shows how the command is written.
 func ArgsBetween(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		words := strings.TrimSuffix(cmd.UseLine(), " [flags]")
@@ -175,7 +176,7 @@ func ArgsBetween(least, most int) cobra.PositionalArgs {
 
 var otherShape = lazyregexp.New("cannot unmarshal .* into map.*")
 
-// explainYAML says without words of Go why the configuration file cannot be parsed.
+// explainYAML says why the configuration file cannot be parsed, without Go's terms.
 func explainYAML(err error) error {
 	text, found := strings.CutPrefix(err.Error(), "While parsing config: ")
 	if !found {
@@ -189,7 +190,7 @@ func explainYAML(err error) error {
 	return errors.New(text)
 }
 
-// Loaded is a command that needs the configuration.
+// Loaded returns the function of a command that needs the configuration.
 func Loaded(s *Settings, run func(*cobra.Command, *Config, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := s.Load()
@@ -200,7 +201,7 @@ func Loaded(s *Settings, run func(*cobra.Command, *Config, []string) error) func
 	}
 }
 
-// NoArgs takes no arguments, and lists the subcommands if one is misspelled.
+// NoArgs takes no arguments. For a misspelled subcommand it lists the subcommands.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || !cmd.HasSubCommands() {
 		return ArgsExactly(0)(cmd, args)
@@ -212,7 +213,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
 }
 
-// ExplainGroups makes an unknown subcommand of a group or of help an error, where cobra shows the help and succeeds.
+// ExplainGroups makes an unknown subcommand of a group or of help an error. Otherwise cobra shows the help and
+// succeeds.
 func ExplainGroups(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -234,7 +236,7 @@ func ExplainGroups(root *cobra.Command) {
 	}
 }
 
-// ExplainFlags says which flags of a command line exclude each other, in the words of a person.
+// ExplainFlags says in plain words which flags of a command line exclude each other.
 func ExplainFlags(err error) error {
 	_, group, found := strings.Cut(err.Error(), "none of the others can be; [")
 	group, _, ended := strings.Cut(group, "]")
@@ -244,7 +246,7 @@ func ExplainFlags(err error) error {
 	return fmt.Errorf("use only one of --%s", strings.Join(strings.Fields(group), " and --"))
 }
 
-// OneOf says which of the words a required flag takes.
+// OneOf returns the error for a missing or wrong value of a flag, with the words that it takes.
 func OneOf(flag, given string, words []string) error {
 	if given == "" {
 		return fmt.Errorf("%s is missing: use %s", flag, strings.Join(words, ", "))
@@ -252,7 +254,7 @@ func OneOf(flag, given string, words []string) error {
 	return fmt.Errorf("%s %q: use %s", flag, given, strings.Join(words, ", "))
 }
 
-// cures say what a value of a type looks like, by the names that flags have for types.
+// cures says how to write a value of each type. The keys are the names that flags have for types.
 var cures = map[string]string{
 	"duration": "use a duration with a unit, such as 120s or 15m",
 	"int":      "use a whole number",
@@ -260,7 +262,7 @@ var cures = map[string]string{
 	"bool":     "use true or false",
 }
 
-// ExplainFlag says what a flag takes whose value cannot be read.
+// ExplainFlag adds to a flag's error what values the flag takes, or the flag that was probably meant.
 func ExplainFlag(cmd *cobra.Command, err error) error {
 	if name, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
 		var names []string

@@ -13,43 +13,44 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// Files are where callgate keeps what belongs to a data directory, and to one of its workers.
+// Files knows where callgate keeps the files of a data directory and of one of its workers.
 type Files struct {
 	DataDir string
 	Worker  string
-	Config  string // the configuration file, "" when there is none
+	Config  string // the configuration file, or "" if there is none
 }
 
-// Files are where this configuration has callgate keep what belongs to it.
+// Files returns the files of this configuration's data directory and worker.
 func (c *Config) Files() Files { return Files{DataDir: c.DataDir, Worker: c.Worker, Config: c.File} }
 
-// WebhookQueues is the folder where webhooks of the worker keep what waits to be posted.
+// WebhookQueues returns the folder where the worker's webhooks keep what waits to be posted.
 func (f Files) WebhookQueues() string {
 	return filepath.Join(f.DataDir, "workers", f.Worker, "webhooks")
 }
 
-// checkpoints is where the checkpoints of all workers are.
+// checkpoints returns the folder with the checkpoints of all workers.
 func (f Files) checkpoints() string { return filepath.Join(f.DataDir, "checkpoints") }
 
-// Index is where the worker's indexes are: one for each workspace. Workers have rules of their own about what
-// may be read, so they share none.
+// Index returns the folder with the worker's indexes, one for each workspace. Workers share no indexes, because each
+// has its own rules about reading.
 func (f Files) Index() string { return filepath.Join(f.DataDir, "workers", f.Worker, "index") }
 
-// Permissions is where the worker's rules are.
+// Permissions returns the file with the worker's rules.
 func (f Files) Permissions() string {
 	return filepath.Join(f.DataDir, "workers", f.Worker, "permissions.jsonc")
 }
 
-// Cache is where upstreams are remembered between runs.
+// Cache returns the folder where upstreams are remembered between runs.
 func (f Files) Cache() string { return filepath.Join(f.DataDir, "cache") }
 
-// Logins is the folder of callgate's logins at servers.
+// Logins returns the folder of callgate's logins at servers.
 func (f Files) Logins() string { return signin.Dir(f.DataDir) }
 
-// Pins is where tool definitions are remembered as people have accepted them.
+// Pins returns the file with the tool definitions that people have accepted.
 func (f Files) Pins() string { return filepath.Join(f.DataDir, "pins.json") }
 
-// Lock says what each server may be. It is beside the configuration; without it servers are what their commands run.
+// Lock returns the lock file, which says what each server may be. It is beside the configuration file. Without it,
+// servers are whatever their commands run.
 func (f Files) Lock() string {
 	dir := filepath.Join(xdg.ConfigHome, "callgate")
 	if f.Config != "" {
@@ -62,11 +63,11 @@ func (f Files) Lock() string {
 	return path
 }
 
-// Workers are the names of those that have a folder.
+// Workers returns the names of the workers that have a folder.
 func (f Files) Workers() (names []string) {
 	entries, err := os.ReadDir(filepath.Join(f.DataDir, "workers"))
 	if err != nil {
-		return nil // the default one has none yet
+		return nil // not even the default worker has one yet
 	}
 	for _, e := range entries {
 		if e.IsDir() {
@@ -78,7 +79,7 @@ func (f Files) Workers() (names []string) {
 
 const DefaultWorker = "default"
 
-// knowWorker returns an error if the worker does not exist, so that looking at a worker does not make one.
+// knowWorker returns an error if the worker does not exist, so that looking at a worker does not create it.
 func (f Files) knowWorker() error {
 	all := f.Workers()
 	if f.Worker == DefaultWorker || slices.Contains(all, f.Worker) {
@@ -96,13 +97,13 @@ func (f Files) mayMakeWorker() error {
 	return nil
 }
 
-// SealingSecret is what hosts without sessions have their state sealed with: one that no host holds, because who
-// knows it can make handles. As long as it is the same their state survives a restart; nil, where there is none yet
-// or it cannot be read, lets it end with the process.
+// SealingSecret returns the secret that seals the state of hosts without sessions. No host may have it, because with it
+// anybody can make handles. While it stays the same, the state survives a restart. It returns nil if there is no
+// readable secret; the state then ends with the process.
 func (f Files) SealingSecret() []byte {
 	held, err := credentials.Open(f.DataDir)
 	if err != nil {
-		return nil // who needs the credentials says what is wrong with them
+		return nil // code that needs the credentials reports what is wrong with them
 	}
 	token, err := held.Token(credentials.Worker)
 	if err != nil {
@@ -111,10 +112,10 @@ func (f Files) SealingSecret() []byte {
 	return []byte(token)
 }
 
-// Exports is where is noted how far the audit trail was sent.
+// Exports returns the folder that records how far the audit trail was sent.
 func (f Files) Exports() string { return filepath.Join(f.DataDir, "export") }
 
-// checkExports checks where the audit trail is sent, and makes its paths whole.
+// checkExports checks where the audit trail is sent, and makes its paths absolute.
 func checkExports(list []siem.Config) error {
 	names := map[string]bool{}
 	for i := range list {

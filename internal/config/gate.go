@@ -10,7 +10,7 @@ import (
 	"callgate/internal/presence"
 )
 
-// policySettings are those of subcommands that judge calls.
+// policySettings are the settings of subcommands that judge calls.
 var policySettings = []setting{
 	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
 	{"auditAnchor", "audit-anchor", "also write heads of the audit trail to syslog, or to a `file` that your user cannot rewrite; empty: nowhere", ""},
@@ -57,7 +57,7 @@ func (c *Config) validateGate() (err error) {
 	if c.GateLimits, err = c.Limits.assemble(); err != nil {
 		return invalid("limits", err)
 	}
-	switch { // how long calls wait for a person, and how many do
+	switch { // how long calls wait for a person, and how many may
 	case c.Timeout <= 0:
 		return invalid("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
 	case c.ClaimWithin <= 0:
@@ -68,7 +68,7 @@ func (c *Config) validateGate() (err error) {
 	return nil
 }
 
-// validateJudgment checks what decides where the rules ask.
+// validateJudgment checks the settings that decide where the rules ask.
 func validateJudgment(c *Config) (err error) {
 	if c.GateMode, err = gate.ParseMode(c.Mode); err != nil {
 		return invalid("mode", err)
@@ -79,7 +79,7 @@ func validateJudgment(c *Config) (err error) {
 	var listed bool
 	for _, choice := range []struct {
 		key, value, usual, other string
-		chosen                   *bool // the other one
+		chosen                   *bool // true if the other value was chosen
 	}{
 		{"escalation", c.Escalation, "reject", "ask", &c.AsksEscalations},
 		{"remember", c.Remember, "storage", "memory", &c.InMemory},

@@ -19,7 +19,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// onOff takes the words that YAML makes of a bare on and off.
+// onOff undoes what YAML makes of a bare on and off.
 func onOff(word string) string {
 	switch word {
 	case "true", "1":
@@ -30,12 +30,13 @@ func onOff(word string) string {
 	return word
 }
 
-// CommonWall keeps programs from what is callgate's own. Hooks and checks run behind it, and servers behind a stricter
-// one. Files that a project shares with callgate stay readable: hiding them would make them look deleted.
+// CommonWall returns the wall that keeps programs away from callgate's own files. Hooks and checks run behind it, and
+// servers behind a stricter one. Files that a project shares with callgate stay readable, because hidden files would
+// look deleted.
 func (c *Config) CommonWall() *guard.Wall {
-	mode, _ := guard.ParseMode(onOff(c.Guard)) // was checked
+	mode, _ := guard.ParseMode(onOff(c.Guard)) // was checked before
 	own := filepath.Join(xdg.ConfigHome, "callgate")
-	_ = os.MkdirAll(own, 0o700) // else a program could make it, with a configuration in it; what cannot be made here, nobody makes
+	_ = os.MkdirAll(own, 0o700) // otherwise a program could create it, with a configuration in it; if callgate cannot create it, nobody can
 	w := &guard.Wall{Mode: mode, Hidden: []string{c.DataDir, filepath.Join(own, "servers")}, Fixed: append([]string{own}, c.HookRunner.Files()...)}
 	if c.base != "" {
 		w.Hidden = append(w.Hidden, c.base)
@@ -59,7 +60,7 @@ func (c *Config) CommonWall() *guard.Wall {
 	return w
 }
 
-// Enclose says what the server runs behind, and what it reaches when it is in a sandbox.
+// Enclose sets what the server runs behind, and what it can reach if it is in a sandbox.
 func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	terms := upstream.TermsOf(u)
 	if terms.Wall, err = c.wall(s); err != nil {
@@ -98,7 +99,8 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	return nil
 }
 
-// checkSecrets looks at the secrets in the environment of a server, which a proxy adds to requests or does not.
+// checkSecrets checks the secrets in the environment of a server. proxied tells whether a proxy can add them to
+// requests.
 func (s *ServerConfig) checkSecrets(proxied bool) error {
 	held := false
 	for _, entry := range s.Env {
@@ -123,11 +125,11 @@ func (s *ServerConfig) checkSecrets(proxied bool) error {
 	return nil
 }
 
-// narrowed returns nil as soon as the rules in a file make a box smaller than it is at the call.
+// narrowed returns nil as soon as the rules in a file make a sandbox smaller than it was at the call.
 func narrowed(ctx context.Context, file string, wall func(program string) (*guard.Wall, error)) error {
 	was, err := wall("")
 	for {
-		if err != nil { // the rules cannot be read, and nothing is let run meanwhile
+		if err != nil { // the rules cannot be read, and nothing may run meanwhile
 			was, err = wall("")
 		}
 		if err := supply.Changed(ctx, file); err != nil {
@@ -139,7 +141,7 @@ func narrowed(ctx context.Context, file string, wall func(program string) (*guar
 	}
 }
 
-// sandbox is what the server's sandbox is made from, but for the rules.
+// sandbox returns the options of the server's sandbox, except the rules.
 func (s *ServerConfig) sandbox(level sandbox.Level, u *upstream.Config) (o sandbox.Options, err error) {
 	l := &s.Limits
 	o = sandbox.Options{Level: level, Server: s.Name, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
@@ -173,7 +175,7 @@ func (s *ServerConfig) sandbox(level sandbox.Level, u *upstream.Config) (o sandb
 	return o, nil
 }
 
-// wall is what a server runs behind: it does not reach the sockets of its user's session either, unless it is granted.
+// wall returns what a server runs behind. It also blocks the sockets of the user's session, unless they are granted.
 func (c *Config) wall(s *ServerConfig) (*guard.Wall, error) {
 	w := c.CommonWall()
 	if s.Guard != "" {

@@ -6,8 +6,8 @@ import (
 	"callgate/proxy"
 )
 
-// KnownNames are what the matcher of a hook could be meant for: servers, agents and tools that callgate has seen. It is
-// nil while a server's tools were never seen, because then nobody can say what is missing.
+// KnownNames returns the names that a hook's matcher could mean: servers, agents and tools that callgate has seen. It
+// returns nil if the tools of some server were never seen, because then nobody can say what is missing.
 func KnownNames(c *Config) ([]string, error) {
 	pins, err := tools.OpenPins(c.Files().Pins())
 	if err != nil {
@@ -15,7 +15,7 @@ func KnownNames(c *Config) ([]string, error) {
 	}
 	servers, err := c.ProxyServers()
 	if err != nil {
-		return nil, nil // run says what is wrong with them; hooks can be looked at all the same
+		return nil, nil // run reports what is wrong with them; hooks can be listed all the same
 	}
 	agents, err := c.Agents()
 	if err != nil {
@@ -25,7 +25,7 @@ func KnownNames(c *Config) ([]string, error) {
 	for _, a := range agents {
 		names = append(names, a.Name)
 	}
-	for _, own := range []string{"search", "kb_search", "kb_add", "find_tools", "call_tool", "rollback"} { // these are not pinned
+	for _, own := range []string{"search", "kb_search", "kb_add", "find_tools", "call_tool", "rollback"} { // callgate's own tools are not pinned
 		names = append(names, own, proxy.OwnName+"_"+own)
 	}
 	for _, s := range servers {

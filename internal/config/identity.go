@@ -10,7 +10,7 @@ import (
 	"callgate/internal/idp"
 )
 
-// oidcConfig is the OpenID Connect provider that approvers sign in at.
+// oidcConfig is the OpenID Connect provider where approvers sign in.
 type oidcConfig struct {
 	Issuer       string
 	ClientID     string
@@ -48,8 +48,8 @@ func (o *oidcConfig) validate() error {
 	return nil
 }
 
-// Provider is where approvers sign in; nil when they do not. claim, which may be "", names their tenants, and operators
-// are the groups that see all tenants.
+// Provider returns the provider where approvers sign in, or nil if they do not. claim names their tenants, and may be
+// "". operators are the groups whose members see all tenants.
 func (o *oidcConfig) Provider(claim string, operators []string) *idp.Provider {
 	if o.Issuer == "" {
 		return nil
@@ -67,7 +67,7 @@ func (o *oidcConfig) Provider(claim string, operators []string) *idp.Provider {
 	return idp.New(options)
 }
 
-// readLine is what a file holds, without blanks around it.
+// readLine returns the content of a file, without surrounding white space.
 func readLine(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	return strings.TrimSpace(string(data)), err

@@ -21,26 +21,26 @@ type limitsConfig struct {
 	Concurrent   int
 	Timeouts     []timeoutConfig
 
-	Irreversible       *int          // the irreversible call within IrreversibleWithin that asks whatever the rules say; 0 is none
-	IrreversibleWithin time.Duration // 0 is a minute
+	Irreversible       *int          // which irreversible call within IrreversibleWithin asks, whatever the rules say; 0 means none
+	IrreversibleWithin time.Duration // 0 means a minute
 
-	MaxResultBytes   int    // of servers that have no bound of their own
-	MaxInFlightBytes *int64 // of all messages that are on their way at once; 0 is no bound
+	MaxResultBytes   int    // of servers without a bound of their own
+	MaxInFlightBytes *int64 // of all messages in flight; 0 means no bound
 }
 
 type timeoutConfig struct {
-	Tool  string // glob over the qualified name or the kind; "" is every tool
-	Risk  string // a class; "" is every class
+	Tool  string // glob over the qualified name or the kind; "" means every tool
+	Risk  string // a class; "" means every class
 	After time.Duration
 }
 
-// strict is the preset for agents that run by themselves.
+// strict is the preset for agents that run unattended.
 var strict = limitsConfig{
 	CallsPerTurn: 8, TurnIdle: 30 * time.Second,
 	Timeouts: []timeoutConfig{{After: 15 * time.Second}, {Risk: "NETWORK", After: 30 * time.Second}, {Risk: "BUILD_TEST", After: 120 * time.Second}},
 }
 
-// Budget is the bound on messages in flight.
+// Budget returns the bound on messages in flight.
 func (l limitsConfig) Budget() *proxy.Budget {
 	if l.MaxInFlightBytes == nil {
 		return proxy.NewBudget(budget.DefaultLimit)
@@ -48,7 +48,7 @@ func (l limitsConfig) Budget() *proxy.Budget {
 	return proxy.NewBudget(*l.MaxInFlightBytes)
 }
 
-// assemble checks the limits. What is written beside a preset counts before what the preset says.
+// assemble checks the limits. Limits that are set take precedence over the preset.
 func (l limitsConfig) assemble() (gate.Limits, error) {
 	switch l.Preset {
 	case "":
@@ -98,12 +98,12 @@ func (l limitsConfig) assemble() (gate.Limits, error) {
 	return out, nil
 }
 
-// hostConfig says how long a host lets a tool call run, where callgate does not know or knows it wrongly.
+// hostConfig says how long a host lets a tool call run, if callgate does not know that or is wrong about it.
 type hostConfig struct {
-	Name            string        // how clientInfo.name begins
-	Limit           time.Duration // of a call; 0s is none
-	ProgressExtends bool          // progress starts the limit anew
-	Total           time.Duration // of a call with progress; 0s is none
+	Name            string        // prefix of clientInfo.name
+	Limit           time.Duration // of a call; 0s means none
+	ProgressExtends bool          // progress restarts the limit
+	Total           time.Duration // of a call with progress; 0s means none
 }
 
 func assembleHosts(hosts []hostConfig) ([]proxy.HostLimit, error) {

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/presence"
 )
 
-// listenSettings say where approvers come in, for every subcommand that lets them.
+// listenSettings are the settings of every subcommand that lets approvers in.
 var listenSettings = []setting{
 	{"listen", "listen", "`address` for approvers (page, terminal, REST); port 0 picks a port, off: none", companionclient.DefaultAddress},
 	{"listenRemote", "listen-remote", "`address` for approvers on other machines, over TLS; empty: none", ""},
@@ -19,7 +19,7 @@ var listenSettings = []setting{
 	{"tls.key", "tls-key", "`file` with the certificate's key", ""},
 }
 
-// RemoteDoor is where approvers on other machines come in; nil when they do not.
+// RemoteDoor returns where approvers on other machines connect, or nil if they cannot.
 func (c *Config) RemoteDoor() (*hub.Remote, error) {
 	if c.ListenRemote == "" {
 		return nil, nil
@@ -31,7 +31,7 @@ func (c *Config) RemoteDoor() (*hub.Remote, error) {
 	return &hub.Remote{Address: c.ListenRemote, Hosts: c.ListenHosts, Certificate: certificate}, nil
 }
 
-// validateListen checks that other machines come in over TLS and by a name.
+// validateListen checks that other machines connect over TLS and by a name.
 func (c *Config) validateListen() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil && c.Listen != "" && c.Listen != "off" {
 		return fmt.Errorf("listen: %q: use an address with a port, such as %s, or off", c.Listen, companionclient.DefaultAddress)

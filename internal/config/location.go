@@ -17,26 +17,26 @@ import (
 	_ "callgate/internal/home"
 )
 
-// locationFlags are the flags that choose where callgate keeps its data, what configures it and whose rules apply.
+// locationFlags are the flags that choose the data directory, the configuration file and the worker.
 var locationFlags = []string{"data-dir", "config", "worker"}
 
-// DefaultDataDir is the data directory of who names none.
+// DefaultDataDir returns the data directory that is used if none is named.
 func DefaultDataDir() string { return filepath.Join(xdg.DataHome, "callgate") }
 
-// DefaultFile is the configuration file of who names none. It need not exist.
+// DefaultFile returns the configuration file that is used if none is named. It need not exist.
 func DefaultFile() string { return filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml") }
 
-// ServersFolder is where connect keeps the servers that it took from hosts.
+// ServersFolder returns the folder where connect keeps the servers that it took from hosts.
 func ServersFolder() string { return filepath.Join(xdg.ConfigHome, "callgate", "servers") }
 
-// ConnectedFiles are the files with the servers of connected hosts, for --mcp-config.
+// ConnectedFiles returns the files with the servers of connected hosts, for --mcp-config.
 func ConnectedFiles() []string {
-	files, _ := filepath.Glob(filepath.Join(ServersFolder(), "*.mcp.json")) // the pattern is well formed
+	files, _ := filepath.Glob(filepath.Join(ServersFolder(), "*.mcp.json")) // the pattern is valid
 	return files
 }
 
-// OfConnected says which command lines are about the servers of connected hosts, a line for each file; "" if no host is
-// connected.
+// OfConnected returns the command lines for args with the servers of connected hosts, one line for each file. It
+// returns "" if no host is connected.
 func OfConnected(args []string) string {
 	var b strings.Builder
 	for _, file := range ConnectedFiles() {
@@ -48,8 +48,7 @@ func OfConnected(args []string) string {
 	return b.String()
 }
 
-// HintConnected is OfConnected for a configuration without servers: what is known of theirs would help. It is "" for
-// another.
+// HintConnected returns OfConnected if the configuration has no servers, otherwise "".
 func HintConnected(c *Config, args []string) string {
 	if names, err := c.ServerNames(); err != nil || len(names) > 0 {
 		return ""
@@ -57,7 +56,7 @@ func HintConnected(c *Config, args []string) string {
 	return OfConnected(args)
 }
 
-// HintUnwritable says what helps when err is that the data directory cannot be used; "" if it is something else.
+// HintUnwritable returns advice if err means that the data directory cannot be used, otherwise "".
 func (s *Settings) HintUnwritable(err error) string {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	if !ok || failed.Op != "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.ENOTDIR) {
@@ -74,7 +73,7 @@ func (s *Settings) HintUnwritable(err error) string {
 	return fmt.Sprintf("callgate keeps its data in %s, and must be able to write there. To keep it in another folder, use --data-dir or %s.\n", dir, Variable("data-dir"))
 }
 
-// WithServers is the command line of args with the servers of a file.
+// WithServers returns the command line for args with the servers of a file.
 func WithServers(args []string, file string) string {
 	words := []string{"callgate"}
 	for _, word := range append(slices.Clone(args), "--mcp-config", file) {
@@ -83,8 +82,8 @@ func WithServers(args []string, file string) string {
 	return strings.Join(words, " ")
 }
 
-// Location returns the options with which another process finds the same data directory, configuration and worker:
-// those that flags or variables choose instead of the defaults, with absolute paths.
+// Location returns the options with which another process finds the same data directory, configuration and worker. It
+// leaves out defaults, and makes paths absolute.
 func (s *Settings) Location() (options []string, err error) {
 	defaults := map[string]string{"data-dir": DefaultDataDir(), "config": DefaultFile(), "worker": DefaultWorker}
 	for _, name := range locationFlags {
@@ -107,8 +106,8 @@ func (s *Settings) Location() (options []string, err error) {
 	return options, nil
 }
 
-// Chosen returns what a command needs at its end to be about the same data directory, configuration and worker as this
-// command line: its own flags, each after a space.
+// Chosen returns what to append to a command so that it uses the same data directory, configuration and worker as this
+// command line: this line's own flags, each after a space.
 func (s *Settings) Chosen() string {
 	var b strings.Builder
 	for _, name := range locationFlags {
@@ -119,8 +118,8 @@ func (s *Settings) Chosen() string {
 	return b.String()
 }
 
-// Program begins the commands that a person is told to run: "callgate", with --data-dir where a command without it would
-// use another data directory.
+// Program returns the beginning of the commands that people are told to run: "callgate", with --data-dir if the command
+// would otherwise use another data directory.
 func Program(dataDir string) string {
 	usual := cmp.Or(os.Getenv(Variable("data-dir")), DefaultDataDir())
 	if usual, err := filepath.Abs(ExpandHome(usual)); dataDir == "" || err == nil && usual == dataDir {
@@ -129,13 +128,14 @@ func Program(dataDir string) string {
 	return "callgate --data-dir " + Quote(dataDir)
 }
 
-// ServedFrom is the data directory of the callgate serve that serves this worker. A tenant's own lies within it.
+// ServedFrom returns the data directory of the callgate serve that serves this worker. A tenant's data directory lies
+// within it.
 func (c *Config) ServedFrom() string { return cmp.Or(c.base, c.DataDir) }
 
-// Program is the function of that name for the data directory of this configuration.
+// Program returns what the function Program returns for this configuration's data directory.
 func (c *Config) Program() string { return Program(c.ServedFrom()) }
 
-// Quote writes a word as a shell reads it.
+// Quote quotes a word for a shell, if necessary.
 func Quote(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\$&;()<>|*?[]{}`#!") {
 		return word
@@ -143,7 +143,7 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// ExpandHome replaces a leading ~.
+// ExpandHome replaces a leading ~ with the home folder.
 func ExpandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		return filepath.Join(xdg.Home, rest)
@@ -151,7 +151,7 @@ func ExpandHome(path string) string {
 	return path
 }
 
-// Ports are those of the side server as far as the configuration names them.
+// Ports returns the port of the side server, if the configuration names it.
 func (c *Config) Ports() []string {
 	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port != "0" {
 		return []string{port}
@@ -159,7 +159,7 @@ func (c *Config) Ports() []string {
 	return nil
 }
 
-// OwnFiles are the files that no tool may touch.
+// OwnFiles returns the files and folders that no tool may touch.
 func (c *Config) OwnFiles() []string {
 	files := []string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}
 	if c.base != "" {
@@ -173,8 +173,8 @@ func (c *Config) OwnFiles() []string {
 	return files
 }
 
-// outsideFiles are callgate's files outside its folders: those that hold its secrets, and those that programs may read
-// and MUST NOT change.
+// outsideFiles returns callgate's files outside its folders. secret holds its secrets; plain holds what programs may
+// read but MUST NOT change.
 func outsideFiles(c *Config) (secret, plain []string) {
 	secret = []string{c.TLS.Key, c.Approvers.OIDC.ClientSecret, c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey}
 	for _, token := range c.MCPTokens {
@@ -193,7 +193,7 @@ func outsideFiles(c *Config) (secret, plain []string) {
 	return setPaths(secret), setPaths(plain)
 }
 
-// setPaths returns the paths that are set, with the home folder in them.
+// setPaths returns the paths that are set, with ~ expanded.
 func setPaths(paths []string) (set []string) {
 	for _, path := range paths {
 		if path != "" {
@@ -203,8 +203,8 @@ func setPaths(paths []string) (set []string) {
 	return set
 }
 
-// TakenOver is the configuration as a callgate has it that was started with another: where its data is, and how it
-// keeps servers from its files, stays as it was until a restart. The files of both are its own.
+// TakenOver returns this configuration as it applies to a callgate that was started with another one. The data
+// directory, the worker and the guard stay those of started until a restart. The files of both count as callgate's own.
 func (c *Config) TakenOver(started *Config) *Config {
 	taken := *c
 	taken.DataDir, taken.base, taken.Worker, taken.Guard, taken.started = started.DataDir, started.base, started.Worker, started.Guard, started

@@ -15,7 +15,7 @@ import (
 	"callgate/proxy"
 )
 
-// hold lets the server start only as what lock says, and as what the file says at that time.
+// hold lets the server start only as the lock allows. Each start checks the lock file again.
 func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) error {
 	it, err := c.Supplied(s, server.Upstream)
 	if err != nil {
@@ -34,10 +34,10 @@ func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) 
 	return nil
 }
 
-// Examiner looks at what servers would run.
+// Examiner returns what examines the programs that servers would run.
 func (c *Config) Examiner() *supply.Examiner { return &supply.Examiner{Wall: c.CommonWall()} }
 
-// Supplied is the server as callgate.lock sees it. u is what Assemble made of it.
+// Supplied returns the server as callgate.lock sees it. u is what Assemble made from it.
 func (c *Config) Supplied(s *ServerConfig, u upstream.Config) (*supply.Server, error) {
 	env, err := environment.Of(os.Environ(), u.Env, u.InheritEnv)
 	if err != nil {

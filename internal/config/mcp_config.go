@@ -20,7 +20,7 @@ import (
 	"callgate/proxy"
 )
 
-// mcpServer is one entry of a host's file. Other members are the host's business and are ignored.
+// mcpServer is one entry of a host's file. Other members concern only the host and are ignored.
 type mcpServer struct {
 	Type     string            `json:"type"`
 	Command  string            `json:"command" toml:"command"`
@@ -34,13 +34,13 @@ type mcpServer struct {
 
 	// Of Codex.
 	Enabled    *bool             `json:"-" toml:"enabled"`
-	EnvNames   []string          `json:"-" toml:"env_vars"`             // passed on where they are set
+	EnvNames   []string          `json:"-" toml:"env_vars"`             // passed on if they are set
 	EnvHeaders map[string]string `json:"-" toml:"env_http_headers"`     // header → variable
 	BearerName string            `json:"-" toml:"bearer_token_env_var"` // variable
 }
 
-// mcpFile is what hosts keep their servers in: "mcpServers" of most, with those of each project in ~/.claude.json,
-// "servers" of VS Code's mcp.json, and "mcp" in its settings.
+// mcpFile is a file in which hosts keep their servers: under "mcpServers" in most, and for each project in
+// ~/.claude.json; under "servers" in VS Code's mcp.json, and under "mcp" in its settings.
 type mcpFile struct {
 	MCPServers jsontext.Value `json:"mcpServers"`
 	Servers    jsontext.Value `json:"servers"`
@@ -52,9 +52,8 @@ type mcpFile struct {
 	} `json:"projects"`
 }
 
-// readMCPConfig reads the servers of a host's file in the order in which they stand there. Keys are taken as
-// they are spelled, and a name twice is an error. Of several projects it takes the one that the current folder
-// belongs to.
+// readMCPConfig reads the servers of a host's file, in their order in the file. The case of keys counts, and a
+// duplicate name is an error. If the file has several projects, it reads the one that the current folder belongs to.
 func readMCPConfig(path string) ([]ServerConfig, error) {
 	text, err := os.ReadFile(ExpandHome(path))
 	if err != nil {
@@ -63,9 +62,9 @@ func readMCPConfig(path string) ([]ServerConfig, error) {
 	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		return readCodexConfig(path, text)
 	}
-	plain, err := hujson.Standardize(slices.Clone(text)) // comments become spaces: places stay
+	plain, err := hujson.Standardize(slices.Clone(text)) // comments become spaces, so positions stay the same
 	if err != nil {
-		plain = text // the decoder words it
+		plain = text // the decoder reports the error
 	}
 	if len(bytes.TrimSpace(plain)) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty", path)
@@ -101,7 +100,7 @@ func readMCPConfig(path string) ([]ServerConfig, error) {
 	return servers, nil
 }
 
-// projectOf is the innermost of the folders that holds the current one, "" when none does.
+// projectOf returns the innermost of the folders that holds the current one, or "" if none does.
 func projectOf(dirs []string) (best string) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -136,7 +135,7 @@ func readMCPServers(path, at string, list jsontext.Value) (servers []ServerConfi
 	return servers, nil
 }
 
-// readCodexConfig reads [mcp_servers.NAME] of ~/.codex/config.toml.
+// readCodexConfig reads [mcp_servers.NAME] from ~/.codex/config.toml.
 func readCodexConfig(path string, text []byte) ([]ServerConfig, error) {
 	var file struct {
 		Servers map[string]mcpServer `toml:"mcp_servers"`
@@ -183,7 +182,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// config is the entry as callgate.yaml would have it.
+// config returns the entry as callgate.yaml would have it.
 func (s *mcpServer) config(name, source string) (ServerConfig, error) {
 	enabled := !s.Disabled
 	c := ServerConfig{
@@ -209,12 +208,13 @@ func (s *mcpServer) config(name, source string) (ServerConfig, error) {
 	return c, nil
 }
 
-// isCallgate reports whether the entry is the one with which a host starts callgate.
+// isCallgate reports whether a host starts callgate with this entry.
 func (s *mcpServer) isCallgate() bool {
 	return strings.TrimSuffix(filepath.Base(s.Command), ".exe") == "callgate" && len(s.Args) > 0 && s.Args[0] == "run"
 }
 
-// servers are the options with which callgate's entry names files of servers, after a colon; "" if it names none.
+// servers returns the options with which callgate's entry names files of servers, after a colon. It returns "" if it
+// names none.
 func (s *mcpServer) servers() string {
 	var b strings.Builder
 	for i, word := range s.Args {
@@ -238,7 +238,7 @@ func pointers(list []string) []*string {
 
 var hostVariable = lazyregexp.New(`\$\{(env|input|workspaceFolder|userHome)(?::([^}]*))?\}`)
 
-// translateVariables writes the variables of VS Code and Cursor as callgate has them.
+// translateVariables rewrites the variables of VS Code and Cursor as callgate's.
 func translateVariables(text string) (string, error) {
 	var missing error
 	return hostVariable.ReplaceAllStringFunc(text, func(ref string) string {
@@ -258,8 +258,8 @@ func translateVariables(text string) (string, error) {
 	}), missing
 }
 
-// explainJSON says at which line and column of a file something is wrong. What at names is the part of the file that
-// err counts from; "" is the whole.
+// explainJSON adds the line and column in the file to an error. at names the part of the file that the error's offset
+// counts from; "" means the whole file.
 func explainJSON(path string, text []byte, at string, err error) error {
 	var offset int64
 	var syntax *jsontext.SyntacticError
@@ -291,7 +291,7 @@ func explainJSON(path string, text []byte, at string, err error) error {
 	return fmt.Errorf("%s:%d:%d: %w", path, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'), err)
 }
 
-// article is a kind of JSON value in a sentence.
+// article returns a phrase for a kind of JSON value.
 func article(k jsontext.Kind) string {
 	words := map[jsontext.Kind]string{'n': "null", 't': "true", 'f': "false", '"': "text", '0': "a number", '{': "an object", '[': "a list"}
 	if word := words[k]; word != "" {
@@ -300,7 +300,7 @@ func article(k jsontext.Kind) string {
 	return k.String()
 }
 
-// memberNames returns the names of an object's members in their order.
+// memberNames returns the names of an object's members, in their order.
 func memberNames(object []byte) (names []string, err error) {
 	dec := jsontext.NewDecoder(strings.NewReader(string(object)))
 	if _, err := dec.ReadToken(); err != nil {

@@ -10,29 +10,29 @@ import (
 	"callgate/internal/signin"
 )
 
-// oauthConfig is how callgate signs in to a server behind a URL. Without it a person does, and callgate registers
-// itself as a client.
+// oauthConfig says how callgate signs in to a server behind a URL. Without it, a person signs in, and callgate
+// registers itself as a client.
 type oauthConfig struct {
-	Grant          string // authorization_code, which is "", client_credentials or jwt_bearer
-	Issuer         string // the only authorization server that may be asked; "" for the one that the server names
+	Grant          string // authorization_code (also ""), client_credentials or jwt_bearer
+	Issuer         string // the only authorization server that may be asked; "" means the one that the server names
 	ClientID       string // of a client that is registered there
 	ClientSecret   string
-	PrivateKey     string // a file with the key that the client signs with instead
-	ClientMetadata string // an address of a document that describes the client
-	Assertion      string // a file with the token of the workload, for jwt_bearer
+	PrivateKey     string // a file with the key with which the client signs instead
+	ClientMetadata string // address of a document that describes the client
+	Assertion      string // a file with the workload's token, for jwt_bearer
 	Scopes         []string
-	RedirectPort   int // of the address of this machine that takes the answer; 0 is any
+	RedirectPort   int // local port that receives the answer; 0 means any
 }
 
-// isSet reports whether anything of it is configured.
+// isSet reports whether any member is configured.
 func (o *oauthConfig) isSet() bool { return !reflect.ValueOf(*o).IsZero() }
 
-// grants are those of the configuration.
+// grants maps the configuration's words to grants.
 var grants = map[string]signin.Grant{
 	"": signin.Person, "authorization_code": signin.Person, "client_credentials": signin.ClientCredentials, "jwt_bearer": signin.Workload,
 }
 
-// assemble checks it and replaces its variables. The name and address of the server are left to the caller.
+// assemble checks the configuration and replaces its variables. The caller sets the server's name and address.
 func (o *oauthConfig) assemble() (s signin.Server, err error) {
 	grant, ok := grants[o.Grant]
 	if !ok {
@@ -51,7 +51,7 @@ func (o *oauthConfig) assemble() (s signin.Server, err error) {
 	return s, o.check(s)
 }
 
-// check says what is missing, and what does not go together.
+// check returns an error if members are missing or do not go together.
 func (o *oauthConfig) check(s signin.Server) error {
 	if err := o.checkClient(s); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (o *oauthConfig) check(s signin.Server) error {
 	return nil
 }
 
-// checkClient looks at where callgate signs in and as whom.
+// checkClient checks where callgate signs in, and as which client.
 func (o *oauthConfig) checkClient(s signin.Server) error {
 	switch {
 	case s.Issuer != "" && !confidential(s.Issuer):
@@ -94,7 +94,8 @@ func confidential(address string) bool {
 	return err == nil
 }
 
-// files are those that no tool may touch. One whose name cannot be known is one that no server uses.
+// files returns the files that no tool may touch. If the path of a file cannot be expanded, no server can use that
+// file.
 func (o *oauthConfig) files() (files []string) {
 	for _, text := range []string{o.PrivateKey, o.Assertion} {
 		if path, err := expandVariables(text); err == nil && path != "" {

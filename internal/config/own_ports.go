@@ -13,13 +13,13 @@ import (
 )
 
 // OwnPorts returns a function that lists the ports of every callgate that shares the data directory, and with it the
-// credentials: where approvals are given, and where tools are called. It is asked at every call.
+// credentials: ports where approvals are given, and ports where tools are called. It is called for every call.
 func (c *Config) OwnPorts() func() []string {
 	own := ownPorts(c.DataDir)
 	if c.base == "" {
 		return own
 	}
-	front := ownPorts(c.base) // which has those of all tenants
+	front := ownPorts(c.base) // the front's folder has the ports of all tenants
 	return func() []string { return slices.Concat(own(), front()) }
 }
 
@@ -29,25 +29,25 @@ func ownPorts(dataDir string) func() []string {
 	return func() []string { return slices.Concat(approvals.list(), tools.list()) }
 }
 
-// notes is what a folder was found to say. It is read again when the folder has changed since.
+// notes caches what a folder says. It reads the folder again when it has changed.
 type notes struct {
 	dir  string
 	read func() []string
 
 	mu      sync.Mutex
-	changed time.Time // as of the reading; zero when it has to be read again
+	changed time.Time // modification time at the last reading; zero if it has to be read again
 	known   []string
 }
 
-// settled is how old a folder's change has to be before a reading is kept: file systems tell times coarsely, and two
-// changes can have one.
+// settled is how old a folder's change must be before a reading is kept. File systems have coarse times, and two
+// changes can have the same.
 const settled = 2 * time.Second
 
 func (n *notes) list() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	info, err := os.Stat(n.dir)
-	if errors.Is(err, fs.ErrNotExist) { // nobody has noted anything yet
+	if errors.Is(err, fs.ErrNotExist) { // nobody has noted a port yet
 		n.changed, n.known = time.Time{}, nil
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ParseSince reads a duration before now, a day or a moment.
+// ParseSince parses a duration before now, a day or a time. It returns the zero time for "".
 func ParseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -10,8 +10,8 @@ import (
 	"callgate/internal/policy"
 )
 
-// policyConfig names the policy engines beside the rules. The token of the decision point is no key: it comes from the
-// file {dataDir}/credentials/authzen.
+// policyConfig names the policy engines beside the rules. The token of the decision point is not in the configuration,
+// but in {dataDir}/credentials/authzen.
 type policyConfig struct {
 	Cedar   []string // files
 	Rego    []string // files
@@ -19,7 +19,7 @@ type policyConfig struct {
 	Timeout time.Duration
 }
 
-// open compiles the policies and checks the decision point.
+// open compiles the policies, and makes a client for the decision point.
 func (c *policyConfig) open(dataDir string) (engines []gate.Advisor, err error) {
 	for _, path := range c.Cedar {
 		engine, err := policy.OpenCedar(path)

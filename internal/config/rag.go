@@ -14,9 +14,9 @@ import (
 
 // ragConfig says what is searched, and how.
 type ragConfig struct {
-	Enabled     bool     // the host is offered search and a knowledge base
-	Watch       bool     // changes are followed while a host is connected
-	Roots       []string // folders to search; none means the host's roots, or the current directory
+	Enabled     bool     // offer the host search and a knowledge base
+	Watch       bool     // follow changes while a host is connected
+	Roots       []string // folders to search; empty means the host's roots, or the current directory
 	KB          string   // worker or session
 	MaxFileSize int      // MiB
 	MaxFiles    int
@@ -25,7 +25,7 @@ type ragConfig struct {
 	Embedder    embedderConfig
 }
 
-// embedderConfig says who makes the vectors.
+// embedderConfig says what computes the vectors.
 type embedderConfig struct {
 	Kind           string // static, openai or ollama
 	URL            string
@@ -46,10 +46,10 @@ const (
 	KBOfSession = "session"
 )
 
-// EmbedderStatic is the table in the program.
+// EmbedderStatic is the embedder that is built in: a table of vectors.
 const EmbedderStatic = "static"
 
-// searchSettings are those of subcommands that index and search.
+// searchSettings are the settings of subcommands that index and search.
 var searchSettings = []setting{
 	{"rag.enabled", "rag", "offer tools to search the workspace and keep a knowledge base", false},
 	{"rag.watch", "rag-watch", "keep the index up to date while a host is connected", true},
@@ -88,7 +88,7 @@ func (r *ragConfig) check() error {
 	if r.Embedder.Timeout <= 0 {
 		return fmt.Errorf("embedder.timeout: %s: use a positive duration such as 30s", r.Embedder.Timeout)
 	}
-	roots := slices.Clone(r.Roots) // tenants share them
+	roots := slices.Clone(r.Roots) // a copy, because tenants share them
 	for i, root := range roots {
 		path, err := filepath.Abs(ExpandHome(root))
 		if err != nil {
@@ -101,8 +101,8 @@ func (r *ragConfig) check() error {
 	return err
 }
 
-// open returns the embedder, nil for the built-in one: its table takes time and memory, and is read by the index that
-// needs it. A key is looked up only if it is wanted: subcommands that embed nothing do without.
+// open returns the embedder, or nil for the built-in one: its table takes time and memory, so the index that needs it
+// reads it. It looks up a key only with withKey, so that subcommands that embed nothing need no key.
 func (e *embedderConfig) open(withKey bool) (rag.Embedder, error) {
 	if e.Kind == EmbedderStatic || e.Kind == "" {
 		return nil, nil
@@ -120,7 +120,7 @@ func (e *embedderConfig) open(withKey bool) (rag.Embedder, error) {
 	return rag.NewRemote(o)
 }
 
-// Options are those of an index that nobody is denied anything of.
+// Options returns the options of an index in which nothing is denied to anybody.
 func (r *ragConfig) Options(log *slog.Logger) (rag.Options, error) {
 	embedder, err := r.Embedder.open(true)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *ragConfig) Options(log *slog.Logger) (rag.Options, error) {
 	}, nil
 }
 
-// KbFolder is where the worker's knowledge base is, "" when every session has one of its own.
+// KbFolder returns the folder of the worker's knowledge base, or "" if every session has a separate one.
 func (c *Config) KbFolder() string {
 	if c.RAG.KB != KBOfWorker {
 		return ""

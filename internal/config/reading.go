@@ -13,14 +13,14 @@ import (
 	"callgate/permissions/store"
 )
 
-// reading is what the worker's rules say of reading files, for code that reads them without a call: what they deny
-// read_file, and callgate's own files.
+// reading tells which files must not be read, for code that reads files without a call: those that the worker's rules
+// deny to read_file, and callgate's own.
 type reading struct {
 	store     *store.Store
 	protected []string // files and folders that no tool may touch
 }
 
-// Reading goes by rules, or by the worker's file for those who have no store, such as commands.
+// Reading uses these rules. If rules is nil, as for commands without a store, it opens the worker's file.
 func (c *Config) Reading(rules *store.Store) *reading {
 	if rules == nil {
 		rules = store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home})
@@ -28,7 +28,7 @@ func (c *Config) Reading(rules *store.Store) *reading {
 	return &reading{rules, c.OwnFiles()}
 }
 
-// Rules names the rules as they are now.
+// Rules identifies the current version of the rules.
 func (r *reading) Rules() string {
 	version, err := r.store.Version()
 	if err != nil {
@@ -37,9 +37,9 @@ func (r *reading) Rules() string {
 	return version
 }
 
-// Denied returns whether a file of the workspace root, by its absolute path without links, must not be read.
-// Rules speak of it by that path, by the one that root was given as, and relative to either. While the rules
-// cannot be read, everything is denied; that they cannot be read now is an error.
+// Denied returns a function that reports whether a file of the workspace root must not be read. It takes the file's
+// absolute path without links. Rules may match that path, the path below root as given, or either relative path. While
+// the rules cannot be read, everything is denied; if they cannot be read now, Denied fails.
 func (r *reading) Denied(root string) (func(path string) bool, error) {
 	if _, err := r.store.Policy(); err != nil {
 		return nil, err
@@ -75,8 +75,9 @@ func (r *reading) Denied(root string) (func(path string) bool, error) {
 	}, nil
 }
 
-// Hidden returns which files of a checkpoint the rules keep from being read: those of the worker that took it,
-// as they are now. While they cannot be read, nothing is shown. rules are those of c's own worker, as in Reading.
+// Hidden returns a function that reports whether the rules keep a file of a checkpoint from being read. The present
+// rules of the worker that took the checkpoint apply. While they cannot be read, nothing is shown. rules are those of
+// c's worker, as for Reading.
 func Hidden(c *Config, rules *store.Store, one *checkpoint.Checkpoint) func(path string) bool {
 	of := *c
 	if one.Worker != c.Worker && plainName.MatchString(one.Worker) {

@@ -24,10 +24,10 @@ import (
 	"callgate/proxy"
 )
 
-// ServeConfig is what hosts are served with over HTTP.
+// ServeConfig says how hosts are served over HTTP.
 type ServeConfig struct {
 	MCPListen    string
-	MCPHosts     []string // names that hosts may know this machine by
+	MCPHosts     []string // names by which hosts may know this machine
 	MCPOrigins   []string // web pages that may connect
 	MCPTokens    []tokenConfig
 	Auth         string
@@ -42,10 +42,10 @@ type ServeConfig struct {
 type tokenConfig struct {
 	Name   string
 	File   string
-	Tenant string // that it is for
+	Tenant string // the tenant that it is for; "" for none
 }
 
-// serveSettings are those of callgate serve.
+// serveSettings are the settings of callgate serve.
 var serveSettings = []setting{
 	{"mcpListen", "mcp-listen", "`address` for hosts; port 0 picks one", endpoint.DefaultAddress},
 	{"auth", "auth", "who may connect: token (Bearer, from {dataDir}/credentials), oauth, or none (this machine only)", "token"},
@@ -60,10 +60,10 @@ var serveSettings = []setting{
 	{"maxSessions", "max-sessions", "most `sessions` of one client (one token)", 2000},
 }
 
-// idleSeconds is a variable that several gateways share for idleTimeout.
+// idleSeconds is a variable that several gateways use for idleTimeout.
 const idleSeconds = "CALLGATE_IDLE_TIMEOUT_SECONDS"
 
-// readIdleSeconds takes the number of idleSeconds over, where idleTimeout is not set by flag or variable.
+// readIdleSeconds uses the number in idleSeconds, unless a flag or variable sets idleTimeout.
 func (s *Settings) readIdleSeconds() error {
 	text := os.Getenv(idleSeconds)
 	if text == "" || s.Serve.Changed("idle-timeout") || os.Getenv(Variable("idle-timeout")) != "" {
@@ -77,7 +77,7 @@ func (s *Settings) readIdleSeconds() error {
 	return nil
 }
 
-// validate checks every value; the error begins with the key.
+// validate checks every value. The error begins with the key.
 func (c *ServeConfig) validate() error {
 	switch c.Auth {
 	case "token", "none":
@@ -119,7 +119,8 @@ func (c *ServeConfig) validate() error {
 	return c.validateTokens()
 }
 
-// CheckServe refuses what can only be a slip when hosts begin to be served. It is no reason to keep old settings later.
+// CheckServe returns an error for settings that can only be a mistake when serving begins. Later they are no reason to
+// keep old settings.
 func (c *Config) CheckServe() error {
 	k := &c.Cluster
 	if !k.On() && (k.Key != "" || k.KeyVariable != "" || len(k.KeyCommand) > 0 || k.Name != "" || len(k.Peers) > 0 || k.Creds != "") {
@@ -136,8 +137,8 @@ func (c *Config) CheckServe() error {
 	return nil
 }
 
-// MisspelledVariables says which variables of callgate are nearly the name of a setting, and are none. It is no more
-// than a guess: Kubernetes sets such names, too. Those of which the configuration speaks are meant.
+// MisspelledVariables warns of variables that begin with CALLGATE_ and nearly match a setting. It only guesses:
+// Kubernetes sets such names too. It leaves out variables that the configuration mentions.
 func (c *Config) MisspelledVariables(environ []string) (said []string) {
 	const ours = "CALLGATE_"
 	known := []string{"CONFIG", strings.TrimPrefix(idleSeconds, ours)}
@@ -157,7 +158,7 @@ func (c *Config) MisspelledVariables(environ []string) (said []string) {
 	return said
 }
 
-// ourVariable is the name of a variable of callgate, in any case: viper has keys in lower case.
+// ourVariable matches a callgate variable in any case, because viper has keys in lower case.
 var ourVariable = lazyregexp.New(`(?i)callgate_[a-z0-9_]+`)
 
 // speaksOf reports whether a variable is named in what was read, or in a file of servers.
@@ -187,7 +188,7 @@ func (c *ServeConfig) validateTokens() error {
 	return nil
 }
 
-// Door makes what lets hosts in.
+// Door returns what lets hosts in.
 func (c *Config) Door(ctx context.Context, log *slog.Logger) (endpoint.Door, error) {
 	switch c.Auth {
 	case "none":
@@ -217,7 +218,7 @@ func (c *Config) Door(ctx context.Context, log *slog.Logger) (endpoint.Door, err
 	return endpoint.NewTokens(tokens...), nil
 }
 
-// TokenFaults says which of the mcpTokens nobody can use, and why.
+// TokenFaults returns the mcpTokens that cannot be used, with the reasons.
 func (c *ServeConfig) TokenFaults() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if c.Auth != "token" {
@@ -231,10 +232,10 @@ func (c *ServeConfig) TokenFaults() iter.Seq2[string, error] {
 	}
 }
 
-// complaining reads a secret, and logs when it cannot be read any more.
+// complaining reads a secret, and logs an error when it can no longer be read.
 func complaining(read func() (string, error), name string, log *slog.Logger) func() (string, error) {
 	failed := false
-	return func() (string, error) { // not called by two goroutines at once
+	return func() (string, error) { // not safe for concurrent use
 		secret, err := read()
 		if err != nil && !failed {
 			log.Error("a token cannot be read: its client cannot connect", "token", name, "error", err)
@@ -244,7 +245,7 @@ func complaining(read func() (string, error), name string, log *slog.Logger) fun
 	}
 }
 
-// shortestToken is how many characters a token has at least: fewer could be guessed.
+// shortestToken is the least number of characters in a token. Shorter ones could be guessed.
 const shortestToken = 24
 
 func readToken(path string) (string, error) {
@@ -259,7 +260,7 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// hostName refuses what is more than a name, and what would stand for several.
+// hostName returns an error if host is more than a name, or stands for several names.
 func hostName(host string) error {
 	if host == "" || strings.ContainsAny(host, "/: *") {
 		return fmt.Errorf("%q: use a name without scheme and port", host)
@@ -267,7 +268,7 @@ func hostName(host string) error {
 	return nil
 }
 
-// Certificate reads the TLS files; nil when there are none.
+// Certificate reads the TLS files. It returns nil if none are configured.
 func (c *ServeConfig) Certificate() (*tls.Certificate, error) {
 	if c.TLS.Cert == "" {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 // ServerConfig is one entry of "servers". Names are values, never keys, so that their case counts.
 type ServerConfig struct {
 	Name       string
-	Type       string // stdio, sse, http; told from command and url when it is missing
+	Type       string // stdio, sse or http; if missing, command and url decide
 	Command    string
 	Args       []string
 	Env        []string // NAME=value
@@ -19,31 +19,31 @@ type ServerConfig struct {
 	OAuth      oauthConfig
 	Trusted    bool
 	Enabled    *bool
-	Guard      string   // on, require or off; "" is that of the configuration
-	Grants     []string // sockets that the guard leaves reachable
+	Guard      string   // on, require or off; "" means the configuration's value
+	Grants     []string // sockets that stay reachable behind the guard
 	Sandbox    string   // off, workspace or strict
-	Read       []string // added to what the sandbox can read
-	Write      []string // added to what it can change
+	Read       []string // what the sandbox can also read
+	Write      []string // what it can also change
 	Network    string   // of the sandbox: none, proxy or open
 	Limits     sandboxLimits
-	Intercept  bool   // TLS to the hosts of secrets ends in callgate's proxy
-	Package    string // what the command runs, when the command does not name it
+	Intercept  bool   // callgate's proxy terminates TLS to the hosts of secrets
+	Package    string // what the command runs, if the command does not name it
 	Tools      []toolConfig
 	AllowTools []string // globs over the server's own names
 	HideTools  []string
 
-	Timeout        time.Duration // of one request; 0 is none
-	MaxResultBytes int           // 0 is none
-	Shared         bool          // one for all sessions
-	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
+	Timeout        time.Duration // of one request; 0 means none
+	MaxResultBytes int           // 0 means none
+	Shared         bool          // one process for all sessions
+	IdleTimeout    time.Duration // after which an unused server is stopped; 0 means never
 
 	Source string `mapstructure:"-"` // file and entry, for messages
-	File   string `mapstructure:"-"` // that configures it; "" is a command line
+	File   string `mapstructure:"-"` // the file that configures it; "" for a command line
 
-	tenant string // whose it is; "" for none
+	tenant string // whose server it is; "" without tenants
 }
 
-// sandboxLimits bound each process of a server in a sandbox; 0 is no bound.
+// sandboxLimits bounds each process of a server in a sandbox. 0 means no bound.
 type sandboxLimits struct {
 	MemoryBytes, FileBytes int64
 	Processes, OpenFiles   int
@@ -53,23 +53,23 @@ type sandboxLimits struct {
 // toolConfig maps a tool to a kind.
 type toolConfig struct {
 	Name  string
-	As    string // what hosts and rules call it; "" is Name
-	Kind  string // "" for a tool that is none of the kinds
-	Risk  string // class of its calls; what a call holds can only raise it
+	As    string // name for hosts and rules; "" means Name
+	Kind  string // "" if the tool has none of the kinds
+	Risk  string // class of its calls; the content of a call can only raise it
 	Roles []roleConfig
 
-	// The labels of a tool that callgate does not know, see docs/flow.md.
+	// The labels of a tool that callgate does not know. See docs/flow.md.
 	Returns     []string // private, untrusted, secret, public
 	Fields      []fieldConfig
 	Effect      string   // none, own, outside, money, deletes, access
-	Destination []string // arguments that name where things go
+	Destination []string // arguments that name a destination
 	Content     []string // arguments that carry text there
-	Undo        string   // the tool that takes it back
+	Undo        string   // the tool that undoes it
 }
 
-// fieldConfig labels one field of results in JSON, in place of toolConfig.Returns.
+// fieldConfig labels one field of JSON results, instead of toolConfig.Returns.
 type fieldConfig struct {
-	Field   string // a.b is a member within, also of each element of a list
+	Field   string // a.b is a nested member, also in each element of a list
 	Returns []string
 }
 

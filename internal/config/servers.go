@@ -24,7 +24,7 @@ import (
 	"callgate/proxy"
 )
 
-// ServerConfigs are the entries of all servers, those that are not enabled too.
+// ServerConfigs returns the entries of all servers, including disabled ones.
 func (c *Config) ServerConfigs() ([]ServerConfig, error) {
 	all := slices.Clone(c.Servers)
 	for _, path := range c.MCPConfig {
@@ -45,10 +45,10 @@ func (c *Config) ServerConfigs() ([]ServerConfig, error) {
 	return withoutCopies(all)
 }
 
-// tenantVariable stands for the tenant's name in what a server is reached by.
+// tenantVariable stands for the tenant's name in a server's configuration.
 const tenantVariable = "${CALLGATE_TENANT}"
 
-// withoutCopies leaves out entries that another file has too. One name for two servers is an error.
+// withoutCopies drops entries that are the same in several files. Two different servers with one name are an error.
 func withoutCopies(all []ServerConfig) (kept []ServerConfig, err error) {
 	for _, s := range all {
 		if s.Enabled != nil && !*s.Enabled {
@@ -69,7 +69,7 @@ func withoutCopies(all []ServerConfig) (kept []ServerConfig, err error) {
 	return kept, nil
 }
 
-// ServerNames are the names of all configured servers: rules speak of those that are not served too.
+// ServerNames returns the names of all configured servers, including disabled ones, because rules may name those too.
 func (c *Config) ServerNames() ([]string, error) {
 	all, err := c.ServerConfigs()
 	names := make([]string, len(all))
@@ -79,11 +79,11 @@ func (c *Config) ServerNames() ([]string, error) {
 	return names, err
 }
 
-// ErrNoServers: neither the configuration nor a file that it names has a server.
+// ErrNoServers means that neither the configuration nor a file that it names has a server.
 var ErrNoServers = errors.New("no servers")
 
-// ProxyServers assembles what the proxy needs of every enabled server, from the configuration and from the
-// mcpServers files. Each is checked here, once, and an error names the entry.
+// ProxyServers assembles every enabled server for the proxy, from the configuration and the mcpServers files. It checks
+// each server; an error names the entry. It adds the logins at these servers to c.Accounts.
 func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	all, err := c.ServerConfigs()
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	if len(servers) == 0 && !c.RAG.Enabled && len(c.MCPConfig) > 0 {
 		return nil, fmt.Errorf("%w in %s: list them there under \"mcpServers\"", ErrNoServers, strings.Join(c.MCPConfig, ", "))
 	}
-	if len(servers) == 0 && !c.RAG.Enabled && !c.noServers { // then its own tools are enough
+	if len(servers) == 0 && !c.RAG.Enabled && !c.noServers { // if the file says that there are none, callgate's own tools are enough
 		return nil, fmt.Errorf("%w: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND", ErrNoServers)
 	}
 	return servers, nil
@@ -172,7 +172,7 @@ func (s *ServerConfig) Assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	return server, nil
 }
 
-// check looks at what needs neither variables nor the disk.
+// check checks what needs neither variables nor the disk.
 func (s *ServerConfig) check() error {
 	if s.Name == "" {
 		return errors.New("a server needs a name")
@@ -196,7 +196,7 @@ func (s *ServerConfig) check() error {
 	return nil
 }
 
-// serverPlace is what a server is reached by, its variables replaced by what they hold.
+// serverPlace is where a server is and how it is started, with variables replaced by their values.
 type serverPlace struct {
 	command, url, dir string
 	args, env         []string
@@ -245,7 +245,8 @@ func (s *ServerConfig) place() (at serverPlace, err error) {
 	return at, nil
 }
 
-// Account is callgate's login at a server behind a URL; nil where none is needed, or the configuration has a header.
+// Account returns callgate's login at a server behind a URL. It returns nil if none is needed, or if the configuration
+// has an Authorization header.
 func (s *ServerConfig) Account(dataDir string, u upstream.Config) (*signin.Account, error) {
 	if u.URL == "" || u.Header.Get("Authorization") != "" {
 		if s.OAuth.isSet() {
@@ -261,7 +262,7 @@ func (s *ServerConfig) Account(dataDir string, u upstream.Config) (*signin.Accou
 	return signin.New(dataDir, server), nil
 }
 
-// transport is what the type says of a server behind a URL.
+// transport returns the transport that the type of a server behind a URL stands for.
 func (s *ServerConfig) transport() remote.Transport {
 	switch s.Type {
 	case "":
@@ -293,8 +294,8 @@ func (s *ServerConfig) header(expand func(string) string) (http.Header, error) {
 	return header, nil
 }
 
-// roots are the folders that relative paths of a server may mean: where it runs, and the folders that its
-// command line names, which file servers take for their own.
+// roots returns the folders that a server's relative paths may refer to: where it runs, and the folders on its command
+// line, which file servers treat as their own.
 func roots(dir string, args []string) []string {
 	roots := []string{dir}
 	for _, arg := range args {
@@ -322,7 +323,7 @@ func (s *ServerConfig) mappings() ([]tools.Mapping, error) {
 			return nil, fmt.Errorf("server %q: tool %q: unknown kind %q: use one of %s", s.Name, t.Name, t.Kind, strings.Join(tools.Kinds(), ", "))
 		}
 		if t.As != "" && t.Kind == "" && t.Risk == "" && len(t.Roles) == 0 && t.unlabelled() {
-			continue // it only has another name: what it does is known all the same
+			continue // it only gets another name; callgate knows what it does all the same
 		}
 		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}, Labels: tools.Labels{Returns: t.Returns, Fields: t.fields(), Effect: t.Effect, Destination: t.Destination, Content: t.Content, Undo: t.Undo}}
 		if err := m.Labels.Check(); err != nil {
@@ -347,12 +348,12 @@ func (s *ServerConfig) mappings() ([]tools.Mapping, error) {
 	return mappings, nil
 }
 
-// unlabelled reports whether the entry says nothing of what the tool returns or does.
+// unlabelled reports whether the entry says nothing about what the tool returns or does.
 func (t *toolConfig) unlabelled() bool {
 	return len(t.Returns)+len(t.Fields)+len(t.Destination)+len(t.Content) == 0 && t.Effect == "" && t.Undo == ""
 }
 
-// fields are the labels of fields; one that is there twice has those of both.
+// fields returns the labels of fields. A field with several entries gets the labels of all.
 func (t *toolConfig) fields() map[string][]string {
 	if len(t.Fields) == 0 {
 		return nil
@@ -364,7 +365,7 @@ func (t *toolConfig) fields() map[string][]string {
 	return fields
 }
 
-// choice compiles which tools there are, and their names.
+// choice compiles which tools hosts see, and their other names.
 func (s *ServerConfig) choice() (proxy.Choice, error) {
 	c := proxy.Choice{As: map[string]string{}}
 	var err error
@@ -391,7 +392,7 @@ func (s *ServerConfig) choice() (proxy.Choice, error) {
 	return c, nil
 }
 
-// Bound bounds the results of servers that have no bound of their own; 0 is none.
+// Bound bounds the results of servers without a bound of their own. 0 means no bound.
 func Bound(servers []proxy.Server, maxResult int) {
 	for i := range servers {
 		if s := &servers[i]; s.Bounds.MaxResult == 0 && maxResult > 0 {
@@ -400,7 +401,7 @@ func Bound(servers []proxy.Server, maxResult int) {
 	}
 }
 
-// maxMessage lets a result of that many bytes through, with what is around it.
+// maxMessage returns the bound on messages that lets a result of that many bytes through. 0 means the default.
 func maxMessage(result int) int {
 	if result <= 64<<20-1<<20 {
 		return 0
@@ -408,8 +409,8 @@ func maxMessage(result int) int {
 	return result + 1<<20
 }
 
-// identity says which program or address a server is, whatever its alias. It is the package if the command names one,
-// so another version is the same server with other definitions.
+// identity returns which program or address a server is, whatever its alias. If the command names a package, that is
+// the identity, so another version is the same server with other definitions.
 func identity(command string, args []string, url string, packages []string) string {
 	switch {
 	case url != "":
@@ -421,10 +422,10 @@ func identity(command string, args []string, url string, packages []string) stri
 	}
 }
 
-// runners are programs that fetch the package they are told to run.
+// runners lists programs that fetch the package that they are told to run.
 var runners = []string{"npx", "npx.cmd", "bunx", "uvx", "pipx", "pnpm", "yarn", "npm", "deno"}
 
-// Unpinned reports whether the server's command fetches a package without saying which version.
+// Unpinned reports whether the server's command fetches a package without naming a version.
 func Unpinned(s proxy.Server) bool {
 	if !slices.Contains(runners, filepath.Base(s.Upstream.Command)) {
 		return false
@@ -434,7 +435,7 @@ func Unpinned(s proxy.Server) bool {
 
 var variableReference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
-// expandVariables replaces ${NAME} and ${NAME:-default}. A name with neither value nor default is an error, because
+// expandVariables replaces ${NAME} and ${NAME:-default}. A name with neither a value nor a default is an error, because
 // nobody wants an empty secret or path.
 func expandVariables(text string) (string, error) {
 	var missing error
@@ -451,9 +452,9 @@ func expandVariables(text string) (string, error) {
 	return out, missing
 }
 
-// AliasOf makes a server's name from its command: "filesystem" for npx -y @modelcontextprotocol/server-filesystem, "notes"
-// for python3 notes.py and node notes/dist/index.js. Servers that are different programs get different names if their
-// commands allow it, because rules and grants are for names.
+// AliasOf makes a server's name from its command: "filesystem" for npx -y @modelcontextprotocol/server-filesystem,
+// "notes" for python3 notes.py and node notes/dist/index.js. Different programs get different names if their commands
+// allow it, because rules and grants apply to names.
 func AliasOf(command string, args []string) string {
 	name := filepath.Base(command)
 	packages := upstream.Packages(command, args, "")
@@ -470,7 +471,7 @@ func AliasOf(command string, args []string) string {
 	return name
 }
 
-// withoutAffixes takes away what most names of servers have.
+// withoutAffixes removes affixes that many servers' names have.
 func withoutAffixes(name string) string {
 	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
 		name = strings.TrimPrefix(name, affix)
@@ -481,14 +482,14 @@ func withoutAffixes(name string) string {
 	return name
 }
 
-// Extensions of scripts, and names of files and folders that say nothing of the server in them.
+// Extensions of scripts, and names of files and folders that say nothing about the server in them.
 var (
 	scriptExtensions = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".php", ".pl", ".sh", ".jar"}
 	commonNames      = []string{"app", "cli", "index", "main", "--main--", "mcp", "mod", "run", "server", "start", "src", "dist", "build", "bin", "lib", "out"}
 )
 
-// scriptName is the name of the script or module that an interpreter gets, or of the nearest folder that says more; "" if
-// there is none.
+// scriptName returns the name of the script or module that an interpreter runs, or of the nearest folder above that
+// says more. It returns "" if there is none.
 func scriptName(args []string) string {
 	for i, arg := range args {
 		module := i > 0 && args[i-1] == "-m"

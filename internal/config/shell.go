@@ -7,7 +7,7 @@ import (
 	"callgate/shellparse"
 )
 
-// shellConfig says how shell text is read, and what is known of programs beside the built-in tables.
+// shellConfig says how shell text is parsed, and adds programs to the built-in tables.
 type shellConfig struct {
 	Dialect  string // bash, posix or zsh
 	Programs []shellparse.Program
@@ -15,7 +15,7 @@ type shellConfig struct {
 	Env      []shellparse.Env
 }
 
-// assemble checks the rows. Nil means bash and nothing added.
+// assemble checks the rows. Nil in place of its result means bash without additions.
 func (s shellConfig) assemble() (*tools.ShellSetup, error) {
 	dialects := map[string]shellparse.Dialect{"": shellparse.Bash, "bash": shellparse.Bash, "posix": shellparse.POSIX, "zsh": shellparse.Zsh}
 	dialect, ok := dialects[s.Dialect]

@@ -11,7 +11,7 @@ import (
 	"callgate/internal/spelling"
 )
 
-// meant is a hint at the end of an error, "" when there is none.
+// meant returns a hint for the end of an error, or "" if no name is near.
 func meant(text string, names []string) string {
 	if name := spelling.Nearest(text, names); name != "" {
 		return fmt.Sprintf("; did you mean %q?", name)
@@ -19,8 +19,8 @@ func meant(text string, names []string) string {
 	return ""
 }
 
-// Misspelled reports a tool that no rule could be about because a kind or the name of a configured server is
-// misspelled in it. Globs and names of servers that this command does not know pass.
+// Misspelled returns an error for a tool that no rule could match because a kind or a configured server's name is
+// misspelled in it. It accepts globs, and servers that this command does not know.
 func Misspelled(c *Config, tool string) error {
 	if strings.ContainsAny(tool, `*?[{(\`) {
 		return nil
@@ -35,17 +35,18 @@ func Misspelled(c *Config, tool string) error {
 	return nil
 }
 
-// workerMakers are the subcommands that may be the first to name a worker.
+// workerMakers lists the subcommands that may create a worker.
 var workerMakers = []string{"run", "wrap", "serve", "hub"}
 
-// CheckWorker looks at the worker that the command line names.
+// CheckWorker returns an error if the worker that the command line names does not exist, unless the command may create
+// it.
 func (s *Settings) CheckWorker(cmd *cobra.Command) error {
 	if !s.Common.Changed("worker") || slices.Contains(workerMakers, cmd.Name()) {
 		return nil
 	}
 	c, err := s.Load()
 	if err != nil {
-		return nil // the command says what is wrong
+		return nil // the command itself reports what is wrong
 	}
 	if path := cmd.CommandPath(); path == "callgate rules add" || path == "callgate rules edit" {
 		return c.Files().mayMakeWorker()

@@ -9,7 +9,7 @@ import (
 // toolsConfig says which tools the host sees.
 type toolsConfig struct {
 	Expose string   // all or search
-	Pinned []string // globs over qualified names: seen under search too
+	Pinned []string // globs over qualified names: shown under search too
 
 	PinnedGlobs []*permissions.Glob `mapstructure:"-"`
 }

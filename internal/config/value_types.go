@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cureOf says how to write a value of the file that is not of its key's type; "" when it is.
+// cureOf returns how to write a value in the file that does not have its key's type, or "" if it has.
 func cureOf(from, to reflect.Type, value any) string {
 	switch {
 	case to == reflect.TypeFor[time.Duration]():
@@ -27,9 +27,9 @@ func cureOf(from, to reflect.Type, value any) string {
 	return ""
 }
 
-// ofItsType refuses a value of the file that the decoder would turn into one of its key's type, and so into
-// something that nobody wrote: metrics: 3 into true, args: [true] into ["1"], timeout: 5 into nanoseconds. Text
-// passes, because variables are text: the decoder reads it, and refuses what it cannot read.
+// ofItsType refuses a value in the file that the decoder would convert to its key's type, and so to something that
+// nobody wrote: metrics: 3 to true, args: [true] to ["1"], timeout: 5 to nanoseconds. It accepts text, because
+// variables are text: the decoder parses it, and refuses what it cannot parse.
 func ofItsType(from, to reflect.Type, value any) (any, error) {
 	cure := cureOf(from, to, value)
 	switch {
@@ -41,14 +41,14 @@ func ofItsType(from, to reflect.Type, value any) (any, error) {
 	return nil, errors.New(cure)
 }
 
-// inMilliseconds are the keys that other programs have in milliseconds, as a bare number.
+// inMilliseconds lists the keys for which other programs use a bare number of milliseconds.
 var inMilliseconds = []string{"timeout", "verify.timeout"}
 
-// leastMilliseconds is the smallest bare number that is taken for milliseconds. Somebody who writes timeout: 30 means
+// leastMilliseconds is the smallest bare number that counts as milliseconds. A person who writes timeout: 30 means
 // seconds, and is told to write 30s.
 const leastMilliseconds = 1000
 
-// readMilliseconds takes a bare number for milliseconds where other programs do.
+// readMilliseconds reads a bare number as milliseconds, for the keys in inMilliseconds.
 func (s *Settings) readMilliseconds() {
 	for _, key := range inMilliseconds {
 		n, err := strconv.Atoi(fmt.Sprint(s.viper.Get(key)))
@@ -58,7 +58,7 @@ func (s *Settings) readMilliseconds() {
 	}
 }
 
-// zero reports whether the value is the empty one of its type: a bare 0 is a duration too.
+// zero reports whether the value is the zero value of its type: a bare 0 is a duration too.
 func zero(value any) bool { return reflect.ValueOf(value).IsZero() }
 
 // either reports whether values of the type are of the kind, or text.
@@ -66,7 +66,7 @@ func either(t reflect.Type, kind reflect.Kind) bool {
 	return t.Kind() == kind || t.Kind() == reflect.String
 }
 
-// single reports whether values of the type are one word of the file that is not text.
+// single reports whether values of the type are single words that are not text.
 func single(t reflect.Type) bool {
 	return t.Kind() == reflect.Bool || t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64
 }

@@ -9,22 +9,22 @@ import (
 	"callgate/permissions"
 )
 
-// verifyConfig says which checks run after calls changed files. It is the user's own configuration: a workspace
-// has no say in what runs.
+// verifyConfig says which checks run after calls changed files. It is the user's own configuration: a workspace cannot
+// decide what runs.
 type verifyConfig struct {
-	Commands   [][]string // lists of words, run one after another until one fails
-	Workspaces []string   // folders; none means every workspace
-	Paths      []string   // globs over changed files; none means every file
+	Commands   [][]string // commands as lists of words, run one after another until one fails
+	Workspaces []string   // folders; empty means every workspace
+	Paths      []string   // globs over changed files; empty means every file
 	Timeout    time.Duration
 	Debounce   time.Duration
 	MaxOutput  int    // KiB
 	OnFailure  string // report or rollback
 
-	Folders []string            `mapstructure:"-"` // Workspaces, without links
-	Globs   []*permissions.Glob `mapstructure:"-"` // Paths
+	Folders []string            `mapstructure:"-"` // Workspaces, with symbolic links resolved
+	Globs   []*permissions.Glob `mapstructure:"-"` // Paths, compiled
 }
 
-// verifySettings are those of subcommands that relay calls.
+// verifySettings are the settings of subcommands that relay calls.
 var verifySettings = []setting{
 	{"verify.timeout", "verify-timeout", "how long each command of a verification may run", 120 * time.Second},
 	{"verify.debounce", "verify-debounce", "how long to wait for further calls that change the same workspace", 300 * time.Millisecond},
@@ -34,7 +34,7 @@ var verifySettings = []setting{
 
 const VerifyRollback = "rollback"
 
-// check checks everything but the programs, which only those need that relay calls.
+// check checks everything except the programs, which only commands that relay calls need.
 func (v *verifyConfig) check(checkpoints *checkpointsConfig) error {
 	switch v.OnFailure {
 	case "report":

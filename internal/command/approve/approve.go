@@ -18,13 +18,13 @@ const (
 	exitWithdrawn exit.Code = 4
 )
 
-// Approving is what the flags of approve say.
+// Approving holds the flags of approve.
 type Approving struct {
 	once, next, plain, asJSON, notify, noColor, desktop, channels bool
 	address                                                       string
 	sessions                                                      []string
-	as                                                            string // the person whose credential is shown; "" for the one that is nobody's in particular
-	Folder                                                        string // Next only shows calls of a host in this folder; "" for all
+	as                                                            string // person whose credential is shown; "" means the shared credential
+	Folder                                                        string // Next only shows calls of a host in this folder; "" means all
 }
 
 func NewCommand(s *config.Settings) *cobra.Command {
@@ -103,7 +103,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
 	cmd.MarkFlagsMutuallyExclusive("plain", "json", "desktop", "channels")
-	cmd.MarkFlagsMutuallyExclusive("next", "json", "desktop", "channels") // with --next nothing fills the screen: --plain changes nothing
+	cmd.MarkFlagsMutuallyExclusive("next", "json", "desktop", "channels") // --next never fills the screen, so --plain may go with it
 	cmd.MarkFlagsMutuallyExclusive("once", "desktop", "channels")
 	cmd.MarkFlagsMutuallyExclusive("as", "channels")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
@@ -111,8 +111,8 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	return cmd
 }
 
-// As returns the credential that a person shows, and the name for the record. "" is the person at this terminal, with
-// the shared credential.
+// As returns the credential that a person shows, and the name for the record. For "", these are the shared credential
+// and the person at this terminal.
 func As(role credentials.Credential, person string) (credentials.Credential, string, error) {
 	if person == "" {
 		return role, app.UserName(), nil

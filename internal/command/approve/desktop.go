@@ -13,7 +13,7 @@ import (
 	"callgate/internal/desktop"
 )
 
-// approveDesktop answers from notifications until ctx or callgate ends.
+// approveDesktop asks in desktop notifications until ctx or callgate ends.
 func approveDesktop(ctx context.Context, c *config.Config, o Approving) error {
 	credential, person, err := As(credentials.Approve, o.as)
 	if err != nil {

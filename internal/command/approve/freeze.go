@@ -75,7 +75,8 @@ A freeze applies from the next call of every process, even after a restart, unti
 	return cmd
 }
 
-// changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.
+// changeFreeze asks the running callgate to change a freeze, so that it takes effect there at once. If none runs, it
+// calls here.
 func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(app.DirFreezer, audit.Author) error) error {
 	credential, person, err := As(credentials.Approve, as)
 	if err != nil {
@@ -89,14 +90,14 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	if as != "" {
 		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", companionclient.Cure(err, config.Program(dataDir)), as)
 	}
-	if _, err := credentials.Open(dataDir); err != nil { // of this data directory's own people
+	if _, err := credentials.Open(dataDir); err != nil { // checks that this user may use the data directory
 		return err
 	}
 	return here(app.DirFreezer{DataDir: dataDir}, audit.Author{By: "cli:" + person})
 }
 
-// sessionKnown reports whether the running callgate has a session open; or, if none can be asked, whether one began
-// that is on record.
+// sessionKnown reports whether the running callgate has the session open. If no callgate can be asked, it reports
+// whether the trail has the session.
 func sessionKnown(ctx context.Context, dataDir, id string) bool {
 	var open struct {
 		Sessions []gate.SessionInfo `json:"sessions"`
@@ -106,22 +107,21 @@ func sessionKnown(ctx context.Context, dataDir, id string) bool {
 		return slices.ContainsFunc(open.Sessions, func(s gate.SessionInfo) bool { return s.ID == id })
 	}
 	for r, err := range audit.Read(audit.Dir(dataDir), audit.Filter{SessionID: id}) {
-		if err == nil && r.By == "" { // the freeze itself is of somebody
+		if err == nil && r.By == "" { // the freeze itself has an author, so it does not count
 			return true
 		}
 	}
 	return false
 }
 
-// TellFrozen says which freezes the gate refuses calls for, whatever the rules say of them, or that nobody can read it;
-// nothing if there are none.
+// TellFrozen prints the freezes in force, or that they cannot be read. It prints nothing if there are none.
 func TellFrozen(w io.Writer, frozen app.Freezes) {
 	if err := say(w, frozen, ""); err != nil {
 		fmt.Fprintln(w, err)
 	}
 }
 
-// printFrozen says what is frozen now; none is the text for nothing.
+// printFrozen prints what is frozen now, or none if nothing is.
 func printFrozen(ctx context.Context, w io.Writer, c *config.Config, none string) error {
 	return say(w, app.Frozen(ctx, c), none)
 }
@@ -142,7 +142,7 @@ func say(w io.Writer, frozen app.Freezes, none string) error {
 	return err
 }
 
-// readUntil reads when something ends; zero for "".
+// readUntil parses the end of a freeze. It returns the zero time for "".
 func readUntil(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

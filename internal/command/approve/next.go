@@ -18,7 +18,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Next shows the call that has waited longest and takes one key for an answer.
+// Next shows the call that has waited longest, and takes one key as the answer.
 func Next(ctx context.Context, dataDir string, o Approving) (wire.Outcome, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return wire.Ended, errors.New("standard input and output must be a terminal; programs use --json")
@@ -59,7 +59,7 @@ func Next(ctx context.Context, dataDir string, o Approving) (wire.Outcome, error
 	return outcome, nil
 }
 
-// Waiting returns what waits for a person, with the credential of target.
+// Waiting returns the calls that wait for a person, read with the credential of target.
 func (o *Approving) Waiting(ctx context.Context, target companionclient.Target) ([]wire.ToolApproveRequest, error) {
 	var list struct {
 		Approvals []wire.ToolApproveRequest `json:"approvals"`
@@ -70,7 +70,7 @@ func (o *Approving) Waiting(ctx context.Context, target companionclient.Target) 
 	return o.within(list.Approvals), nil
 }
 
-// within leaves out the calls of hosts in other folders than o is about.
+// within drops the calls of hosts in other folders than o.Folder.
 func (o *Approving) within(list []wire.ToolApproveRequest) []wire.ToolApproveRequest {
 	return slices.DeleteFunc(list, func(a wire.ToolApproveRequest) bool {
 		return o.Folder != "" && filepath.Base(a.Origin.Folder) != filepath.Base(o.Folder)

@@ -41,7 +41,7 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 			page, err := companionclient.PageURL(cmd.Context(), target)
 			connect := app.Connect{DataDir: c.DataDir}
 			if errors.Is(err, wire.ErrNotRunning) && address == "" && connect.Connected() {
-				config, _ := cmd.Flags().GetString("config") // it is declared
+				config, _ := cmd.Flags().GetString("config") // the flag is declared
 				if err = app.LaunchHub(cmd.Context(), c.DataDir, config); err == nil {
 					page, err = companionclient.PageURL(cmd.Context(), target)
 				}

@@ -61,8 +61,8 @@ func approveLines(ctx context.Context, approver *companionclient.Client, once bo
 		return wire.Ended, err
 	}
 	defer func() {
-		_ = term.Restore(in, state)        // nothing is left to do with a terminal that refuses
-		_, _ = os.Stdout.WriteString("\n") // the shell's prompt goes below ours
+		_ = term.Restore(in, state)        // nothing can be done with a terminal that refuses
+		_, _ = os.Stdout.WriteString("\n") // so that the shell's prompt starts on a new line
 	}()
 	lines := console.NewConsole(os.Stdin, os.Stdout, func() (int, int, error) { return term.GetSize(out) })
 	defer lines.Close()

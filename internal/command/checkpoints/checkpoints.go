@@ -29,7 +29,7 @@ or extended attributes.`,
 	return cmd
 }
 
-// checkpointsOf opens what was kept. The caller closes it.
+// checkpointsOf opens the checkpoints on disk. The caller MUST close the store.
 func checkpointsOf(s *config.Settings) (*config.Config, *checkpoint.Store, error) {
 	c, err := s.Load()
 	if err != nil {
@@ -38,12 +38,13 @@ func checkpointsOf(s *config.Settings) (*config.Config, *checkpoint.Store, error
 	if c.Checkpoints.Storage == config.CheckpointsInMemory {
 		return nil, nil, errors.New("checkpoints are in the memory of the callgate that serves the session (checkpoints.storage: memory): use its page, or REST under /api/checkpoints")
 	}
-	c.Checkpoints.Storage = "disk" // what was kept before they were turned off is there still
+	c.Checkpoints.Storage = "disk" // checkpoints may remain from before they were turned off
 	store, err := c.OpenCheckpoints(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	return c, store, err
 }
 
-// realPathOf makes a path of the command line absolute and its folder real, as checkpoints name it.
+// realPathOf makes a path from the command line absolute and resolves links in its folder, so that it matches the paths
+// in checkpoints.
 func realPathOf(path string) (string, error) {
 	abs, err := filepath.Abs(config.ExpandHome(path))
 	if err != nil {

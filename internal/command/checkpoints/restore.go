@@ -75,7 +75,7 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 	return cmd
 }
 
-// recordRestore records that a person restores. If that fails, nothing is restored.
+// recordRestore records that a person restores files. If it fails, nothing is restored.
 func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, force bool) error {
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {
@@ -85,7 +85,7 @@ func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, forc
 	return errors.Join(err, log.Close())
 }
 
-// explainRestore adds what can be done about it with the program.
+// explainRestore adds to a conflict what the person can do about it.
 func explainRestore(err error, program string) error {
 	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
 		var b strings.Builder

@@ -35,7 +35,7 @@ as a replica. If NATS is embedded, run it on the machine of a replica.`,
 	return cmd
 }
 
-// look connects to the configured cluster, without becoming a replica.
+// look connects to the configured cluster without becoming a replica. The caller MUST close the cluster.
 func look(ctx context.Context, s *config.Settings, restores bool) (*config.Config, *shared.Cluster, error) {
 	c, err := s.Load()
 	if err != nil {

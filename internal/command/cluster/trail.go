@@ -10,7 +10,7 @@ import (
 	"callgate/internal/output"
 )
 
-// VerifyTrail checks the trail of a cluster, and this replica's logs against it.
+// VerifyTrail checks the cluster's trail, and compares this replica's logs with it.
 func VerifyTrail(ctx context.Context, s *config.Settings, dir string, out io.Writer, asJSON bool) error {
 	_, one, err := look(ctx, s, false)
 	if err != nil {

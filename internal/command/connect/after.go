@@ -20,7 +20,7 @@ import (
 	"callgate/internal/inventory"
 )
 
-// notes says what the person has to do in the hosts, and where else connect can look.
+// notes prints what the person has to do in the hosts, and where else connect can look.
 func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) error {
 	for _, h := range plan.Hosts {
 		if h.Note != "" {
@@ -34,8 +34,8 @@ func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) err
 	return o.elsewhere(out, plan, args)
 }
 
-// elsewhere says that files of this folder have servers too, where connect was not told to look. In the home folder
-// they are those of the plan.
+// elsewhere prints a note if files of this folder have servers too, and connect was not told to look there. It leaves
+// out files that the plan already covers, as it may in the home folder.
 func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []string) error {
 	if slices.Contains(o.Scopes, "project") {
 		return nil
@@ -54,7 +54,7 @@ func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []stri
 	return nil
 }
 
-// nothing says why a plan changes nothing.
+// nothing returns the text for a plan that changes nothing.
 func nothing(plan *install.Plan, args []string) string {
 	if slices.ContainsFunc(plan.Hosts, func(h install.HostPlan) bool { return h.Found || h.Project }) {
 		return "Nothing to change."
@@ -65,15 +65,15 @@ func nothing(plan *install.Plan, args []string) string {
 	return "No host was found on this machine. callgate knows " + strings.Join(install.IDs(), ", ") + ". To connect another one, let it start \"callgate run --mcp-config FILE\"."
 }
 
-// warming is how long connect waits for the tools of servers.
+// warming bounds how long connect waits for the tools of servers.
 const warming = 30 * time.Second
 
-// warm lists the tools of the moved servers, so that hosts that list tools only at their start see them in the first
-// session. It reports failures and goes on.
+// warm lists the tools of the moved servers, because some hosts list tools only at their start and should see them in
+// the first session. It reports failures and goes on.
 func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string) {
 	c, err := s.Load()
 	if err != nil || len(files) == 0 {
-		return // callgate itself says what is wrong
+		return // callgate itself reports what is wrong
 	}
 	if !o.asJSON {
 		fmt.Fprintln(cmd.OutOrStdout(), "starting the servers once, to know their tools")

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/keyboard"
 )
 
-// confirm asks once. Without a terminal it refuses.
+// confirm asks once. Without a terminal it returns an error, unless --yes is given.
 func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) {
 	if o.yes {
 		return true, nil
@@ -28,7 +28,7 @@ func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) 
 	return agreed(cmd.OutOrStdout(), answer, err)
 }
 
-// agreed reports whether the answer is yes. It is no if nobody gave one.
+// agreed reports whether the answer is yes. No answer counts as no.
 func agreed(out io.Writer, answer string, err error) (bool, error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return false, err

@@ -21,7 +21,7 @@ type connecting struct {
 	app.Connect
 	dryRun, yes, asJSON bool
 	hosts               []string
-	chosen              string // ends a command that is about the same callgate, with a space before it
+	chosen              string // what a command needs at its end to use the same callgate, with a space in front
 }
 
 func (o *connecting) declare(cmd *cobra.Command) {
@@ -33,7 +33,7 @@ func (o *connecting) declare(cmd *cobra.Command) {
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON, with --watch an object a line; changes nothing without --yes")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(install.IDs(), cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("host", cmd.ValidArgsFunction) // it is declared
+	_ = cmd.RegisterFlagCompletionFunc("host", cmd.ValidArgsFunction) // the flag is declared
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(app.Scopes, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -140,7 +140,7 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 	return nil
 }
 
-// unknown returns the names of --server that no file of the plan has.
+// unknown returns the names in --server that no file of the plan has.
 func (o *connecting) unknown(plan *install.Plan) []string {
 	return slices.DeleteFunc(slices.Clone(o.Servers), func(name string) bool {
 		return slices.ContainsFunc(plan.Hosts, func(h install.HostPlan) bool {

@@ -85,7 +85,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// printUndo says what becomes of a file.
+// printUndo prints what will happen to a file.
 func printUndo(out io.Writer, u *install.Undone) {
 	how := "has changed since; only callgate's part is undone"
 	switch {
@@ -101,7 +101,7 @@ func printUndo(out io.Writer, u *install.Undone) {
 	output.Diff(out, u.Before, u.After)
 }
 
-// printUndone says what became of a file.
+// printUndone prints what happened to a file.
 func printUndone(out io.Writer, u *install.Undone) {
 	done := "changed"
 	if u.Removes() {
@@ -113,7 +113,7 @@ func printUndone(out io.Writer, u *install.Undone) {
 	}
 }
 
-// notHere says that this data directory has no record of a connect, and which files of hosts start callgate all the
+// notHere prints that this data directory has no record of a connect, with the hosts' files that start callgate all the
 // same.
 func (o *connecting) notHere(out io.Writer, args []string) error {
 	list, err := o.Elsewhere(args)

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/hosthooks"
 )
 
-// managed writes what an administrator rolls out, below a folder. A file that is there stays.
+// managed writes the settings that an administrator rolls out, below a folder. It replaces no existing file.
 func (o *connecting) managed(cmd *cobra.Command, hosts []string, folder string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *connecting) managed(cmd *cobra.Command, hosts []string, folder string) 
 	return all
 }
 
-// writeNew writes a file that is not there yet, readable by everybody and changed by its owner alone.
+// writeNew creates a file that everybody can read and only its owner can change. It fails if the file exists.
 func writeNew(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

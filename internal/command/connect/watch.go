@@ -12,7 +12,7 @@ import (
 	"callgate/internal/install"
 )
 
-// beside is a server that bypasses callgate, and the command that moves it, as --json prints them.
+// beside is a server that bypasses callgate, with the command that moves it, as --json prints them.
 type beside struct {
 	Host    string `json:"host"`
 	Server  string `json:"server"`
@@ -20,8 +20,8 @@ type beside struct {
 	Command string `json:"command"`
 }
 
-// watch reports servers that bypass callgate, now and whenever a file of a host changes, until it is ended. With --yes
-// it moves them behind callgate.
+// watch reports servers that bypass callgate, now and whenever a host's file changes, until it is ended. With --yes, it
+// moves them behind callgate.
 func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	files, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -31,7 +31,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	said := map[beside]bool{}
 	out := json.NewEncoder(cmd.OutOrStdout())
 	out.SetEscapeHTML(false)
-	say := func(object any, line string) { // whether anybody reads it or not
+	say := func(object any, line string) { // failures to print are ignored
 		if o.asJSON {
 			_ = out.Encode(object)
 		} else {
@@ -40,7 +40,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	}
 	var look func() error
 	look = func() error {
-		// What changes while it is read is an event.
+		// Changes from here on are events.
 		if err := o.watchFolders(files, args); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 			if err != nil {
 				return err
 			}
-			return look() // what stays is said
+			return look() // report the servers that stay
 		}
 		now := map[beside]bool{}
 		for _, h := range plan.Hosts {
@@ -92,8 +92,8 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	}
 }
 
-// Beside reports whether a server would move behind callgate. The servers of a file that cannot be changed stay where
-// they are.
+// Beside reports whether the plan would move a server behind callgate. Servers in a file that cannot be changed do not
+// count.
 func Beside(plan *install.Plan) bool {
 	for _, h := range plan.Hosts {
 		for i := range h.Changes {
@@ -106,7 +106,7 @@ func Beside(plan *install.Plan) bool {
 	return false
 }
 
-// watchFolders watches each folder that a file of a host could be in: hosts replace their files.
+// watchFolders watches each folder that can hold a host's file, because hosts replace their files.
 func (o *connecting) watchFolders(files *fsnotify.Watcher, args []string) error {
 	hosts, err := install.Find(args)
 	if err != nil {

@@ -3,7 +3,7 @@ package exit
 
 import "fmt"
 
-// Code is an error that ends the program with a code of its own and has nothing more to say.
+// Code is an error that ends the program with that exit code, without a message.
 type Code int
 
 func (c Code) Error() string { return fmt.Sprintf("exit code %d", int(c)) }

@@ -49,12 +49,12 @@ the rules:
 				return err
 			}
 			defer done()
-			if policy == nil { // cases that want a denial would hold by rules that nobody can read
+			if policy == nil { // with unreadable rules, every case that wants a denial would pass
 				if _, err := checker.Policy(); err != nil {
 					return err
 				}
 			}
-			checker.CacheDir = "" // a test says the same on every machine
+			checker.CacheDir = "" // so that a test has the same result on every machine
 			results := rulebook.RunCases(checker, policy, cases)
 			failed, err := rulebook.PrintResults(cmd.OutOrStdout(), results)
 			if junit != "" {

@@ -54,7 +54,7 @@ CLI (.toml) or Cedar. It lists on standard error what does not translate, and le
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the other `program`: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // it is declared
+	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag is declared
 	cmd.Flags().StringVar(&rulesFile, "file", "", "export this rules `file` instead of the worker's")
 	return cmd
 }

@@ -65,7 +65,7 @@ rule with the same pattern. The exit code is 1 if a rule that asks or denies is 
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the other `program`: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // it is declared
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag is declared
 	cmd.Flags().BoolVar(&applies, "apply", false, "add the rules to the worker's file and keep a backup")
 	return cmd
 }

@@ -17,8 +17,8 @@ import (
 	"callgate/permissions/store"
 )
 
-// applyImport adds the rules of an import to the worker's file. It fails if one that asks or denies does not hold then,
-// after adding the others.
+// applyImport adds the rules of an import to the worker's file. If a rule that asks or denies is not in force
+// afterwards, it fails, but has added the others.
 func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, from string) error {
 	_, book, done, err := openFor(cmd, s)
 	if err != nil {
@@ -42,9 +42,10 @@ func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, f
 	return sayUnheld(cmd, im, text)
 }
 
-// withImport returns the worker's file, and its text with the rules of an import. It withdraws allows from the import.
+// withImport returns the worker's file, its text with the rules of an import added, and the rules that could not be
+// added. It withdraws allows that would otherwise run calls which a refused rule asks about or denies.
 func withImport(book *rulebook.Book, im *translate.Import) (base, text []byte, refused []translate.Left, err error) {
-	var lost []int // of the rules: what is not an allow and is refused
+	var lost []int // indices of refused rules that are not allows
 	add := func(rules *store.Store) error {
 		refused, lost = nil, nil
 		for i := range im.Rules {
@@ -59,7 +60,7 @@ func withImport(book *rulebook.Book, im *translate.Import) (base, text []byte, r
 		return nil
 	}
 	base, text, err = book.Changed(add)
-	if err == nil && len(lost) > 0 { // a rule that is in the file stays where it is, before what is added
+	if err == nil && len(lost) > 0 { // a rule that is already in the file stays in its place, before the added ones
 		known := len(im.Left)
 		im.WithdrawFor(lost, "is in the file already, before it")
 		base, text, err = book.Changed(add)
@@ -68,7 +69,7 @@ func withImport(book *rulebook.Book, im *translate.Import) (base, text []byte, r
 	return base, text, refused, err
 }
 
-// addImported adds a rule. One that denies or asks takes the place of a milder one with the same pattern.
+// addImported adds a rule. A rule that denies or asks replaces a milder one with the same pattern.
 func addImported(rules *store.Store, im *translate.Import, r *translate.Rule) error {
 	_, refused := rules.AddRule(r.Tool, r.Pattern, r.Action, r.Before)
 	if refused == nil || r.Action == permissions.Allow {
@@ -89,7 +90,8 @@ func addImported(rules *store.Store, im *translate.Import, r *translate.Rule) er
 	return err
 }
 
-// sayUnheld lists what asks or denies in an import and does not hold in the text of a file, and fails if there is any.
+// sayUnheld lists the imported rules that ask or deny but are not in force with this text of the file. It fails if
+// there are any.
 func sayUnheld(cmd *cobra.Command, im *translate.Import, text []byte) error {
 	file, err := permissions.ParseFile("the rules", text, xdg.Home)
 	if err != nil {

@@ -37,7 +37,7 @@ not in the file and not listed.`,
 	return cmd
 }
 
-// layers returns the worker's rules, behind those of the agent profile if one is configured.
+// layers returns the worker's rules, with those of the configured agent profile in front.
 func layers(c *config.Config, b *rulebook.Book) (*permissions.Policy, error) {
 	policy, err := b.Store.Policy()
 	if err != nil || c.Agent == "" {

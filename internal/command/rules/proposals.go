@@ -49,8 +49,8 @@ func (o *suggestion) show(cmd *cobra.Command, found interface{ Print(io.Writer) 
 	return found.Print(cmd.OutOrStdout())
 }
 
-// change shows what an edit makes of the rules file, or with --apply makes it so. With --json nothing more is printed
-// on stdout.
+// change shows how an edit changes the rules file. With --apply, it makes the change. With --json, it prints nothing
+// more on stdout.
 func (o *suggestion) change(cmd *cobra.Command, book *rulebook.Book, summary string, edit func(*store.Store) error) error {
 	if o.asJSON && !o.applies {
 		return nil

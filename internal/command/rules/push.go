@@ -66,7 +66,7 @@ refuses a file that lacks grants given meanwhile: pull first, or name the revisi
 	return cmd
 }
 
-// lacksGrants reports whether one of before is not among next.
+// lacksGrants reports whether next lacks one of the grants in before.
 func lacksGrants(next, before []permissions.Grant) bool {
 	has := map[string]bool{}
 	for _, g := range next {

@@ -35,7 +35,7 @@ of all replicas; one replica must be running.`,
 	return cmd
 }
 
-// opened is a command that needs the rules.
+// opened returns the function of a command that needs the rules.
 func opened(s *config.Settings, run func(*cobra.Command, *config.Config, *rulebook.Book, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, b, done, err := openFor(cmd, s)
@@ -47,13 +47,13 @@ func opened(s *config.Settings, run func(*cobra.Command, *config.Config, *rulebo
 	}
 }
 
-// openFor is Open for a command.
+// openFor does what Open does, with the streams of a command.
 func openFor(cmd *cobra.Command, s *config.Settings) (*config.Config, *rulebook.Book, func(), error) {
 	return Open(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
-// Open opens the rules that hold for the worker: the file's, or the cluster's. What a command does with them goes to
-// out. The caller calls done.
+// Open opens the rules that apply to the worker: the file's or the cluster's. What commands print about the rules goes
+// to out. The caller MUST call done.
 func Open(ctx context.Context, s *config.Settings, out, warn io.Writer) (c *config.Config, b *rulebook.Book, done func(), err error) {
 	if c, err = s.Load(); err != nil {
 		return nil, nil, nil, err

@@ -18,17 +18,17 @@ import (
 	"callgate/internal/output"
 )
 
-// sharedRules are the rules of a cluster beside a file.
+// sharedRules holds the rules of a cluster and those of a file.
 type sharedRules struct {
 	c        *config.Config
 	cluster  *cluster.Cluster
 	document cluster.Document
 	now      cluster.Version
 	file     string
-	text     []byte // of the file; nil when there is none
+	text     []byte // content of the file; nil if there is none
 }
 
-// withSharedRules runs f with the rules of the cluster and those of file, "" for the worker's own.
+// withSharedRules runs f with the rules of the cluster and those of a file. For "", it takes the worker's file.
 func withSharedRules(ctx context.Context, s *config.Settings, file string, f func(sharedRules) error) error {
 	c, err := s.Load()
 	if err != nil {
@@ -42,7 +42,7 @@ func withSharedRules(ctx context.Context, s *config.Settings, file string, f fun
 	r := sharedRules{c: c, cluster: shared, document: shared.Document("rules"), file: file}
 	if r.file == "" {
 		r.file = c.Files().Permissions()
-	} else if info, err := os.Stat(r.file); err == nil && info.IsDir() { // a folder of a repository
+	} else if info, err := os.Stat(r.file); err == nil && info.IsDir() { // a folder in a repository
 		r.file = filepath.Join(r.file, "workers", c.Worker, "permissions.jsonc")
 	}
 	if r.now, err = r.document.Read(ctx); err != nil {
@@ -54,8 +54,8 @@ func withSharedRules(ctx context.Context, s *config.Settings, file string, f fun
 	return f(r)
 }
 
-// folder makes the folder that pull writes to, within the data directory or the folder of a repository that named is. A
-// file that is named has to have its folder.
+// folder makes the folder that pull writes to, if it is in the data directory or in the folder that was named. If a
+// file was named, its folder must exist.
 func (r sharedRules) folder(named string) error {
 	dir := filepath.Dir(r.file)
 	if _, err := os.Stat(dir); named == r.file && err != nil {

@@ -72,7 +72,7 @@ Nothing changes without --apply, which keeps a backup and is recorded.`,
 	return cmd
 }
 
-// check reads the flags that need it.
+// check checks the flags, and parses those that need it.
 func (o *suggestion) check(cmd *cobra.Command) (err error) {
 	if o.Newest < 0 {
 		return fmt.Errorf("--limit %d: use 0 for all, or a positive number", o.Newest)

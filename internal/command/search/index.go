@@ -60,12 +60,12 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 	return cmd
 }
 
-// tellIndexed tells hooks that an index is done, unless a hook itself indexes, because it would be told without end.
+// tellIndexed tells hooks that an index is done. It does not if a hook itself indexes, because that would never end.
 func tellIndexed(h *hooks.Runner, e rag.Event) {
 	if e.Kind == rag.EventDone && os.Getenv(hooks.InHook) == "" {
 		h.Fire(app.Indexed(e.Path, e.Summary))
 	}
 }
 
-// indexGCPercent trades a little time for a fifth of the memory: indexing allocates far more than it keeps.
+// indexGCPercent trades a little time for a fifth of the memory, because indexing allocates far more than it keeps.
 const indexGCPercent = 75

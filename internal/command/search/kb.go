@@ -28,7 +28,7 @@ in callgate.yaml). It takes plain text, Markdown, HTML, PDF and DOCX files.`,
 	return cmd
 }
 
-// withKB opens the worker's knowledge base.
+// withKB runs do with the worker's knowledge base.
 func withKB(s *config.Settings, do func(*config.Config, *rag.KB) error) (err error) {
 	c, err := s.Load()
 	if err != nil {

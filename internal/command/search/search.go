@@ -1,4 +1,4 @@
-// Package search has the commands that search: index, kb and search.
+// Package search has the commands index, kb and search.
 package search
 
 import (
@@ -99,8 +99,8 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 	return cmd
 }
 
-// openIndexes opens the index of each folder, and brings it up to date if it is to. Beside an error it returns those that
-// are open.
+// openIndexes opens the index of each folder, and with update brings it up to date. After an error, it still returns
+// the indexes that are open.
 func openIndexes(cmd *cobra.Command, c *config.Config, folders []app.SearchedFolder, update bool) (indexes []*rag.Index, err error) {
 	for _, folder := range folders {
 		index, err := app.OpenIndex(c, cmd.ErrOrStderr(), folder.Index)
