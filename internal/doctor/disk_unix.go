@@ -4,7 +4,7 @@ package doctor
 
 import "syscall"
 
-// freeBytes is how much room a file system has for this user.
+// freeBytes returns how many bytes this user can still write to a file system.
 func freeBytes(dir string) (int64, bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -1,6 +1,5 @@
-// Package doctor checks everything that the gate depends on, and names the command that cures each fault.
-//
-// It looks at hosts and their hooks, rules, credentials, files, the hub and the guard.
+// Package doctor checks everything that the gate depends on: hosts and their hooks, rules, credentials, files, the hub
+// and the guard. It names the command that cures each fault.
 package doctor
 
 import (
@@ -32,7 +31,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// State is how something stands. The zero value is broken.
+// State is the state of something. The zero value is Broken.
 type State int
 
 const (
@@ -52,68 +51,68 @@ type Finding struct {
 	State State  `json:"state"`
 	Text  string `json:"text"`
 	Cure  string `json:"cure,omitempty"`  // a command
-	Fixed bool   `json:"fixed,omitempty"` // it was broken, and is not any more
+	Fixed bool   `json:"fixed,omitempty"` // it was broken, and Fix has cured it
 
-	fix func() error // nil for what a person has to do
+	fix func() error // nil if a person has to act
 }
 
-// Options say what to look at.
+// Options says what to look at.
 type Options struct {
 	Version   string
 	DataDir   string
-	Config    string // the configuration file, "" for none
+	Config    string // the configuration file, or "" if there is none
 	ConfigErr error  // why it cannot be read
-	Listen    string // where the page is to be found
-	Chosen    string // what each callgate command needs at its end to be about the same callgate, with a space before it
+	Listen    string // the page's address
+	Chosen    string // what a callgate command needs at its end to use the same callgate, with a space in front
 	Rules     string // the worker's rules file
 	Home      string
 	Kinds     []string
 	Plan      *install.Plan // what connect would change
 	PlanErr   error
 	Machine   install.Machine
-	// Location has the options --data-dir, --config and --worker of the examined callgate. An entry of a host that gives
+	// Location has the options --data-dir, --config and --worker of the examined callgate. A host's entry that gives
 	// another value to one of them starts another callgate.
 	Location map[string]string
 	Target   client.Target
-	Guard    string // what keeps a server that starts now from callgate
+	Guard    string // how the guard keeps a server that starts now away from callgate
 	Servers  []Server
-	Tokens   []Problem // of hosts, that cannot be used
+	Tokens   []Problem // tokens of hosts that cannot be used
 	Hooks    []Hook
-	HooksErr error // why it cannot be told what they match
+	HooksErr error // why what they match is unknown
 	Presence presence.Class
 	Frozen   func(ctx context.Context) ([]gate.Freeze, error)
-	// Checkpoints reads all snapshots and says what is wrong with them; nil where there are none on disk.
+	// Checkpoints reads all snapshots and returns what is wrong with them. It is nil if there are none on disk.
 	Checkpoints func() ([]string, error)
-	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when
-	// it may.
+	// Try asks whether a file may be read, as the hook of a host that works in folder would. why is what the host is
+	// told, or "" if the file may be read.
 	Try func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (why string, err error)
-	// Enter starts callgate as a host does, by its entry, and asks in a folder whether files may be read. Each answer is
-	// why not, "" when it may.
+	// Enter starts callgate with the command of a host's entry, and asks in a folder whether files may be read. Each
+	// answer is the reason why not, or "".
 	Enter   func(ctx context.Context, command, env []string, folder string, paths ...string) ([]string, error)
-	Connect func(host string) error // installs a host's hooks anew
+	Connect func(host string) error // reinstalls a host's hooks
 	Rotate  func(name credentials.Credential) error
 	Merge   func() error // merges the shipped rules into the worker's
 	Start   func() error // starts a hub that outlives this process
 }
 
-// Server is a server that callgate starts, and the walls around it.
+// Server is a server that callgate starts, with the walls around it.
 type Server struct {
-	Name, Guard, Sandbox string // Guard is "" for that of all
-	Down                 string // why it does not answer when it is started; "" when it does
+	Name, Guard, Sandbox string // Guard is "" if the server has the common one
+	Down                 string // why it does not answer after its start; "" if it does
 }
 
-// Problem is of something that the configuration names.
+// Problem is a problem with something that the configuration names.
 type Problem struct {
 	Name string
 	Err  error
 }
 
-// Hook is a hook of the configuration, and why it cannot run or never will.
+// Hook is a hook of the configuration, with the reason why it cannot or never will run.
 type Hook struct {
-	Name, Problem string // Problem is "" for a hook that can run
+	Name, Problem string // Problem is "" if the hook can run
 }
 
-// examination collects findings.
+// examination collects the findings.
 type examination struct {
 	o        Options
 	ctx      context.Context
@@ -139,14 +138,14 @@ func Look(ctx context.Context, o Options) []Finding {
 	return x.findings
 }
 
-// Hosts examines the hosts alone, and makes no call. Of the options it needs DataDir, Plan or PlanErr, and Machine.
+// Hosts examines only the hosts, and makes no calls. It needs only the options DataDir, Plan or PlanErr, and Machine.
 func Hosts(o Options) []Finding {
 	x := &examination{o: o}
 	x.hosts()
 	return x.findings
 }
 
-// Fix does what can be done without a person, and notes it in the findings.
+// Fix cures what needs no person, and notes that in the findings.
 func Fix(findings []Finding) error {
 	var all error
 	for i := range findings {
@@ -161,7 +160,7 @@ func Fix(findings []Finding) error {
 	return all
 }
 
-// Worst is the worst state among findings.
+// Worst returns the worst state among the findings.
 func Worst(findings []Finding) State {
 	worst := OK
 	for i := range findings {
@@ -172,7 +171,7 @@ func Worst(findings []Finding) State {
 
 func (x *examination) add(f Finding) { x.findings = append(x.findings, f) }
 
-// run is the command line of a subcommand, about the examined callgate.
+// run returns the command line of a subcommand for the examined callgate.
 func (x *examination) run(subcommand string) string { return "callgate " + subcommand + x.o.Chosen }
 
 func (x *examination) configuration() {
@@ -238,7 +237,7 @@ func (x *examination) rules() {
 	}
 }
 
-// credentials looks at who could read what opens the gate.
+// credentials checks who can read the credentials.
 func (x *examination) credentials() {
 	dir := credentials.Dir(x.o.DataDir)
 	entries, err := os.ReadDir(dir)
@@ -274,7 +273,7 @@ func (x *examination) credentials() {
 	}
 }
 
-// process is what /api/info says of one callgate.
+// process is what /api/info returns for one callgate.
 type process struct {
 	PID     int    `json:"pid"`
 	Replica string `json:"replica"` // of the cluster; "" for a process of this machine
@@ -282,7 +281,7 @@ type process struct {
 	Silent  bool   `json:"silent"`
 }
 
-// process says what is wrong with one.
+// process reports what is wrong with one process.
 func (x *examination) process(p process) {
 	f := Finding{About: "hub", State: Warning}
 	switch old := p.Version != x.o.Version && p.Version != ""; {
@@ -300,8 +299,8 @@ func (x *examination) process(p process) {
 	x.add(f)
 }
 
-// remedies are what helps against what a running callgate says of itself, by words in it. What is not here says itself
-// what to do.
+// remedies lists commands for the problems that a running callgate reports, by words in their texts. Other problems say
+// themselves what to do.
 var remedies = []struct {
 	words, command string
 	state          State
@@ -317,7 +316,7 @@ var remedies = []struct {
 	{"until the cluster takes them", "cluster status", Broken},
 }
 
-// problem is what a running callgate says of itself.
+// problem reports a problem of a running callgate.
 func (x *examination) problem(text string) {
 	f := Finding{About: "problems", Text: text}
 	for _, one := range remedies {
@@ -332,7 +331,7 @@ func (x *examination) problem(text string) {
 	x.add(f)
 }
 
-// processes looks at what runs.
+// processes checks what runs.
 func (x *examination) processes() {
 	var info struct {
 		Processes []process            `json:"processes"`
@@ -370,7 +369,7 @@ func (x *examination) processes() {
 	}
 	frozen, err := x.o.Frozen(x.ctx)
 	switch {
-	case errors.Is(err, gate.ErrUnavailable): // of a cluster
+	case errors.Is(err, gate.ErrUnavailable): // in a cluster
 		x.add(Finding{About: "freeze", Text: "cannot tell what is frozen: " + err.Error(), Cure: x.run("cluster status")})
 	case err != nil:
 		x.add(Finding{About: "freeze", Text: err.Error(), Cure: x.run("unfreeze")})
@@ -388,7 +387,7 @@ func (x *examination) processes() {
 	}
 }
 
-// guard says what would keep a server's process from callgate, here and now.
+// guard reports how a server that starts now would be kept away from callgate.
 func (x *examination) guard() {
 	f := Finding{About: "guard", State: OK, Text: x.o.Guard}
 	if strings.HasPrefix(x.o.Guard, "none") {
@@ -408,7 +407,7 @@ func (x *examination) guard() {
 	}
 }
 
-// approvers says who can say yes, and what a yes needs.
+// approvers reports whether people can approve calls, and what an approval needs.
 func (x *examination) approvers() {
 	keys, err := presence.OpenKeys(x.o.DataDir).List()
 	switch {
@@ -421,7 +420,7 @@ func (x *examination) approvers() {
 	}
 }
 
-// port looks whether somebody else has the page's address.
+// port checks whether another program has the page's address.
 func (x *examination) port() {
 	if x.o.Listen == "" || x.o.Listen == "off" {
 		return
@@ -435,10 +434,10 @@ func (x *examination) port() {
 	x.add(Finding{About: "hub", State: OK, Text: "the page's address " + x.o.Listen + " is free"})
 }
 
-// room is how little of the disk may be free: less is a warning, and a tenth of it is broken.
+// room is how many bytes of the disk must be free. Less is a warning, and less than a tenth is broken.
 const room = 1 << 30
 
-// files looks at the data directory.
+// files checks the data directory and its disk.
 func (x *examination) files() {
 	dir := x.o.DataDir
 	info, err := os.Stat(dir)
@@ -473,7 +472,7 @@ func (x *examination) files() {
 	}
 }
 
-// tryWriting makes and removes a file in a folder, or in the closest folder above it that exists.
+// tryWriting creates and removes a file in a folder, or in the closest existing folder above it.
 func tryWriting(dir string) error {
 	for _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir; _, err = os.Stat(dir) {
 		dir = filepath.Dir(dir)
@@ -485,10 +484,10 @@ func tryWriting(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// maxRead bounds how much of the trail is verified, in bytes: more takes too long to wait for.
+// maxRead bounds how many bytes of the trail are verified, because more would take too long.
 const maxRead = 64 << 20
 
-// trail looks at the record, and at the clock by it.
+// trail checks the audit trail, and the clock against the newest record.
 func (x *examination) trail() {
 	dir := audit.Dir(x.o.DataDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -501,7 +500,7 @@ func (x *examination) trail() {
 				size += info.Size()
 			}
 		}
-		return nil // what cannot be seen is told below
+		return nil // what cannot be read is reported below
 	})
 	if size > maxRead {
 		x.add(Finding{About: "record", State: OK, Text: fmt.Sprintf("%d MiB, not verified here", size>>20), Cure: x.run("audit verify")})
@@ -521,7 +520,7 @@ func (x *examination) trail() {
 	}
 }
 
-// checkpoints reads what can be restored.
+// checkpoints checks what can be restored.
 func (x *examination) checkpoints() {
 	if x.o.Checkpoints == nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"callgate/internal/install"
 )
 
-// hosts looks at each host on this machine: servers beside the gate, hooks, and what they have proven.
+// hosts checks each host on this machine: servers that bypass the gate, hooks, and whether the host has obeyed them.
 func (x *examination) hosts() {
 	if x.o.PlanErr != nil {
 		x.add(Finding{About: "hosts", Text: x.o.PlanErr.Error()})
@@ -84,7 +84,7 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	}
 }
 
-// beside reports the servers of a host that bypass the gate, if there are any.
+// beside reports the servers of a host that bypass the gate. It returns false if there are none.
 func (x *examination) beside(h *install.HostPlan, state State) bool {
 	about := "host " + h.ID
 	var names, stay, scopes []string
@@ -115,9 +115,9 @@ func (x *examination) beside(h *install.HostPlan, state State) bool {
 	return true
 }
 
-// project looks at the project files of a host of which nothing else was found on this machine. It reports whether
-// there is something to say. Servers that bypass the gate are a warning there, unless the host was connected or one that
-// was found reads the file too.
+// project checks the project files of a host that was not otherwise found on this machine. It reports whether it found
+// anything. Servers that bypass the gate are only a warning there, unless the host was connected, or a host that was
+// found reads the file too.
 func (x *examination) project(h *install.HostPlan) bool {
 	n := len(x.findings)
 	x.entries(h, "host "+h.ID)
@@ -137,8 +137,8 @@ func (x *examination) readByOthers(path string) bool {
 	})
 }
 
-// entries looks at callgate's entries among the host's servers. It reports whether one starts another callgate: then the
-// host's hooks are for that one too.
+// entries checks callgate's entries among the host's servers. It reports whether one of them starts another callgate,
+// because then the host's hooks are for that one too.
 func (x *examination) entries(h *install.HostPlan, about string) (elsewhere bool) {
 	found, err := install.Find([]string{h.ID})
 	if err != nil {
@@ -155,8 +155,8 @@ func (x *examination) entries(h *install.HostPlan, about string) (elsewhere bool
 	return elsewhere
 }
 
-// otherwise returns the options of an entry with which it starts another callgate, each after a space; "" if it starts
-// the examined one.
+// otherwise returns the options of an entry that starts another callgate, each after a space. It returns "" if the
+// entry starts the examined one.
 func (x *examination) otherwise(e *install.Entry) (options string) {
 	other := false
 	location := e.Location()
@@ -171,7 +171,7 @@ func (x *examination) otherwise(e *install.Entry) (options string) {
 	return options
 }
 
-// scoped is the option with which connect looks into files of the project too.
+// scoped returns the option that makes connect look in the project's files too, or "".
 func scoped(scopes []string) string {
 	switch {
 	case !slices.Contains(scopes, "project"):
@@ -182,13 +182,13 @@ func scoped(scopes []string) string {
 	return " --scope " + strings.Join(scopes, ",")
 }
 
-// ours reports whether a host's file has hooks of callgate's.
+// ours reports whether a host's file has callgate's hooks.
 func ours(host string, text []byte) bool {
 	return bytes.Contains(text, []byte(" hook "+host)) || bytes.Contains(text, []byte(`"hook","`+host+`"`))
 }
 
-// walk makes two calls on the way of the host's hook, as if it worked in a new folder: one that no rule can allow, and
-// one for a file of the folder, which the shipped rules allow. Both have to be on record.
+// walk makes two calls through the host's hook, as if the host worked in a new folder: one that no rule can allow, and
+// one that reads a file in the folder, which the shipped rules allow. Both must be in the trail.
 func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 	return x.tried(about, "asked as "+name+" asks", "the hook", x.run("connect "+d.ID), audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
 		for _, path := range []string{secret, file} {
@@ -202,7 +202,7 @@ func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 	})
 }
 
-// enter makes the same calls through callgate's entry among the host's MCP servers.
+// enter makes the same two calls through callgate's entry among the host's MCP servers.
 func (x *examination) enter(about, name string, e *install.Entry) Finding {
 	ctx, cancel := context.WithTimeoutCause(x.ctx, entering, fmt.Errorf("it did not answer within %s", entering))
 	defer cancel()
@@ -221,10 +221,11 @@ func (x *examination) enter(about, name string, e *install.Entry) Finding {
 	return f
 }
 
-// entering is how long callgate may take to answer a host.
+// entering bounds how long callgate may take to answer a host.
 const entering = 30 * time.Second
 
-// tried says how the two calls went that ask makes, and finds them in the trail. cure helps if ask fails.
+// tried has ask make the two calls, looks for them in the trail, and returns the finding. cure is the remedy if ask
+// fails.
 func (x *examination) tried(about, way, what, cure string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", audit.TrialFolder)
@@ -238,7 +239,7 @@ func (x *examination) tried(about, way, what, cure string, calls audit.Filter, a
 	}
 	if err != nil {
 		why, own := strings.CutPrefix(err.Error(), "callgate: ")
-		if own { // what helps is in it
+		if own { // the error says what to do
 			cure = ""
 		}
 		return Finding{About: about, Text: what + " does not work: " + why, Cure: cure}
@@ -267,7 +268,7 @@ func (x *examination) tried(about, way, what, cure string, calls audit.Filter, a
 	return Finding{About: about, State: OK, Text: fmt.Sprintf("%s: a call that no rule can allow was refused, and %s. In the trail: %s", way, said, strings.Join(seen, ", "))}
 }
 
-// switchedOff names the setting by which the host runs no hooks.
+// switchedOff returns the setting that stops the host from running hooks, or "".
 func (x *examination) switchedOff(d *hosthooks.Dialect) string {
 	found, err := install.Find([]string{d.ID})
 	if err != nil {
@@ -284,7 +285,7 @@ func (x *examination) switchedOff(d *hosthooks.Dialect) string {
 	return ""
 }
 
-// proven says what the host has shown by itself.
+// proven reports what the host's own use of its hooks has shown.
 func (x *examination) proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding {
 	if s.Version != "" {
 		name += " " + s.Version

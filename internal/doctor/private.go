@@ -12,7 +12,8 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// replace says how to replace a credential that others may have read. That of another service is replaced there.
+// replace returns the finding for a credential that other users may have read, with the cure. A credential of another
+// service has to be replaced there.
 func (x *examination) replace(name credentials.Credential, open *credentials.OpenError) Finding {
 	f := Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", open.Path), Cure: x.run(name.Cure())}
 	switch {
@@ -24,7 +25,7 @@ func (x *examination) replace(name credentials.Credential, open *credentials.Ope
 	return f
 }
 
-// damaged names the secrets that cannot be used, for another reason than that others can read them.
+// damaged reports the secrets that cannot be used, except those that other users can read.
 func (x *examination) damaged() {
 	for _, fault := range credentials.At(x.o.DataDir).Faults() {
 		if _, open := errors.AsType[*credentials.OpenError](fault.Err); open {
@@ -44,7 +45,7 @@ func (x *examination) damaged() {
 	}
 }
 
-// writable looks for files by which others could change what callgate decides.
+// writable reports files with which other users could change what callgate decides.
 func (x *examination) writable() {
 	if runtime.GOOS == "windows" {
 		return

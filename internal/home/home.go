@@ -1,5 +1,5 @@
-// Package home finds the home of a user whose HOME is missing or no absolute path: rules, data and servers are about
-// it. Who imports it sees the right xdg.Home from the first variable on.
+// Package home finds the home folder of a user whose HOME is missing or not an absolute path, because rules, data and
+// servers depend on it. A package that imports it sees the right xdg.Home even in its package variables.
 package home
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func init() { find() }
 
-// find sets HOME as the system knows it.
+// find sets HOME to the home folder that the system knows.
 func find() {
 	if runtime.GOOS == "windows" || filepath.IsAbs(os.Getenv("HOME")) {
 		return

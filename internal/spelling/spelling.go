@@ -1,4 +1,4 @@
-// Package spelling finds the name that somebody meant.
+// Package spelling finds the name that a misspelled one was meant to be.
 package spelling
 
 import (
@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// longest bounds, in bytes, what is compared: the text may come from a model.
+// longest bounds, in bytes, the text that is compared, because it may come from a model.
 const longest = 100
 
-// Nearest returns the name that text most likely is a misspelling of, "" when it looks like none.
+// Nearest returns the name of which text is most likely a misspelling, or "" if none is close. A name that equals text
+// does not count.
 func Nearest(text string, names []string) (best string) {
 	if len(text) > longest {
 		return ""
@@ -23,8 +24,8 @@ func Nearest(text string, names []string) (best string) {
 	return best
 }
 
-// Tool returns the tool that name most likely is a misspelling of: a kind, or {server}_{tool} of one of the servers. It is
-// "" when name looks like none, and for tools of these servers.
+// Tool returns the tool of which name is most likely a misspelling: a kind, or {server}_{tool} of one of the servers.
+// It returns "" if none is close, and for a kind or a tool of these servers.
 func Tool(name string, kinds, servers []string) string {
 	if slices.Contains(kinds, name) || slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(name, s+"_") }) {
 		return ""
@@ -43,7 +44,7 @@ func Tool(name string, kinds, servers []string) string {
 	return ""
 }
 
-// distance is how many letters have to be added, removed, replaced or swapped with their neighbour.
+// distance returns how many bytes have to be added, removed, replaced or swapped with their neighbour.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

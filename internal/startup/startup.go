@@ -1,4 +1,4 @@
-// Package startup keeps short commands from spending time on garbage collection at the start. Go collects first at 4
+// Package startup keeps short commands from spending time on garbage collection at the start. Go first collects at 4
 // MiB, and the tables of callgate's packages alone fill that twice before main begins.
 package startup
 
@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	first = 400 // percent: the first collection comes at 16 MiB
+	first = 400 // percent: puts the first collection at 16 MiB
 	usual = 100
-	start = time.Second // by then a program that stays has started
+	start = time.Second // by then a long-running program has started
 )
 
-// The package has few imports and its name comes before those of other modules, so this runs before their tables are
-// made. Go's own percentage holds again from the first collection on, or once the program has started.
+// This runs before other modules make their tables, because the package has few imports and its name sorts first. Go's
+// own percentage applies again after the first collection, or once the program has started.
 func init() {
 	if os.Getenv("GOGC") != "" {
 		return
