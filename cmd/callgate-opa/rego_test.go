@@ -18,7 +18,7 @@ import (
 	"callgate/permissions"
 )
 
-// A file of Rego is compiled when the configuration is read.
+// A Rego file is compiled when the configuration is read.
 func TestConfiguration(t *testing.T) {
 	policy.OpenRego = OpenRego
 	load := func(file string) (*config.Config, error) {
@@ -104,7 +104,7 @@ unused := to_number("x") # what no rule that counts needs is not evaluated
 	}
 }
 
-// Policies in the form of OPA's documentation: allow with a default, over the arguments.
+// Policies in the form of OPA's documentation: allow with a default, and rules about the arguments.
 func TestRegoAllows(t *testing.T) {
 	r, err := NewRego("authz.rego", []byte(`
 package httpapi.authz
@@ -135,7 +135,7 @@ allow if input.resource.server != "pay"
 	}
 }
 
-// A server does not take a tool away from a policy by offering another one of its name, nor give an allow to it.
+// A server can neither take a tool away from a policy nor get an allow by offering another tool of the same name.
 func TestRegoKnowsPlainNames(t *testing.T) {
 	tool := tools.Describe(tools.Server{Name: "s"}, "delete_all", "s_delete_all_1a2b3c4d", nil)
 	tool.Plain = "s_delete_all"
@@ -153,7 +153,7 @@ func TestRegoKnowsPlainNames(t *testing.T) {
 	}
 }
 
-// Nothing that goes wrong allows.
+// Policies that fail never allow.
 func TestRegoFailsClosed(t *testing.T) {
 	for name, rules := range map[string]string{
 		"an error of a function": `deny if to_number(input.context.value) > 1`,

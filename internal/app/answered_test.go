@@ -11,7 +11,7 @@ import (
 	"callgate/internal/config"
 )
 
-// What people answered is read from the newest records only: the first question of a process waits for it.
+// People's answers are read only from the newest records, because the first question of a process waits for that.
 func TestAnsweredReadsTheNewestRecords(t *testing.T) {
 	c := &config.Config{DataDir: t.TempDir(), Worker: "default"}
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/config"
 )
 
-// A file that is damaged at one replica is not taken away from the others, and does not keep the rest from being shared.
+// A file that is damaged at one replica is not removed from the others, and does not stop the sharing of the rest.
 func TestADamagedCredentialIsNoNewsToOtherReplicas(t *testing.T) {
 	dir := t.TempDir()
 	held, err := credentials.Open(dir)
@@ -61,7 +61,8 @@ func TestADamagedCredentialIsNoNewsToOtherReplicas(t *testing.T) {
 	}
 }
 
-// A replica that cannot write one of the credentials takes the others over. Afterwards these are no news of its own.
+// A replica that cannot write one of the credentials takes over the others. Afterwards these do not count as its own
+// changes.
 func TestRotatedCredentialStaysRotated(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := credentials.Open(dir); err != nil {
@@ -77,7 +78,7 @@ func TestRotatedCredentialStaysRotated(t *testing.T) {
 	}
 	before := ours(nil)
 	folder := filepath.Join(credentials.Dir(dir), "view@bob")
-	if err := os.MkdirAll(filepath.Join(folder, "x"), 0o700); err != nil { // so it cannot be written
+	if err := os.MkdirAll(filepath.Join(folder, "x"), 0o700); err != nil { // so that it cannot be written
 		t.Fatal(err)
 	}
 	rotated := maps.Clone(before)

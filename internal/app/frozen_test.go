@@ -16,7 +16,7 @@ import (
 	"callgate/internal/config"
 )
 
-// Where no callgate answers, nobody is told that nothing is frozen unless that is known.
+// If no callgate answers, a command says that nothing is frozen only if that is certain.
 func TestFrozenWhereNobodyAnswers(t *testing.T) {
 	key := strings.Repeat("k", 43)
 	keyFile := filepath.Join(t.TempDir(), "key")

@@ -11,7 +11,7 @@ import (
 	"callgate/gate"
 )
 
-// What the configuration names of the keyring is known; what is not there is logged, and its name alone.
+// The keyring entries that the configuration names are known. A missing entry is logged, by its name only.
 func TestKeyringEntries(t *testing.T) {
 	keyring.MockInit()
 	if err := keyring.Set("github.example", "alice", "correct-horse-7"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"callgate/gate"
 )
 
-// The values of a named file of variables are known, wherever it is; one that is not there is logged.
+// The values in a named file of variables are known, wherever the file is. A missing file is logged.
 func TestNamedFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "prod.env"), []byte("# no\nexport API_TOKEN='correct-horse-7'\nNAME=x\nURL=postgres://app:battery-staple@db/x\n"), 0o600); err != nil {

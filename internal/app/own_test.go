@@ -25,8 +25,8 @@ import (
 	"callgate/proxy"
 )
 
-// ownTestTools are own tools as packages contribute them: one that answers with its session, one that waits
-// until it is cancelled, and one that panics.
+// ownTestTools returns own tools as packages contribute them: one answers with its session, one waits until it is
+// cancelled, and one panics.
 func ownTestTools(began, cancelled chan<- struct{}) []own.Tool {
 	simple := func(name string, answer func(context.Context, *gate.Session) string) own.Tool {
 		return func(session *gate.Session) server.ServerTool {
@@ -57,7 +57,7 @@ func awkwardServer(t *testing.T) string {
 	return filepath.Join(dir, "awkward")
 }
 
-// ownHost runs a proxy with own tools beside a real server for one host.
+// ownHost runs a proxy with own tools and a real server for one host.
 type ownHost struct {
 	t     *testing.T
 	in    *io.PipeWriter
@@ -174,7 +174,7 @@ func TestOwnTools(t *testing.T) {
 	}
 }
 
-// A server that may show its own names could call a tool like one of callgate's.
+// A server that keeps its own names could call a tool like one of callgate's.
 func TestOwnToolsHaveTheirNamesForThemselves(t *testing.T) {
 	h := newOwnHost(t, true, ownTestTools(nil, nil), "callgate_whoami")
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)

@@ -9,8 +9,8 @@ import (
 	"callgate/internal/config"
 )
 
-// A cluster that has lost its credentials gets this replica's, which are newer than a backup's, unless the backup's are
-// asked for, or this replica has none.
+// A cluster that has lost its credentials gets this replica's, which are newer than a backup's, unless this replica has
+// none or the backup's are asked for.
 func TestRestorationOfLostCredentials(t *testing.T) {
 	c := &config.Config{DataDir: t.TempDir()}
 	backup := `{"mcp":"` + strings.Repeat("a", 43) + `"}`

@@ -2,20 +2,20 @@ package app
 
 import "testing"
 
-// Memory is given back once for each time that the process was busy, when it has become idle.
+// Memory is returned once after each time that the process was busy, when it has become idle.
 func TestRest(t *testing.T) {
 	r := rester{wait: restAfter}
 	for i, look := range []struct {
-		allocated uint64 // since the look before
+		allocated uint64 // since the previous look
 		free      bool
-		slower    bool // the next look comes later than the first did
+		slower    bool // the next look comes later than the first one did
 	}{
 		{16 << 20, false, false}, // starts
 		{100, true, true},        // idle
 		{100, false, true},
 		{quiet, false, true},
 		{quiet + 1, false, false}, // busy, for a moment
-		{100, false, true},        // it is not worth it
+		{100, false, true},        // too little to return
 		{worth, false, false},
 		{2 << 20, false, false},
 		{0, true, true},

@@ -36,7 +36,7 @@ func TestSpool(t *testing.T) {
 		if _, err := s.Write([]byte("line\n")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.close(); err != nil { // nobody reads: it ends all the same
+		if err := s.close(); err != nil { // it ends although nobody reads
 			t.Fatal(err)
 		}
 		r.Close()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An approval that a replica took over without hearing the answer to its write is taken over again.
+// If a replica takes over an approval without hearing the answer to its write, it takes it over again.
 func TestTakenOverUnheard(t *testing.T) {
 	a := newApprovals(&Cluster{o: Options{Name: "r1"}, epoch: "e1"})
 	change := func(state, replica, epoch string) bool {

@@ -13,11 +13,11 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// takeAll takes one after another until a replica refuses, and says how many it got.
+// takeAll takes one after another until a replica refuses, and returns how many it got.
 func takeAll(t *testing.T, tally gate.Tally, limit int) (n int) {
 	for {
 		may, err := tally.Take(1, limit)
-		if err != nil && !errors.Is(err, ErrAway) { // who cannot count refuses
+		if err != nil && !errors.Is(err, ErrAway) { // a replica that cannot count refuses
 			t.Error(err)
 		}
 		if err != nil || !may {
@@ -72,7 +72,7 @@ func TestBudgets(t *testing.T) {
 		if left < slice(999, 3) {
 			t.Fatalf("it holds %d more", left)
 		}
-		held.writing.Lock() // whoever writes waits
+		held.writing.Lock() // writers wait
 		defer held.writing.Unlock()
 		for range left / 2 {
 			if may, err := one.Take(1, 1000); !may || err != nil {
@@ -112,7 +112,7 @@ func TestBudgets(t *testing.T) {
 			return one.now.Turn, one.anew()
 		}
 		for range 100 {
-			one.writing.Lock() // the write before was answered: prompts that come at once begin one turn
+			one.writing.Lock() // the previous write was answered, so prompts that come at once begin one turn
 			before, _ := now()
 			one.writing.Unlock()
 			one.Begin()
@@ -264,7 +264,7 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// TestASliceIsSmallAfterAPause: a replica that heard of nobody for a while shares with them nevertheless.
+// TestASliceIsSmallAfterAPause: a replica that has heard from nobody for a while still counts the others.
 func TestASliceIsSmallAfterAPause(t *testing.T) {
 	r := &replicas{known: map[string]heard{
 		"a": {Replica{Name: "a", Lives: true}, time.Now()},

@@ -74,7 +74,7 @@ func open(t *testing.T, n int) []*Cluster {
 	return all
 }
 
-// gone and kept note what a gate would hear.
+// gateOf notes what a gate would hear.
 type gateOf struct {
 	mu      sync.Mutex
 	adopted []string
@@ -115,7 +115,7 @@ func ask(t *testing.T, a *Approvals, id, key string, waits bool) {
 	}
 }
 
-// stateAt is the state of an entry as a replica has heard of it.
+// stateAt returns the state of an entry as a replica has heard it.
 func stateAt(c *Cluster, key string) string { return stateOf(c.bucket.last(key).body) }
 
 func stateOf(body []byte) string {
@@ -126,7 +126,7 @@ func stateOf(body []byte) string {
 	return e.State
 }
 
-// TestThree walks three replicas through what they share.
+// TestThree exercises everything that three replicas share.
 func TestThree(t *testing.T) {
 	t.Parallel()
 	all := open(t, 3)
@@ -261,7 +261,7 @@ func TestThree(t *testing.T) {
 			}
 			h.mu.Unlock()
 		}
-		ask(t, b.Approvals(), "later", "lk", true) // as one does that has not heard of the end, and claims nothing
+		ask(t, b.Approvals(), "later", "lk", true) // from a replica that has not heard of the end, and claims nothing
 		waits.Until(t, "what was taken over makes room", func() bool { return stateAt(c, "ask.lk.late") == stateEnded })
 		waits.Until(t, "and is shown no more", func() bool {
 			_, one, _ := adopters[1].counts()
@@ -294,7 +294,7 @@ func TestThree(t *testing.T) {
 	})
 }
 
-// die ends a replica without a word, as far as that can be done within a process.
+// die ends a replica without a goodbye, as far as that is possible within a process.
 func (c *Cluster) die() {
 	c.replicas.mu.Lock()
 	c.replicas.leaving = true
@@ -336,8 +336,7 @@ func TestOneReplicaKeepsWhatItHad(t *testing.T) {
 	}
 }
 
-// TestEndsEndOnce has an end that was noted before be written when another call waits on the entry, or has its
-// decision.
+// TestEndsEndOnce writes an end that was noted before another call waits on the entry or has its decision.
 func TestEndsEndOnce(t *testing.T) {
 	t.Parallel()
 	a := open(t, 1)[0].Approvals()
@@ -349,7 +348,7 @@ func TestEndsEndOnce(t *testing.T) {
 		}
 		return stateOf(v.body)
 	}
-	end := func() { // without the loop that does
+	end := func() { // without the loop that does this
 		if err := a.finishOne(key); err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +369,7 @@ func TestEndsEndOnce(t *testing.T) {
 	waits.Until(t, "what a call was approved by that has ended is done", func() bool { return state() == stateDone })
 }
 
-// TestLaggingCopy has a replica look at the bucket anew, in a copy that lags behind what it has seen.
+// TestLaggingCopy makes a replica read the bucket afresh from a copy that lags behind what it has seen.
 func TestLaggingCopy(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]
@@ -393,8 +392,7 @@ func TestLaggingCopy(t *testing.T) {
 	}
 }
 
-// TestEndsComeBeforeLateWrites has an end be written of a question whose write nobody answered, and which arrives
-// after.
+// TestEndsComeBeforeLateWrites ends a question whose unconfirmed write arrives only afterwards.
 func TestEndsComeBeforeLateWrites(t *testing.T) {
 	t.Parallel()
 	a := open(t, 1)[0].Approvals()

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roomEnv says that this process may mount: it has a namespace of its own.
+// roomEnv is set in a process that may mount, because it has a separate namespace.
 const roomEnv = "CALLGATE_TEST_ROOM"
 
-// inRoom runs the test in a process that may mount, and reports whether it did. Where the machine allows none, the test
-// goes on without full disks.
+// inRoom runs the test in a process that may mount, and reports whether it did. If the machine does not allow that, the
+// test goes on without full disks.
 func inRoom(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(roomEnv) != "" {
@@ -53,7 +53,7 @@ func inRoom(t *testing.T) bool {
 	return true
 }
 
-// smallDisk puts a small disk at a folder.
+// smallDisk mounts a small disk at a folder.
 func smallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if os.Getenv(roomEnv) == "" {
@@ -88,7 +88,7 @@ func diskFaults(t *testing.T) []fault {
 	return []fault{slow, full}
 }
 
-// fill leaves no room on a replica's disk.
+// fill fills a replica's disk.
 func (r *rig) fill(i int) {
 	f, err := os.Create(r.ballast(i))
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *rig) fill(i int) {
 	}
 }
 
-// slowDisk lets each write to a file, and each wait for the disk, of this process take longer by what the returned
-// function sets: the kernel asks before them.
+// slowDisk slows down each write to a file and each sync of this process. The returned function sets by how much. The
+// kernel asks before each of these calls.
 func slowDisk() (set func(time.Duration), err error) {
 	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}}
 	for _, number := range []uint32{unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC} {
@@ -135,7 +135,7 @@ func slowDisk() (set func(time.Duration), err error) {
 			}
 			switch _, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&asked))); errno {
 			case 0:
-			case unix.EINTR, unix.ENOENT, unix.EAGAIN: // who asked was interrupted
+			case unix.EINTR, unix.ENOENT, unix.EAGAIN: // the caller was interrupted
 				continue
 			default:
 				panic(errno)

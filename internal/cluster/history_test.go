@@ -16,8 +16,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// approvalModel is DESIGN's state machine: decided once, taken once. A refusal says little: the approval may be another
-// replica's. An outcome that nobody knows may be either.
+// approvalModel is the state machine of DESIGN: an approval is decided once and claimed once. A refusal says little,
+// because another replica may have the approval. An unknown outcome may be either.
 var approvalModel = (&porcupine.NondeterministicModel{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		by := map[string][]porcupine.Operation{}
@@ -57,9 +57,9 @@ var approvalModel = (&porcupine.NondeterministicModel{
 	},
 }).ToModel()
 
-// budgetModel is a limit of which each step takes one. Together no more is taken than the limit and one slice: one
-// thing goes wrong a round. Nobody is refused while more is left than two other replicas can hold; what was taken for a
-// call that heard nothing counts.
+// budgetModel is a limit of which each step takes one. The steps together take no more than the limit and one slice,
+// because each round has one fault. No step is refused while more is left than two other replicas can hold. A take
+// whose caller heard nothing counts.
 func budgetModel(limit, lost int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return 0 },
@@ -73,12 +73,12 @@ func budgetModel(limit, lost int) porcupine.Model {
 	}
 }
 
-// history is what happened, as the callers saw it.
+// history is what happened, as its callers saw it.
 type history struct {
 	began time.Time
 	mu    sync.Mutex
 	ops   []porcupine.Operation
-	done  map[string]map[string]int // by id and step: how often it came, or may have
+	done  map[string]map[string]int // by id and step: how often it happened, or may have
 }
 
 func newHistory() *history {
@@ -117,18 +117,18 @@ func (h *history) has(id string, what ...string) bool {
 	return false
 }
 
-// do tries one step at a replica.
+// do takes one step at a replica, and notes it.
 func (h *history) do(r *rig, at, client int, in Step) {
 	call := h.now()
 	in.N = int(call)
 	h.note(client, in, call, r.do(at, in).Out)
 }
 
-// TestHistory has replicas ask, decide and claim, take of a limit and write a text while one of them is cut off,
-// parted, killed, stopped, or has a disk that is slow or full; their clocks are seconds apart. After each fault an
-// independent checker looks for an order of all steps in which every approval is decided once and taken once, and for
-// one in which the limit holds. Nothing may be lost, and every copy comes back. CALLGATE_TEST_ROUNDS sets how many
-// faults there are.
+// TestHistory makes replicas ask, decide, claim, take from a limit and write a text. Meanwhile one of them is cut off,
+// parted, killed or stopped, or has a slow or full disk; their clocks are seconds apart. After each fault an
+// independent checker looks for an order of all steps in which every approval is decided once and claimed once, and for
+// one in which the limit holds. Nothing may be lost, and every copy must come back. CALLGATE_TEST_ROUNDS sets the
+// number of faults.
 func TestHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")
@@ -191,7 +191,7 @@ func (r *round) goes(random *rand.Rand, most time.Duration) bool {
 	}
 }
 
-// asking is what approvals go through in a round.
+// asking exercises approvals in a round.
 type asking struct {
 	*round
 	h     *history
@@ -224,7 +224,7 @@ func (a *asking) run(client int, random *rand.Rand) {
 	}
 }
 
-// settle has whoever has an approval decide it, and its call find the decision: nothing is lost.
+// settle has each approval decided by the replica that has it, and claimed by its call, so nothing is lost.
 func (a *asking) settle(what string) {
 	for i, id := range a.ids {
 		if !a.asked[i].Load() || a.h.has(id, "decide unknown", "decide at once unknown", "claim unknown", "decide at once yes", "claim yes") {
@@ -239,7 +239,7 @@ func (a *asking) settle(what string) {
 					a.h.do(a.rig, at, 10+at, Step{ID: id, What: "claim"})
 				}
 			}
-			state := a.do(0, Step{ID: id, What: "state"}).Out // a claim may have moved it to the call that claimed: it waits no more
+			state := a.do(0, Step{ID: id, What: "state"}).Out // a claim may have moved it to the call that claimed: it no longer waits
 			return a.h.has(id, "claim yes", "claim unknown", "decide unknown") || state == stateEnded || state == stateDone
 		})
 	}
@@ -261,14 +261,14 @@ func (a *asking) check(what string) string {
 	return fmt.Sprintf("%d steps of approvals", len(a.h.ops))
 }
 
-// taking is what is taken of a limit in a round.
+// taking exercises a limit in a round.
 type taking struct {
 	*round
 	h     *history
 	limit int
 	taken atomic.Int32
-	cut   atomic.Int32 // takes that were cut off when their replica died: they count
-	turn  atomic.Int32 // 1 when the answer to the take that began the turn may be lost: it counts; others are taken back
+	cut   atomic.Int32 // takes that were cut off when their replica died; they count
+	turn  atomic.Int32 // 1 if the answer to the take that began the turn may be lost, which counts; others are taken back
 }
 
 func (l *taking) lost() int { return int(l.cut.Load() + l.turn.Load()) }
@@ -316,11 +316,11 @@ func (l *taking) check(what string) string {
 	return fmt.Sprintf("%d takes, %d of %d taken", len(l.h.ops), l.taken.Load(), l.limit)
 }
 
-// writing is what is written of a text in a round: each time a longer one.
+// writing exercises a text in a round. Each write makes it longer.
 type writing struct {
 	*round
-	least, most int // which it can be by now
-	agreed      int // which it is for all replicas
+	least, most int // bounds on what it can be by now
+	agreed      int // what it is for all replicas
 }
 
 const written = "rules"
@@ -336,7 +336,7 @@ func (w *writing) run(_ int, random *rand.Rand) {
 	}
 }
 
-// settle has all replicas go by the same text, which is one that was written.
+// settle waits until all replicas have the same text, and checks that it was written.
 func (w *writing) settle(what string) {
 	waits.Until(w.t, what+": all replicas go by the newest text", func() bool {
 		first := w.do(0, Step{ID: written, What: "text"})
@@ -357,9 +357,9 @@ func (w *writing) check(what string) string {
 	return fmt.Sprintf("text %d", w.least)
 }
 
-// TestThousand has a thousand approvals wait when one replica dies, then another, then a third is cut off, and at last
-// all die at once. Every approval is decided once and taken once, whoever tries. On a busy machine the answer to a
-// write may be lost: nobody knows then whether it happened, and the decision may be taken by nobody.
+// TestThousand has a thousand approvals wait while one replica dies, then another, then a third is cut off, and finally
+// all die at once. Every approval is decided once and claimed once, whoever tries. On a busy machine the answer to a
+// write may be lost. Then its outcome is unknown, and the decision may go unclaimed.
 func TestThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")
@@ -370,7 +370,7 @@ func TestThousand(t *testing.T) {
 	}
 	const approvals = 1000
 	r := newRig(t)
-	// each takes a step about every approval at every replica, from some clients at a time
+	// each takes a step about every approval at every replica, with several clients at a time.
 	each := func(clients int, f func(at, client, i int)) {
 		var running sync.WaitGroup
 		for at := range r.all {

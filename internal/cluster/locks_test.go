@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLockWithoutAnswer takes a lock whose write had an effect, of which nothing was heard: it is free again at once.
+// TestLockWithoutAnswer takes a lock with a write that took effect but was not confirmed. The lock is free again at
+// once.
 func TestLockWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]
@@ -18,8 +19,8 @@ func TestLockWithoutAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.locks.disown("lock.login.a", mine) // of another time
-	c.locks.disown("lock.login.b", mine) // that came to nothing
+	c.locks.disown("lock.login.a", mine) // from another time
+	c.locks.disown("lock.login.b", mine) // whose write failed
 	_, v, err := c.bucket.read(t.Context(), "lock.login.a")
 	if err != nil || v.rev == 0 {
 		t.Fatal(v, err)

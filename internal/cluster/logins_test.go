@@ -21,11 +21,11 @@ type issuer struct {
 	*httptest.Server
 
 	mu      sync.Mutex
-	good    string // refresh token
+	good    string // the valid refresh token
 	given   int
 	refused int
-	hold    chan struct{} // where not nil, an answer waits for it
-	holds   chan struct{} // and this says that one does
+	hold    chan struct{} // if not nil, an answer waits for it
+	holds   chan struct{} // gets a value when an answer waits
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -67,7 +67,7 @@ func (i *issuer) counts() (given, refused int) {
 	return i.given, i.refused
 }
 
-// expired is a login at the issuer's server whose token has expired.
+// expired returns a login at the issuer's server whose token has expired.
 func (i *issuer) expired(t *testing.T) []byte {
 	t.Helper()
 	i.mu.Lock()
@@ -115,7 +115,7 @@ func TestLogins(t *testing.T) {
 		}
 	}
 
-	renew := func(i int) (header string, err error) { // again while those that are left elect a leader
+	renew := func(i int) (header string, err error) { // again while the remaining replicas elect a leader
 		for {
 			if header, err = accounts[i].Authorize(t.Context(), nil); !errors.Is(err, ErrAway) {
 				return header, err

@@ -13,7 +13,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// A replica neither starts in the data directory of one that runs, nor under its name, and the one that runs goes on.
+// A replica starts neither in the data directory of a running one nor under its name, and the running one goes on.
 func TestNamesAndFoldersAreApart(t *testing.T) {
 	t.Parallel()
 	all := open(t, 3)
@@ -42,7 +42,7 @@ func TestNamesAndFoldersAreApart(t *testing.T) {
 	}
 }
 
-// At a NATS of somebody else, the second of a name hears the first one's beats, and beats none.
+// At an external NATS, the second replica of a name hears the first one's beats, and sends none.
 func TestNamesAtOneNATS(t *testing.T) {
 	t.Parallel()
 	outside := startOutside(t)
@@ -67,7 +67,7 @@ func TestNamesAtOneNATS(t *testing.T) {
 	waits.Until(t, "one that takes its place is not", func() bool { return third.Fresh() == nil })
 }
 
-// What a process of this name left behind is no sign of life, and one that falls silent keeps the name for a lease.
+// What a process of this name left behind is no sign of life. One that falls silent keeps the name for a lease.
 func TestNamesakeThatDied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bucket{}

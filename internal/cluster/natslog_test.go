@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What NATS says of its storage is an alert, and what it says of replicas that come and go is not.
+// Messages of NATS about storage are alerts; those about replicas that come and go are not.
 func TestNatsLog(t *testing.T) {
 	var out bytes.Buffer
 	n := newNatsLog(slog.New(slog.NewTextHandler(&out, nil)))

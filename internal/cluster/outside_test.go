@@ -19,7 +19,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// startOutside starts a NATS that is not callgate's. Without users, everybody may come in.
+// startOutside starts an external NATS. Without users, anybody may connect.
 func startOutside(t *testing.T, users ...*natsserver.NkeyUser) *natsserver.Server {
 	t.Helper()
 	outside, err := natsserver.NewServer(&natsserver.Options{
@@ -36,7 +36,7 @@ func startOutside(t *testing.T, users ...*natsserver.NkeyUser) *natsserver.Serve
 	return outside
 }
 
-// TestOutside has two replicas share a NATS of somebody else, which knows them by an NKey.
+// TestOutside has two replicas share an external NATS, which knows them by an NKey.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	pair, err := nkeys.CreateUser()
@@ -70,7 +70,7 @@ func TestOutside(t *testing.T) {
 	}
 	waits.Until(t, "the other has it", func() bool { v, err := all[1].Document("rules").Now(); return err == nil && string(v.Text) == "{}" })
 
-	// Documents go there, though one server keeps one copy.
+	// Documents are stored there, although a single server keeps one copy.
 	notes := [2]*shelf{{}, {}}
 	for i, c := range all {
 		stop := Share(c, Documents, notes[i], filepath.Join(t.TempDir(), "shared.json"), func(error) {})
@@ -81,7 +81,7 @@ func TestOutside(t *testing.T) {
 	}
 	waits.Until(t, "the other has the document", func() bool { return notes[1].held()["doc-1"].Text == "a document" })
 
-	// The trail goes there, each line once, over a restart of the replica too.
+	// The trail is stored there, each line once, even if the replica restarts.
 	dir := filepath.Join(all[0].o.DataDir, "audit")
 	log, err := audit.Open(dir, audit.Options{})
 	if err != nil {
@@ -122,7 +122,7 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Who rewrites the log on the disk is found out.
+	// A rewritten log on disk is detected.
 	logs, err := audit.Logs(dir)
 	if err != nil || len(logs) != 1 {
 		t.Fatal(logs, err)
@@ -141,7 +141,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestFollowsAgain has a replica give up following the bucket while NATS is slow to make its lost consumer anew.
+// TestFollowsAgain makes a replica give up following the bucket while NATS is slow to recreate its lost consumer.
 func TestFollowsAgain(t *testing.T) {
 	t.Parallel()
 	outside := startOutside(t)
@@ -188,7 +188,7 @@ func TestFollowsAgain(t *testing.T) {
 	waits.Until(t, "it hears from the cluster again", func() bool { return c.Fresh() == nil })
 }
 
-// TestBackup loses the NATS and puts back what a backup holds.
+// TestBackup loses the NATS, and restores a backup.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	start := func() *Cluster {
@@ -239,8 +239,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestOtherSettings has the bucket come with settings that lose things: no replica goes by it and no command changes it,
-// but a backup has all, and restore puts it into a bucket that is made anew.
+// TestOtherSettings gives the bucket settings that lose data. No replica uses it and no command changes it. But a
+// backup has everything, and restore puts that into a new bucket.
 func TestOtherSettings(t *testing.T) {
 	t.Parallel()
 	o := Options{URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)}

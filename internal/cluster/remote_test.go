@@ -17,7 +17,7 @@ import (
 	"callgate/gate"
 )
 
-// remoteEnv has this program be a replica, and says which.
+// remoteEnv makes this program a replica, and holds its options.
 const remoteEnv = "CALLGATE_TEST_REPLICA"
 
 func TestMain(m *testing.M) {
@@ -31,20 +31,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// remoteOptions are those of a replica that differ from the others'.
+// remoteOptions are the options in which a replica differs from the others.
 type remoteOptions struct {
 	Name, DataDir, Listen string
 	Peers                 []string
 	Skew                  time.Duration // of its clock
 }
 
-// Remote is a replica as the test that started it commands it.
+// Remote is a replica that the test which started it controls.
 type Remote struct {
 	c    *Cluster
 	slow func(time.Duration)
 }
 
-// serveRemote is a replica until the test ends.
+// serveRemote runs a replica until the test ends.
 func serveRemote(text string) error {
 	var o remoteOptions
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -56,7 +56,7 @@ func serveRemote(text string) error {
 	}
 	c, err := Open(Options{
 		URL: Embedded, Name: o.Name, Worker: "default", DataDir: o.DataDir, Key: testKey, Lease: testLease, Logger: toStderr(o.Name), Listen: o.Listen, Peers: o.Peers,
-		advertise: "127.0.0.1:9", // nobody goes around the cables
+		advertise: "127.0.0.1:9", // nobody may bypass the cables
 		now:       func() time.Time { return time.Now().Add(o.Skew) },
 	})
 	if err != nil {
@@ -74,16 +74,16 @@ func serveRemote(text string) error {
 	return nil
 }
 
-// Step is what a replica is told to do: about one approval, or the limit, or the text that an id names.
+// Step is what a replica is told to do: with one approval, the limit or the text that the id names.
 type Step struct {
 	ID, What string
 	Waits    bool // ask: a call waits
 	N        int  // claim: which call; take: the limit
 }
 
-// Answer says what came of it.
+// Answer is the outcome of a step.
 type Answer struct {
-	Out string // came, refused, unknown or nothing; of a state, the state
+	Out string // came, refused, unknown or nothing; for a state, the state
 	N   int
 	Why string
 	Cut bool // the replica died before it answered
@@ -92,7 +92,7 @@ type Answer struct {
 const (
 	came    = "yes"     // it was done
 	refused = "no"      // it was not
-	unknown = "unknown" // nobody knows, or will
+	unknown = "unknown" // nobody knows, or ever will
 	nothing = "nothing" // it was not tried
 )
 
@@ -123,7 +123,7 @@ func (r *Remote) do(in Step, out *Answer) error {
 		kept := gate.Kept{ID: in.ID, Key: "k" + in.ID, Waits: in.Waits, Expires: time.Now().Add(time.Hour), Question: fmt.Appendf(nil, "%q", in.ID)}
 		err := a.Ask(kept)
 		if err != nil {
-			a.endLater(entryKey(kept.Key, kept.ID)) // what was noted all the same
+			a.endLater(entryKey(kept.Key, kept.ID)) // it may have been noted all the same
 		}
 		return err
 	case "decide", "decide at once":
@@ -155,7 +155,7 @@ func (r *Remote) do(in Step, out *Answer) error {
 			err = errRefused
 		}
 		return err
-	case "write": // the next number, whatever stands there
+	case "write": // the next number, whatever is there
 		d := r.c.Document(in.ID)
 		now, err := d.Read(r.c.ctx)
 		if err == nil {
@@ -169,7 +169,7 @@ func (r *Remote) do(in Step, out *Answer) error {
 		return err
 	case "fresh":
 		return r.c.Fresh()
-	case "well": // every copy of what is shared is there again
+	case "well": // every copy of the shared data is there again
 		s, err := r.c.Status(r.c.ctx)
 		if err == nil && !s.Well() {
 			err = fmt.Errorf("%d of %d copies are current; %v", s.Current, s.Copies, s.Replicas)
@@ -185,7 +185,7 @@ func (r *Remote) do(in Step, out *Answer) error {
 	return fmt.Errorf("%s is no step", in.What)
 }
 
-// report says what the replica, and its NATS, know now.
+// report describes what the replica and its NATS know now.
 func (r *Remote) report() string {
 	var text strings.Builder
 	b := r.c.bucket

@@ -10,7 +10,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
-// report says what the embedded NATS knows of its streams, who leads them, and whom it is connected to.
+// report writes what the embedded NATS knows of its streams, their leaders and its connections.
 func (s *server) report(w io.Writer) {
 	one := s.nats.Load()
 	streams, err := one.Jsz(&natsserver.JSzOptions{Accounts: true, Streams: true, Consumer: true, RaftGroups: true})

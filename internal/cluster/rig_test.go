@@ -23,13 +23,13 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// cable is a connection between two replicas that can be cut: then nothing passes, and nobody is told.
+// cable is a connection between two replicas that can be cut. Then nothing passes, and nobody is told.
 type cable struct {
 	address string
 	cut     atomic.Bool
 }
 
-// newCable listens for what goes to an address.
+// newCable makes a cable to an address.
 func newCable(t *testing.T, to string) *cable {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,10 +86,10 @@ type rig struct {
 	logs   []*os.File
 
 	mu  sync.Mutex
-	all []*process // nil while one is dead
+	all []*process // nil while a replica is dead
 }
 
-// process is a replica as its rig knows it.
+// process is a replica as its rig sees it.
 type process struct {
 	cmd    *exec.Cmd
 	client *rpc.Client
@@ -173,7 +173,7 @@ func (r *rig) start(i int) {
 	}
 }
 
-// do has a replica take a step.
+// do makes a replica take a step.
 func (r *rig) do(i int, in Step) (out Answer) {
 	r.mu.Lock()
 	p := r.all[i]
@@ -197,7 +197,7 @@ func (r *rig) report(i int) {
 		call := p.client.Go("Remote.Do", Step{What: "report"}, &state, make(chan *rpc.Call, 1))
 		select {
 		case <-call.Done:
-		case <-time.After(time.Minute): // the test has failed, and waits no more
+		case <-time.After(time.Minute): // the test has failed, and waits no longer
 			state = Answer{Out: "it does not answer"}
 		}
 	}
@@ -208,7 +208,7 @@ func (r *rig) report(i int) {
 	r.t.Logf("replica %d: %s\n%v\nits log ends with:\n%s", i, state.Out, err, text)
 }
 
-// until waits until a replica says yes.
+// until waits until a replica answers yes.
 func (r *rig) until(what string, i int, in Step) {
 	r.t.Helper()
 	waits.Until(r.t, fmt.Sprintf("replica %d: %s", i, what), func() bool { return r.do(i, in).Out == came })
@@ -222,7 +222,7 @@ func (r *rig) whole() {
 	}
 }
 
-// owned counts what waits at some replicas.
+// owned counts the approvals that wait at some replicas.
 func (r *rig) owned(which ...int) (n int) {
 	for _, i := range which {
 		n += r.do(i, Step{What: "owned"}).N
@@ -242,7 +242,7 @@ func (r *rig) cutOff(i int, cut bool) {
 	r.part(i, (i+2)%3, cut)
 }
 
-// kill ends a replica without a word.
+// kill ends a replica without a goodbye.
 func (r *rig) kill(i int) {
 	r.mu.Lock()
 	p := r.all[i]
@@ -264,13 +264,13 @@ func (r *rig) signal(i int, s syscall.Signal) {
 	}
 }
 
-// fault lets something go wrong at a replica for a while, and makes it good again.
+// fault makes something go wrong at a replica for a while, and then repairs it.
 type fault struct {
 	what string
 	does func(r *rig, i int, pause time.Duration)
 }
 
-// faults are those that can happen here.
+// faults returns the faults that this machine can have.
 func faults(t *testing.T) []fault {
 	return append([]fault{
 		{"was cut off", func(r *rig, i int, pause time.Duration) {
@@ -289,13 +289,13 @@ func faults(t *testing.T) []fault {
 		}},
 		{"stood still", func(r *rig, i int, pause time.Duration) {
 			r.signal(i, syscall.SIGSTOP)
-			time.Sleep(2 * pause) // beyond its lease, too
+			time.Sleep(2 * pause) // longer than its lease, too
 			r.signal(i, syscall.SIGCONT)
 		}},
 	}, diskFaults(t)...)
 }
 
-// fault is the one of a round.
+// fault makes the fault of a round happen, and describes it.
 func (r *rig) fault(all []fault, round int, random *rand.Rand) string {
 	i, pause := random.IntN(3), time.Duration(500+random.IntN(int(testLease/time.Millisecond)))*time.Millisecond
 	one := all[round%len(all)]
@@ -303,7 +303,7 @@ func (r *rig) fault(all []fault, round int, random *rand.Rand) string {
 	return fmt.Sprintf("replica %d %s for %s", i, one.what, pause)
 }
 
-// rounds is how many faults there are.
+// rounds returns how many faults there are.
 func rounds(t *testing.T, few int) int {
 	t.Helper()
 	text := os.Getenv("CALLGATE_TEST_ROUNDS")
@@ -317,5 +317,5 @@ func rounds(t *testing.T, few int) int {
 	return n
 }
 
-// ballast is what fills a replica's disk.
+// ballast returns the file that fills a replica's disk.
 func (r *rig) ballast(i int) string { return filepath.Join(r.o[i].DataDir, "ballast") }

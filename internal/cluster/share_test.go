@@ -18,11 +18,11 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// shelf are the notes of a replica.
+// shelf holds the notes of a replica.
 type shelf struct {
 	mu      sync.Mutex
 	notes   map[string]Note
-	changes int // 0: the folder is new
+	changes int // 0 for a new folder
 }
 
 func (s *shelf) Version() (string, error) {
@@ -66,14 +66,15 @@ func (s *shelf) held() map[string]Note {
 	return maps.Clone(s.notes)
 }
 
-// clear is what happens when somebody removes the folder.
+// clear does what happens when somebody removes the folder.
 func (s *shelf) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes, s.changes = nil, 0
 }
 
-// TestKnowledge changes documents at three replicas: all have them, also those that were away meanwhile, or lost theirs.
+// TestKnowledge changes documents at three replicas. All get them, including replicas that were away meanwhile or lost
+// theirs.
 func TestKnowledge(t *testing.T) {
 	t.Parallel()
 	all := open(t, 3)
@@ -88,7 +89,7 @@ func TestKnowledge(t *testing.T) {
 			rounds[i]++
 		})
 	}
-	settled := func() { // all that began to be written is, and then is taken
+	settled := func() { // waits until all writes that had begun are done and taken over
 		for range 2 {
 			mu.Lock()
 			before := slices.Clone(rounds)
@@ -182,7 +183,7 @@ func TestKnowledge(t *testing.T) {
 	waits.Until(t, "nothing is wrong any more", func() bool { mu.Lock(); defer mu.Unlock(); return errors.Join(trouble...) == nil })
 }
 
-// lagging is a connection to a copy of stores that has not heard of the newest objects when it is first asked.
+// lagging is a connection to a copy of the stores that lacks the newest objects when it is first asked.
 type lagging struct {
 	jetstream.JetStream
 	asked *int
@@ -205,7 +206,7 @@ func (l laggingStore) List(ctx context.Context, options ...jetstream.ListObjects
 	return l.ObjectStore.List(ctx, options...)
 }
 
-// TestLaggingStore has a replica hear late of a document that another added: it looks again, though nothing changes.
+// TestLaggingStore has a replica hear late of a document that another added. It looks again, although nothing changes.
 func TestLaggingStore(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -232,7 +233,7 @@ func TestLaggingStore(t *testing.T) {
 	}
 }
 
-// TestKnowledgeOfOthers has somebody without the key, or in another place, write documents: no replica takes them.
+// TestKnowledgeOfOthers writes documents without the key, or in another place. No replica takes them.
 func TestKnowledgeOfOthers(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestSnapshots stores snapshots of one name: the last one that was stored whole is there.
+// TestSnapshots stores snapshots of one name. The last complete one is there.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]
@@ -88,7 +88,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// TestSnapshotPieces moves, mixes, cuts and changes the pieces of snapshots: what was read never looks whole.
+// TestSnapshotPieces moves, mixes, cuts and changes the pieces of snapshots. The result never looks complete.
 func TestSnapshotPieces(t *testing.T) {
 	s := testKey.sealer("a place")
 	pieces := func(name string) (all [][]byte) {

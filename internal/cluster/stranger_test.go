@@ -25,7 +25,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// one starts a replica that is alone.
+// one starts a single replica.
 func one(t *testing.T) *Cluster {
 	t.Helper()
 	c, err := Open(Options{URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)})
@@ -37,7 +37,7 @@ func one(t *testing.T) *Cluster {
 	return c
 }
 
-// stored is what NATS, and whoever may read there, has under a key.
+// stored returns what NATS stores under a key, which anybody who may read there can see.
 func stored(t *testing.T, c *Cluster, key string) *jetstream.RawStreamMsg {
 	t.Helper()
 	stream, err := c.bucket.there()
@@ -51,14 +51,14 @@ func stored(t *testing.T, c *Cluster, key string) *jetstream.RawStreamMsg {
 	return m
 }
 
-// put writes what it likes, as who has no key can.
+// put writes any data, as somebody without the key can.
 func put(t *testing.T, c *Cluster, key string, h nats.Header, data []byte) error {
 	t.Helper()
 	_, err := c.js.PublishMsg(t.Context(), &nats.Msg{Subject: c.bucket.subject(key), Header: h, Data: data})
 	return err
 }
 
-// TestDecisionIsNotReplayed has somebody who can write to NATS, and has no key, put back a decision that was taken.
+// TestDecisionIsNotReplayed puts back a decision that was taken, as somebody can who may write to NATS but has no key.
 func TestDecisionIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -89,8 +89,8 @@ func TestDecisionIsNotReplayed(t *testing.T) {
 	}
 }
 
-// TestDocumentsDoNotVanish has somebody without the key take a freeze away, spoil it, and put an older one back. Nobody
-// goes on as if there were none, and a backup mends it.
+// TestDocumentsDoNotVanish removes a freeze without the key, spoils it, and puts an older one back. No replica goes on
+// as if there were none, and a backup repairs it.
 func TestDocumentsDoNotVanish(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -139,8 +139,7 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 	}
 }
 
-// TestOlderInTheSamePlace has somebody without the key make a bucket in which an older value has the very place of the
-// newest.
+// TestOlderInTheSamePlace makes a bucket without the key in which an older value has the exact place of the newest.
 func TestOlderInTheSamePlace(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -171,7 +170,7 @@ func TestOlderInTheSamePlace(t *testing.T) {
 	b := again()
 	b.take("rules", older.Header, older.Data, rev)
 	b.take("rules", newest.Header, newest.Data, rev)
-	if v, err := b.version("rules"); err == nil { // another may have stood there meanwhile
+	if v, err := b.version("rules"); err == nil { // another value may have been there meanwhile
 		t.Errorf("what was rolled back is believed: %q", v.Text)
 	}
 	b = again()
@@ -181,8 +180,8 @@ func TestOlderInTheSamePlace(t *testing.T) {
 	}
 }
 
-// TestUnsavedDocumentComesBack has a document change while this replica's disk is full: nothing goes by it until it
-// could be saved, and then all does, without another change.
+// TestUnsavedDocumentComesBack changes a document while this replica's disk is full. The change is not used until it
+// could be saved, and then it is, without another change.
 func TestUnsavedDocumentComesBack(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -203,7 +202,7 @@ func TestUnsavedDocumentComesBack(t *testing.T) {
 	}
 	waits.Until(t, "the first is saved", func() bool { return c.bucket.memory.revision("rules") > 0 })
 	file := saveAt(filepath.Join(t.TempDir(), "full", "file"))
-	if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica does
+	if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica would
 		t.Fatal(err)
 	}
 	waits.Until(t, "it is not gone by", func() bool { _, err := rules.Now(); return errors.Is(err, errUnsaved) })
@@ -211,7 +210,7 @@ func TestUnsavedDocumentComesBack(t *testing.T) {
 	waits.Until(t, "it is", func() bool { v, err := rules.Now(); return err == nil && string(v.Text) == "second" })
 }
 
-// blind is a stream of which NATS finds nothing while its leader's storage fails.
+// blind is a stream in which NATS finds nothing while its leader's storage fails.
 type blind struct {
 	jetstream.Stream
 	fails atomic.Bool
@@ -224,8 +223,8 @@ func (b *blind) GetLastMsgForSubject(ctx context.Context, subject string) (*jets
 	return b.Stream.GetLastMsgForSubject(ctx, subject)
 }
 
-// TestUnfoundDocumentComesBack has NATS not find a document for a while, and another replica write a newer one
-// meanwhile.
+// TestUnfoundDocumentComesBack has NATS not find a document for a while. Meanwhile another replica writes a newer
+// version.
 func TestUnfoundDocumentComesBack(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -247,7 +246,7 @@ func TestUnfoundDocumentComesBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica does
+			if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica would
 				t.Fatal(err)
 			}
 		}
@@ -256,7 +255,7 @@ func TestUnfoundDocumentComesBack(t *testing.T) {
 	}
 }
 
-// deaf is a connection of which the answer to a write is lost, after others wrote.
+// deaf is a connection that loses the answer to a write, after others have written.
 type deaf struct {
 	jetstream.JetStream
 	others func()
@@ -270,7 +269,7 @@ func (d deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.
 	return nil, context.DeadlineExceeded
 }
 
-// leaderless is a connection at which nobody answers for a stream when it is first asked for.
+// leaderless is a connection on which nobody answers for a stream the first time.
 type leaderless struct {
 	jetstream.JetStream
 	asked int
@@ -284,7 +283,7 @@ func (l *leaderless) Stream(ctx context.Context, name string) (jetstream.Stream,
 	return l.JetStream.Stream(ctx, name)
 }
 
-// TestStreamGetsALeader has a replica look for what another makes at that time.
+// TestStreamGetsALeader has a replica look for a stream while another replica creates it.
 func TestStreamGetsALeader(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -304,8 +303,8 @@ func TestStreamGetsALeader(t *testing.T) {
 	}
 }
 
-// TestOvertakenWriteIsUnknown has another replica write on top of a write whose answer is lost: nobody may say that it
-// did not happen. Who wrote in its place is told apart.
+// TestOvertakenWriteIsUnknown has another replica write after a write whose answer is lost. Nobody may say that the
+// first write failed. A write in its place is told apart.
 func TestOvertakenWriteIsUnknown(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -340,8 +339,8 @@ func TestOvertakenWriteIsUnknown(t *testing.T) {
 	}
 }
 
-// TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it
-// wrote stays as it is, until it is taken back. Who has no key stops nobody so.
+// TestNewerFormat has a newer callgate write in a format that this one does not know. Nothing runs here, and the value
+// stays as it is until it is taken back. Without the key, nobody can stop replicas that way.
 func TestNewerFormat(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -408,7 +407,7 @@ func TestNewerFormat(t *testing.T) {
 	}
 }
 
-// TestLinkWritesToInboxes has somebody without the key ask for a link to a subject that only replicas may write to.
+// TestLinkWritesToInboxes asks without the key for a link to a subject that only replicas may write to.
 func TestLinkWritesToInboxes(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -431,7 +430,7 @@ func TestLinkWritesToInboxes(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsWhileAsleep has the machine sleep for longer than the lease: the clock of the process stands still then.
+// TestLeaseEndsWhileAsleep has the machine sleep for longer than the lease, while the monotonic clock stops.
 func TestLeaseEndsWhileAsleep(t *testing.T) {
 	t.Parallel()
 	var slept atomic.Int64
@@ -444,7 +443,7 @@ func TestLeaseEndsWhileAsleep(t *testing.T) {
 	}
 	defer c.Close()
 	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
-	c.bucket.telling.Lock() // no beat comes back
+	c.bucket.telling.Lock() // so that no beat comes back
 	slept.Store(int64(time.Hour))
 	err = c.Fresh()
 	c.bucket.telling.Unlock()
@@ -454,7 +453,7 @@ func TestLeaseEndsWhileAsleep(t *testing.T) {
 	waits.Until(t, "it hears again", func() bool { return c.Fresh() == nil })
 }
 
-// TestStrangersTakeFewLinks has somebody without the key open more links than a replica keeps, and show no key on any.
+// TestStrangersTakeFewLinks opens more links without the key than a replica keeps, and shows no key on any.
 func TestStrangersTakeFewLinks(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -484,7 +483,8 @@ func TestStrangersTakeFewLinks(t *testing.T) {
 	waits.Until(t, "there is place again", func() bool { return len(c.links.unproven) == 0 })
 }
 
-// TestWorkersHaveBucketsOfTheirOwn: names that differ in what a bucket's name cannot hold are not mixed up.
+// TestWorkersHaveBucketsOfTheirOwn: names that differ only in characters that a bucket's name cannot have do not
+// collide.
 func TestWorkersHaveBucketsOfTheirOwn(t *testing.T) {
 	of := map[string]string{}
 	for _, worker := range []string{"a.b", "a-b", "a_b", "a--b", "a-.b", "a.-b", "a-db", "a_dot_b", "default"} {
@@ -496,7 +496,7 @@ func TestWorkersHaveBucketsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// startAt opens a replica that is alone, and waits for nothing.
+// startAt opens a single replica, and waits for nothing.
 func startAt(t *testing.T, dir string, key Key) *Cluster {
 	t.Helper()
 	c, err := Open(Options{URL: Embedded, Name: "one", Worker: "default", DataDir: dir, Key: key, Lease: testLease, Logger: logOf(t)})
@@ -507,8 +507,8 @@ func startAt(t *testing.T, dir string, key Key) *Cluster {
 	return c
 }
 
-// TestBucketDoesNotVanish has somebody without the key empty the bucket, delete it and put an older one in its place,
-// each noticed after a restart and, where callgate runs on, before one. A backup mends all of it.
+// TestBucketDoesNotVanish empties the bucket without the key, deletes it, and puts an older one in its place. Each is
+// noticed after a restart and, if callgate keeps running, before one. A backup repairs all of it.
 func TestBucketDoesNotVanish(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]func(c *Cluster) error{
@@ -524,7 +524,7 @@ func TestBucketDoesNotVanish(t *testing.T) {
 			if err := c.js.DeleteStream(t.Context(), "KV_"+c.bucket.name); err != nil {
 				return err
 			}
-			waits.Until(t, "NATS makes another", func() bool { // it refuses while it still removes the files of the first
+			waits.Until(t, "NATS makes another", func() bool { // NATS refuses while it still removes the files of the first
 				_, err := c.js.CreateStream(t.Context(), c.bucket.config(1))
 				return err == nil
 			})
@@ -575,7 +575,7 @@ func TestBucketDoesNotVanish(t *testing.T) {
 	}
 }
 
-// TestKeyIsRotated drops the older secret after everything was sealed anew; what waits goes on waiting.
+// TestKeyIsRotated drops the older secret after everything was sealed again. Approvals that wait go on waiting.
 func TestKeyIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -603,7 +603,7 @@ func TestKeyIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.bucket.write(t.Context(), "rules", v.body, v.rev, time.Millisecond); err == nil { // NATS takes no such time
+	if _, err := c.bucket.write(t.Context(), "rules", v.body, v.rev, time.Millisecond); err == nil { // NATS refuses so short a time
 		t.Error("what was not written is taken for sealed anew")
 	}
 	if n, err := c.Reseal(t.Context()); n != 2 || err != nil {
@@ -621,7 +621,7 @@ func TestKeyIsRotated(t *testing.T) {
 	waits.Until(t, "it suffices for the document", func() bool { return reflect.DeepEqual(another.held()[document.ID], document) })
 }
 
-// TestLostClaimEnds has the answer to a claim lost: the call does not run, and nobody takes it for one that did.
+// TestLostClaimEnds loses the answer to a claim. The call does not run, and nobody believes that it did.
 func TestLostClaimEnds(t *testing.T) {
 	t.Parallel()
 	for _, arrived := range []bool{true, false} {
@@ -658,14 +658,14 @@ func TestLostClaimEnds(t *testing.T) {
 		if err != nil || (decision == nil) != arrived {
 			t.Errorf("arrived %t: %s, %v", arrived, decision, err)
 		}
-		waits.Until(t, "it is done", func() bool { // the write is not what was waited for
+		waits.Until(t, "it is done", func() bool { // the end is not waited for
 			_, v, err := c.bucket.read(t.Context(), at)
 			return err == nil && json.Unmarshal(v.body, &e) == nil && (e.State == stateDone) == arrived
 		})
 	}
 }
 
-// TestSpoiledApprovalHoldsUpNoOther has somebody without the key spoil an approval that ends: others end all the same.
+// TestSpoiledApprovalHoldsUpNoOther spoils, without the key, an approval that ends. Other approvals end all the same.
 func TestSpoiledApprovalHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -680,7 +680,7 @@ func TestSpoiledApprovalHoldsUpNoOther(t *testing.T) {
 	waits.Until(t, "the other ends", func() bool { return stateAt(c, entryKey("other", "whole")) == stateEnded })
 }
 
-// TestStreamMadeByAnother refuses a bucket that was made before with settings that lose what replicas write.
+// TestStreamMadeByAnother refuses an existing bucket whose settings lose what replicas write.
 func TestStreamMadeByAnother(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*jetstream.StreamConfig){
@@ -695,7 +695,7 @@ func TestStreamMadeByAnother(t *testing.T) {
 			waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
 			config := c.bucket.config(1)
 			change(&config)
-			waits.Until(t, "another makes the stream", func() bool { // the replica may make it again at that time
+			waits.Until(t, "another makes the stream", func() bool { // the replica may be creating it again at the same time
 				err := c.js.DeleteStream(t.Context(), config.Name)
 				if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
 					_, err = c.js.CreateStream(t.Context(), config)
@@ -712,7 +712,7 @@ func TestStreamMadeByAnother(t *testing.T) {
 	}
 }
 
-// TestLinkMeansOneReplica has somebody in between lead a link to another replica than was meant.
+// TestLinkMeansOneReplica has a man in the middle lead a link to another replica.
 func TestLinkMeansOneReplica(t *testing.T) {
 	t.Parallel()
 	identity, err := testKey.identity()
@@ -735,7 +735,7 @@ func TestLinkMeansOneReplica(t *testing.T) {
 	}
 }
 
-// TestKeyIsPrivate refuses a key that others read.
+// TestKeyIsPrivate refuses a key that other users can read.
 func TestKeyIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes say nothing there")

@@ -16,7 +16,7 @@ import (
 	"callgate/audit"
 )
 
-// trimmed is a replica whose log is in the stream, and that takes out of it what its options say.
+// trimmed is a replica whose log is in the stream, and that removes from it what its options say.
 type trimmed struct {
 	*testing.T
 	*trail
@@ -24,7 +24,7 @@ type trimmed struct {
 	taken int64 // how far all exports are
 }
 
-// trimming adds a replica with a log of its own to a cluster.
+// trimming adds a replica with a separate log to a cluster.
 func trimming(t *testing.T, c *Cluster, o Options) *trimmed {
 	t.Helper()
 	here := &Cluster{o: o, log: c.log, conn: c.conn, js: c.js, bucket: c.bucket}
@@ -93,7 +93,7 @@ func (r *trimmed) bytes() int64 {
 	return int64(r.stream().CachedInfo().State.Bytes)
 }
 
-// breaks are what is found wrong with this replica's log.
+// breaks returns what VerifyTrail finds wrong with this replica's log.
 func (r *trimmed) breaks() []string {
 	r.Helper()
 	logs, err := r.c.VerifyTrail(r.Context(), r.dir)
@@ -122,7 +122,7 @@ func (r *trimmed) trim(what string, least, most int) {
 	}
 }
 
-// name is the log's file.
+// name returns the name of the log's file.
 func (r *trimmed) name() string {
 	r.Helper()
 	logs, err := audit.Logs(r.dir)
@@ -132,7 +132,7 @@ func (r *trimmed) name() string {
 	return logs[0]
 }
 
-// end is where a record of the log ends.
+// end returns where a record of the log ends.
 func (r *trimmed) end(seq uint64) int64 {
 	r.Helper()
 	for line, err := range audit.Lines(r.dir, r.name(), 0) {
@@ -147,15 +147,15 @@ func (r *trimmed) end(seq uint64) int64 {
 	return 0
 }
 
-// restart forgets what it knew of the stream.
+// restart makes the replica forget what it knew of the stream.
 func (r *trimmed) restart() {
 	r.Helper()
 	r.logs[r.name()] = &exported{}
 	r.exportAll()
 }
 
-// TestOldRecordsLeaveTheStream lets time pass: what is old leaves the stream once every export has it, but nothing that
-// this replica has not itself. The trail verifies all the same; what is gone too early is found out.
+// TestOldRecordsLeaveTheStream lets time pass. Old records leave the stream once every export has them, but only if
+// this replica has them too. The trail still verifies, and records that were removed too early are detected.
 func TestOldRecordsLeaveTheStream(t *testing.T) {
 	t.Parallel()
 	const age = 24 * time.Hour
@@ -194,8 +194,9 @@ func TestOldRecordsLeaveTheStream(t *testing.T) {
 	r.trim("after a restart", 1, 1)
 }
 
-// TestTooManyRecordsLeaveTheStream has two replicas write more than the stream is to have: each takes out of its oldest
-// as much as is its share, and what all exports have. The trail verifies; what somebody else takes out is found out.
+// TestTooManyRecordsLeaveTheStream has two replicas write more than the stream may hold. Each removes its share of its
+// oldest records, as far as all exports have them. The trail verifies, and records that somebody else removed are
+// detected.
 func TestTooManyRecordsLeaveTheStream(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -226,7 +227,7 @@ func TestTooManyRecordsLeaveTheStream(t *testing.T) {
 	}
 	b.trim("the other's share", each/2, each-1)
 	a.restart()
-	for a.bytes() > o.TrailBytes { // what was rounded, or nobody else takes out
+	for a.bytes() > o.TrailBytes { // rounding errors, or what nobody else removes
 		a.trim("what is left", 2, each-1)
 	}
 	stay := a.left()
@@ -240,8 +241,8 @@ func TestTooManyRecordsLeaveTheStream(t *testing.T) {
 	}
 }
 
-// TestRenew has replicas go on with a stream that an older callgate made, and renews it: the trail verifies, and what is
-// old leaves it. A renewal that was cut off goes on.
+// TestRenew has replicas use a stream that an older callgate created, and renews it. The trail verifies, and old
+// records leave it. An interrupted renewal continues.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -261,7 +262,7 @@ func TestRenew(t *testing.T) {
 			later = 48 * time.Hour
 			r.trim("an older callgate made it", held, held)
 
-			if n == 3 { // it was cut off after the old one gave up its subjects
+			if n == 3 { // it was interrupted after the old stream gave up its subjects
 				config.Subjects = []string{"callgate.audit.renewed." + r.trail.name}
 				if _, err := all[0].js.UpdateStream(t.Context(), config); err != nil {
 					t.Fatal(err)
@@ -278,7 +279,7 @@ func TestRenew(t *testing.T) {
 			if found := r.breaks(); len(found) > 0 || r.left() != held {
 				t.Errorf("%d of %d messages, broken: %v", r.left(), held, found)
 			}
-			r.write() // with what it knew of the old one
+			r.write() // with what it knew of the old stream
 			r.restart()
 			r.trim("renewed", 1, 1)
 			if _, err := all[0].js.Stream(t.Context(), r.trail.name); !errors.Is(err, jetstream.ErrStreamNotFound) {

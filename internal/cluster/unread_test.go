@@ -15,7 +15,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// A note that a replica cannot read is not gone: the others keep it, and what is written anew replaces it.
+// A note that a replica cannot read is not gone. The others keep it, and a new write replaces it.
 func TestUnreadNoteStays(t *testing.T) {
 	t.Parallel()
 	outside := startOutside(t)
@@ -62,7 +62,7 @@ type counting struct {
 
 func (c *counting) All() ([]Note, error) { c.reads++; return c.shelf.All() }
 
-// An object that does not open is told of in each round, and looked at once.
+// An object that does not open is reported in each round, but read only once.
 func TestUnreadObjectCostsNothing(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]
@@ -99,7 +99,7 @@ func TestUnreadObjectCostsNothing(t *testing.T) {
 	}
 }
 
-// A backup of a bucket with a document that nobody can read has the rest, and says what it lacks.
+// A backup of a bucket with an unreadable document has everything else, and says what it lacks.
 func TestBackupWithoutWhatIsUnread(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]
@@ -120,7 +120,7 @@ func TestBackupWithoutWhatIsUnread(t *testing.T) {
 	}
 }
 
-// A command about a worker that no replica ever had makes no bucket.
+// A command for a worker that never had a replica creates no bucket.
 func TestLookMakesNothing(t *testing.T) {
 	t.Parallel()
 	outside := startOutside(t)

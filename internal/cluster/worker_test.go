@@ -10,7 +10,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// Workers of one process share its connection, and nothing else: each has its own bucket on all replicas.
+// Workers in one process share only its connection. Each has a separate bucket on all replicas.
 func TestWorkersAreApart(t *testing.T) {
 	t.Parallel()
 	all := open(t, 3)
@@ -48,7 +48,7 @@ func TestWorkersAreApart(t *testing.T) {
 	if stateAt(beta[0], entryKey("key", "a-1")) != "" || stateAt(all[0], entryKey("key", "a-1")) != "" {
 		t.Error("another worker has the tenant's question")
 	}
-	for name, of := range workers { // who asks for a tenant's people reaches its own
+	for name, of := range workers { // a stream to a tenant's people reaches that tenant
 		l := of[0].Listen(ServicePeople)
 		t.Cleanup(func() { l.Close() })
 		go func() {
@@ -80,6 +80,6 @@ func TestWorkersAreApart(t *testing.T) {
 		t.Error("the end of one worker is the end of another")
 	}
 	if _, err := os.Stat(addressFile(acme[0].o.DataDir)); err != nil {
-		t.Error(err) // commands about the tenant would not find the server
+		t.Error(err) // commands for the tenant would not find the server
 	}
 }

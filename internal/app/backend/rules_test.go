@@ -8,7 +8,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// The page asks for the rules again and again: what they are worth is found out once.
+// The page asks for the rules again and again, but the same text is checked only once.
 func TestRulesAreCheckedOnce(t *testing.T) {
 	p := rulesPart{&Backend{Config: &config.Config{}, Store: store.Open(filepath.Join(t.TempDir(), "permissions.jsonc"), store.Options{})}}
 	const odd = `{"shell_exec": {"x *": "deny", "*": "allow"}}`

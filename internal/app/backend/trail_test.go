@@ -18,7 +18,7 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// A search by text finds what reading the whole trail finds, page by page.
+// A search for a text finds the same pages as reading the whole trail.
 func TestSearchFindsWhatTheTrailHolds(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return

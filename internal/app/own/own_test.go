@@ -16,8 +16,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// A request may be cancelled before it runs: right behind it, or while all places are taken. The place is free
-// again, and a tool that was not begun does not begin.
+// A request may be cancelled before it runs: right after it is sent, or while all slots are taken. Its slot is then
+// free again, and a tool that has not begun does not begin.
 func TestCallsAreCancelledBeforeTheyRun(t *testing.T) {
 	const calls = 10 * maxCalls
 	began, cancelled := make(chan struct{}, calls), make(chan struct{}, calls)

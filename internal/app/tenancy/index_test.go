@@ -10,13 +10,13 @@ import (
 	"callgate/internal/tenants"
 )
 
-// A credential is found as soon as its folder is looked at again, wherever it came from, and forgotten when it is
+// A credential is found as soon as its folder is looked at again, wherever it came from. It is forgotten when it is
 // replaced.
 func TestIndexFollowsTheFolders(t *testing.T) {
 	x := &index{dataDir: t.TempDir()}
 	finds := func(token, want string, wantHere bool) {
 		t.Helper()
-		x.looked = time.Time{} // as if it were long ago
+		x.looked = time.Time{} // as if the last look were long ago
 		if name, here := x.tenant(token); name != want || here != wantHere {
 			t.Errorf("it is %q, here %t; want %q, %t", name, here, want, wantHere)
 		}
@@ -38,7 +38,7 @@ func TestIndexFollowsTheFolders(t *testing.T) {
 	old := token(acme, credentials.Approve)
 	finds(old, "acme", true)
 	for _, kept := range []credentials.Credential{credentials.MCP, credentials.Worker, credentials.Hook} {
-		finds(token(acme, kept), "", false) // no approver comes in by it
+		finds(token(acme, kept), "", false) // no approver can sign in with it
 	}
 	// A folder that has not changed for long is not read again.
 	past := time.Now().Add(-time.Hour)

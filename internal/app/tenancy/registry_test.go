@@ -9,7 +9,7 @@ import (
 	"callgate/internal/tenants"
 )
 
-// Of names that look the same, one tenant begins, however close together they come; and no more than most.
+// Of tenants with names that look the same, only one begins, even if they come at once. No more than Most begin.
 func TestTenantsThatBeginAtOnce(t *testing.T) {
 	for _, names := range [][]string{{"acme1", "acmel"}, {"one", "other"}} {
 		for range 50 {
