@@ -658,7 +658,7 @@ func TestLostClaimEnds(t *testing.T) {
 		if err != nil || (decision == nil) != arrived {
 			t.Errorf("arrived %t: %s, %v", arrived, decision, err)
 		}
-		waits.Until(t, "it is done", func() bool { // the end is not waited for
+		waits.Until(t, "it is done", func() bool { // the wait above was not for the write
 			_, v, err := c.bucket.read(t.Context(), at)
 			return err == nil && json.Unmarshal(v.body, &e) == nil && (e.State == stateDone) == arrived
 		})

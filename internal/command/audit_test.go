@@ -24,7 +24,7 @@ func auditOutput(t *testing.T, dir string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	cmd := newAuditCommand(settings)
-	cmd.SetArgs(append([]string{}, args...)) // nil would be this program's own
+	cmd.SetArgs(append([]string{}, args...)) // nil would mean this program's own arguments
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true

@@ -7,7 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// A result without texts is shown by its structured content.
+// The structured content is shown if a result has no texts.
 func TestCallShowsStructuredContent(t *testing.T) {
 	for want, result := range map[string]*mcp.CallToolResult{
 		"{\n  \"a\": 1,\n  \"b\": 2\n}\n": {StructuredContent: map[string]any{"b": 2, "a": 1}},

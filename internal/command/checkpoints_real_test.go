@@ -19,9 +19,9 @@ import (
 	"callgate/internal/companion"
 )
 
-// TestKilledAroundAWrite kills callgate at moments around the writes of a real file server and a real shell: before
-// the checkpoint, between it and the write, in the write, before the outcome. What the call changed can be put
-// back byte for byte, with modes and absence, and what was not begun left no trace.
+// TestKilledAroundAWrite kills callgate at moments around the writes of a real file server and a real shell: before the
+// checkpoint, between it and the write, during the write, and before the outcome. What the call changed can be restored
+// byte for byte, with modes and absence. What had not begun leaves no trace.
 func TestKilledAroundAWrite(t *testing.T) {
 	t.Parallel()
 	box, err := filepath.EvalSymlinks(t.TempDir())
@@ -97,7 +97,7 @@ func fill(t *testing.T, box string) {
 	}
 }
 
-// stateOf is everything in a folder but .git, by path: mode, and bytes or target.
+// stateOf returns everything in a folder except .git, by path: the mode, and the bytes or the target.
 func stateOf(t *testing.T, box string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -136,8 +136,8 @@ func stateOf(t *testing.T, box string) map[string]string {
 	return all
 }
 
-// settleDown waits until the servers that callgate left behind, and what they started, have ended: all of them work
-// in the box. Where nobody can tell, it waits until nothing changes any more.
+// settleDown waits until the servers that callgate left behind, and what they started, have ended. All of them work in
+// the box. If nobody can tell, it waits until nothing changes any more.
 func settleDown(t *testing.T, box string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -156,7 +156,7 @@ func settleDown(t *testing.T, box string) {
 	t.Fatalf("after %s servers of a callgate that was killed still run", patience)
 }
 
-// atWork reports whether a process has the folder, or one below it, as its own. It is known on Linux only.
+// atWork reports whether a process works in the folder or below it. known is true on Linux only.
 func atWork(dir string) (at, known bool) {
 	folders, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil || len(folders) == 0 {
@@ -170,11 +170,11 @@ func atWork(dir string) (at, known bool) {
 	return false, true
 }
 
-// newestOpen is the id of the newest checkpoint of a call that was not restored yet, "" when there is none.
+// newestOpen returns the id of the newest checkpoint that has not been restored, or "" if there is none.
 func newestOpen(t *testing.T, program string, common, env []string) string {
 	t.Helper()
 	list := exec.Command(program, append([]string{"checkpoints", "list", "--tail", "0", "--json"}, common...)...)
-	list.Env, list.Stderr = env, t.Output() // a kill within a write may leave a segment that the command complains of
+	list.Env, list.Stderr = env, t.Output() // a kill during a write may leave a segment that the command complains about
 	output, err := list.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)

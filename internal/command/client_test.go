@@ -22,26 +22,26 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// patience bounds every wait of a test; it is long because machines are slow, not because callgate is.
+// patience bounds every wait of a test. It is long because machines are slow, not because callgate is.
 const patience = waits.Limit
 
-// client speaks lines of JSON with a process: a host with callgate, or with a server directly.
+// client exchanges lines of JSON with a process, as a host with callgate or with a server directly.
 type client struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stderr logBuffer
 	exited chan struct{}
-	status error // how it ended, once exited is closed
+	status error // how the process ended, valid once exited is closed
 
 	mu        sync.Mutex
-	responses map[string][]byte // by id, without its quotes
-	others    []string          // notifications and requests that nobody waited for yet, in order
+	responses map[string][]byte // by id, without quotes
+	others    []string          // notifications and requests that nobody has waited for yet, in order
 	arrived   []string          // everything, in order
-	answers   map[string]string // members of the answer to the server's requests, by method
+	answers   map[string]string // members of the answer to each of the server's requests, by method
 	changed   chan struct{}
 }
 
-// logBuffer is what the process wrote to standard error so far.
+// logBuffer holds what the process has written to standard error so far.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -112,7 +112,7 @@ func (c *client) take(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.answers[m.Method]; ok && m.ID != nil {
-		io.WriteString(c.stdin, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer)+"\n") // a server that is gone shows elsewhere
+		io.WriteString(c.stdin, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer)+"\n") // a server that is gone is noticed elsewhere
 	}
 	c.arrived = append(c.arrived, string(line))
 	if err != nil || m.Method != "" || m.ID == nil {
@@ -128,7 +128,7 @@ func (c *client) take(line []byte) {
 	c.changed = make(chan struct{})
 }
 
-// everything is what has arrived so far, in order.
+// everything returns what has arrived so far, in order.
 func (c *client) everything() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *client) handshake(capabilities string) error {
 	return c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
-// request sends a request and returns the raw response. Params may be "".
+// request sends a request and returns the raw response. params may be "".
 func (c *client) request(id, method, params string) ([]byte, error) {
 	if params != "" {
 		params = `,"params":` + params
@@ -163,7 +163,7 @@ func (c *client) request(id, method, params string) ([]byte, error) {
 	return c.response(id)
 }
 
-// until waits until found says so; found is called under the lock.
+// until waits until found returns true. found is called under the lock.
 func (c *client) until(what string, found func() bool) error {
 	deadline := time.After(patience)
 	for last := false; ; {
@@ -193,7 +193,7 @@ func (c *client) response(id string) (response []byte, err error) {
 	return response, err
 }
 
-// notified waits for a notification or request that matches, and takes it.
+// notified waits for a notification or request that matches, and takes it out.
 func (c *client) notified(pattern string) (line string, err error) {
 	re, err := regexp.Compile("(?s)" + pattern)
 	if err != nil {
@@ -212,9 +212,9 @@ func (c *client) notified(pattern string) (line string, err error) {
 	return line, err
 }
 
-// close ends the standard input and waits for the end of the process.
+// close closes the standard input and waits until the process ends.
 func (c *client) close() error {
-	c.stdin.Close() // an error means that the process has ended already
+	c.stdin.Close() // an error means that the process has already ended
 	return c.wait()
 }
 
@@ -232,7 +232,7 @@ func (c *client) wait() error {
 
 func (c *client) kill() {
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		panic(err) // a process of one's own can always be killed
+		panic(err) // a child process can always be killed
 	}
 	<-c.exited
 }
@@ -253,14 +253,14 @@ var buildServers = sync.OnceValues(func() (string, error) {
 		built.Programs(gates, "callgate/cmd/callgate"))
 })
 
-// builtServers is the variable that names the folder of buildServers for tests that another test runs.
+// builtServers is the variable that passes the folder of buildServers to tests that another test runs.
 const builtServers = "CALLGATE_TEST_SERVERS"
 
-// gateFolder is the folder of callgate itself below that of the servers.
+// gateFolder is the subfolder of that folder with callgate itself.
 const gateFolder = "gates"
 
-// callgateProgram is callgate as users have it. Some stories alone run the test binary under its name, which is
-// callgate with the race detector where the tests run with it.
+// callgateProgram returns the path of callgate as users have it. Only some stories run the test binary under its name,
+// which is callgate with the race detector if the tests have it.
 func callgateProgram(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(servers(t), gateFolder, "callgate")

@@ -16,8 +16,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestBalancers runs the configurations in deploy with HAProxy and nginx: sessions live on wherever their requests come
-// in, answers stream while a call waits for a person, and a replica that drains gets no new hosts.
+// TestBalancers runs the configurations in deploy with HAProxy and nginx. Sessions go on wherever their requests
+// arrive, answers stream while a call waits for a person, and a draining replica gets no new hosts.
 func TestBalancers(t *testing.T) {
 	conformance(t)
 	for _, b := range []struct {
@@ -54,7 +54,7 @@ func TestBalancers(t *testing.T) {
 			config := filepath.Join(dir, b.config)
 			write(t, config, strings.NewReplacer(changes...).Replace(string(text)))
 			var said bytes.Buffer
-			cmd := exec.Command(program, b.args(config, dir)...) // killed with the context, nginx would leave its workers behind
+			cmd := exec.Command(program, b.args(config, dir)...) // not killed with the context: nginx would leave its workers behind
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestBalancers(t *testing.T) {
 	}
 }
 
-// behind walks hosts through the balancer before the replicas.
+// behind makes hosts reach the replicas through the balancer.
 func (team *team) behind(t *testing.T) {
 	first, last := team.members[0], team.members[2]
 	for _, m := range team.members[1:] {
@@ -97,7 +97,7 @@ func (team *team) behind(t *testing.T) {
 		t.Error("the session changed")
 	}
 
-	// A call that waits begins to answer before a person has said anything.
+	// A waiting call begins to answer before a person has said anything.
 	r, err := http.NewRequestWithContext(t.Context(), "POST", team.address, strings.NewReader(shellCall("echo streamed >> ran")))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func (team *team) behind(t *testing.T) {
 		t.Fatalf("%s, %v, ran %d times", &answer, err, team.ran()["streamed"])
 	}
 
-	// A replica that drains says so, and hosts go on at the others.
+	// A draining replica says so, and hosts go on at the others.
 	if err := last.c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// TestClusterCost measures what a cluster costs, where CALLGATE_TEST_COST is set: the figures of docs/cluster.md.
+// TestClusterCost measures the cost of a cluster if CALLGATE_TEST_COST is set, for the figures in docs/cluster.md.
 func TestClusterCost(t *testing.T) {
 	if os.Getenv("CALLGATE_TEST_COST") == "" {
 		t.Skip("it measures; set CALLGATE_TEST_COST=1")
@@ -49,7 +49,7 @@ func TestClusterCost(t *testing.T) {
 	}
 	write(t, filepath.Join(alone.data, "workers", "default", "permissions.jsonc"), `{ "*": "allow", "demo_shell_exec": "ask" }`)
 	here, there := newQuestioner(t, alone, alone.data), newQuestioner(t, &served{t: t, url: first.at() + "/mcp", token: team.token(first)}, third.data)
-	for i := range 301 { // in turn, so that what else the machine does is the same for both
+	for i := range 301 { // alternately, so that other load on the machine affects both alike
 		here.ask(i)
 		there.ask(i)
 	}
@@ -65,8 +65,8 @@ func TestClusterCost(t *testing.T) {
 	}
 }
 
-// questioner has a host at one place and a person at the same or another, and measures how long questions take between
-// them.
+// questioner has a host at one place and a person at the same or another place. It measures how long questions take
+// between them.
 type questioner struct {
 	*served
 	host    *http.Client
@@ -90,7 +90,7 @@ func newQuestioner(t *testing.T, s *served, data string) *questioner {
 	return &questioner{served: s, host: host, session: session, person: person}
 }
 
-// ask has the host ask, and the person say yes.
+// ask makes the host ask, and the person approve.
 func (a *questioner) ask(i int) {
 	began := time.Now()
 	done := make(chan error, 1)

@@ -8,7 +8,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// freezeIs waits until every way to ask at a replica says the same of a freeze of all: its reason, or "" for none.
+// freezeIs waits until every way to ask at a replica shows the same freeze of all sessions: its reason, or "" for none.
 func (team *team) freezeIs(t *testing.T, m *member, reason string) {
 	t.Helper()
 	var listed, status string
@@ -27,7 +27,7 @@ func (team *team) freezeIs(t *testing.T, m *member, reason string) {
 	})
 }
 
-// onRecord is what a replica's trail has.
+// onRecord returns a replica's trail.
 func (team *team) onRecord(t *testing.T, m *member) string {
 	t.Helper()
 	out, err := team.command(m, "audit", "--json")
@@ -37,8 +37,8 @@ func (team *team) onRecord(t *testing.T, m *member) string {
 	return out
 }
 
-// A freeze holds wherever it can, and no replica says another thing than it does: also where most replicas are gone, and
-// once they are back.
+// A freeze holds wherever it can, and no replica claims anything else, even while most replicas are gone and once they
+// are back.
 func TestFreezeWithoutTheOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three callgates with a NATS each")

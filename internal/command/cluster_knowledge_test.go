@@ -9,8 +9,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestDocumentsOfThree adds a document on the machine of one replica: hosts find it at every other, until it is removed
-// on the machine of a third. One replica indexes the workspace, and the others begin with that.
+// TestDocumentsOfThree adds a document on the machine of one replica. Hosts find it at every other, until it is removed
+// on the machine of a third. One replica indexes the workspace, and the others begin with its index.
 func TestDocumentsOfThree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -21,7 +21,7 @@ func TestDocumentsOfThree(t *testing.T) {
 	}
 	work := t.TempDir()
 	write(t, filepath.Join(work, "zanzibar.go"), "package zanzibar // sails to the island of cloves\n")
-	team := teamOf(t, 3, work, allowAll, "", "--rag", "--cluster-indexes", "--cluster-lease", "1m") // none is lost here, and a busy machine is slow to hear
+	team := teamOf(t, 3, work, allowAll, "", "--rag", "--cluster-indexes", "--cluster-lease", "1m") // no replica is lost here, and a busy machine is slow to hear
 	team.startAll()
 	first, second, third := team.members[0], team.members[1], team.members[2]
 	run := func(m *member, args ...string) string {
@@ -44,7 +44,7 @@ func TestDocumentsOfThree(t *testing.T) {
 		})
 	}
 	h := &host{team: team, token: team.token(second)}
-	for range team.members { // the balancer sends each session elsewhere
+	for range team.members { // the balancer sends each session to another replica
 		if err := h.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestDocumentsOfThree(t *testing.T) {
 		t.Errorf("%d replicas began with the index of another one", n)
 	}
 
-	// A file with the same text, added elsewhere, is a document of its own, and stays when the first changes.
+	// A file with the same text, added elsewhere, is a separate document, and stays when the first one changes.
 	duplicate := filepath.Join(t.TempDir(), "copy.md")
 	write(t, duplicate, "# Backups\n\nBackups are kept for ninety days.\n")
 	run(second, "kb", "add", duplicate)
@@ -87,7 +87,7 @@ func TestDocumentsOfThree(t *testing.T) {
 	}
 }
 
-// said is how many replicas said that on their standard error.
+// said counts the replicas that wrote that to standard error.
 func (team *team) said(text string) (n int) {
 	for _, m := range team.members {
 		if strings.Contains(m.c.stderr.String(), text) {
@@ -97,7 +97,8 @@ func (team *team) said(text string) (n int) {
 	return n
 }
 
-// TestListsOfThree has a host at one replica: the others know the tools of its server, which never ran there.
+// TestListsOfThree has a host at one replica. The other replicas know the tools of its server, although it never ran
+// there.
 func TestListsOfThree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

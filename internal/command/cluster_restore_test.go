@@ -11,8 +11,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// A backup replaces no file, and a restore says what it brings back; secrets that were rotated since, and people who were
-// removed, only when it is told to.
+// A backup replaces no file, and a restore says what it brings back. Secrets that were rotated since, and people who
+// were removed, come back only on request.
 func TestRestoreInACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a callgate with a NATS")
@@ -63,7 +63,7 @@ func TestRestoreInACluster(t *testing.T) {
 		return errors.Is(err, fs.ErrNotExist)
 	})
 
-	// A file that is named has to have its folder.
+	// The folder of a named file must exist.
 	nowhere := filepath.Join(t.TempDir(), "new", "permissions.jsonc")
 	if out, err := team.command(m, "rules", "pull", "--file", nowhere); err == nil || !strings.Contains(out, "its folder is not there") {
 		t.Errorf("%v\n%s", err, out)

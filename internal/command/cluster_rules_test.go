@@ -11,7 +11,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// In a cluster, the commands about rules read and change what holds: the cluster's rules, not the file beside them.
+// In a cluster, the commands for rules read and change the rules that apply: the cluster's, not those in the file.
 func TestRulesCommandsOfACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a callgate with a NATS")
@@ -56,7 +56,7 @@ func TestRulesCommandsOfACluster(t *testing.T) {
 	must("added", "rules", "add", "shell_exec", "*", "deny")
 	answers("denied", shellCall("echo two"))
 
-	// A file that was changed by hand changes nothing, and everybody says so.
+	// A file that was changed by hand has no effect, and every command says so.
 	write(t, filepath.Join(m.data, "workers", "default", "permissions.jsonc"), `{ "*": "allow" }`)
 	answers("denied", shellCall("echo two"))
 	for _, args := range [][]string{{"rules", "list"}, {"check", "shell_exec", "echo two"}} {
@@ -75,7 +75,7 @@ func TestRulesCommandsOfACluster(t *testing.T) {
 		return !strings.Contains(out, "problem")
 	})
 
-	// Who does not say which cluster it is, changes nothing.
+	// A command without the cluster's configuration changes nothing.
 	for _, args := range [][]string{{"rules", "add", "shell_exec", "*", "allow"}, {"rules", "revoke", "--all"}, {"rules", "list"}, {"check", "shell_exec", "ls"}} {
 		alone := exec.CommandContext(t.Context(), callgateProgram(t), append(args, "--data-dir", m.data)...)
 		alone.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())

@@ -14,8 +14,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// stateless asks a replica as a host of the revision without sessions. Session is what tells it from others with its
-// token.
+// stateless makes a request at a replica as a host of the revision without sessions. session tells it from others with
+// its token.
 func (team *team) stateless(m *member, session, method, params string) ([]byte, error) {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"h","version":"1"},` +
 		`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
@@ -43,7 +43,7 @@ func (team *team) stateless(m *member, session, method, params string) ([]byte, 
 	return io.ReadAll(response.Body)
 }
 
-// becomesTask calls what a person is asked about, and returns the id of the task that the call becomes.
+// becomesTask makes a call that asks a person, and returns the id of the task that the call becomes.
 func (team *team) becomesTask(m *member, command string) string {
 	team.t.Helper()
 	answer, err := team.stateless(m, "", "tools/call", fmt.Sprintf(`"name":"demo_shell_exec","arguments":{"command":%q},`, command))
@@ -56,7 +56,7 @@ func (team *team) becomesTask(m *member, command string) string {
 	return task.Result.TaskID
 }
 
-// TestStatelessAtAnyReplica has hosts without sessions come to one replica after another.
+// TestStatelessAtAnyReplica sends the requests of hosts without sessions to one replica after another.
 func TestStatelessAtAnyReplica(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three callgates with a NATS each")

@@ -14,13 +14,13 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// tenantsPeople are approvers with one credential, who come in at any replica's front.
+// tenantsPeople are approvers with one credential, who connect to any replica's front.
 type tenantsPeople struct {
 	t     *testing.T
 	token string
 }
 
-// ask is what a replica answers them.
+// ask returns what a replica answers them.
 func (p tenantsPeople) ask(m *member, method, path, body string) (status int, text string) {
 	p.t.Helper()
 	found, err := companionclient.Companions(m.data)
@@ -44,7 +44,7 @@ func (p tenantsPeople) ask(m *member, method, path, body string) (status int, te
 	return response.StatusCode, string(answer)
 }
 
-// sees finds the one call that they are shown at a replica whose command holds a text.
+// sees finds the one call shown to them at a replica whose command contains a text.
 func (p tenantsPeople) sees(m *member, command string) (w waiting, ok bool) {
 	p.t.Helper()
 	var list struct{ Approvals []waiting }
@@ -59,15 +59,15 @@ func (p tenantsPeople) sees(m *member, command string) (w waiting, ok bool) {
 	return w, ok
 }
 
-// answer is the status of their yes at a replica.
+// answer approves a call at a replica, and returns the status.
 func (p tenantsPeople) answer(m *member, w waiting) int {
 	p.t.Helper()
 	status, _ := p.ask(m, "POST", "/api/approvals/"+w.ApprovalID, fmt.Sprintf(`{"decision":"approve","argsDigest":%q}`, w.ArgsDigest))
 	return status
 }
 
-// Tenants of a cluster: a tenant's people answer at any replica what waits at another, where their tenant may not be
-// open yet. Operators see all tenants at every replica. Another tenant's people see and answer nothing.
+// In a cluster, a tenant's people can answer at any replica what waits at another, even if their tenant is not open at
+// theirs. Operators see all tenants at every replica. Another tenant's people see and answer nothing.
 func TestTenantsOfACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three callgates with a NATS each")

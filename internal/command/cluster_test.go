@@ -26,10 +26,10 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// team is several callgates that are one gate, as real processes on this machine.
+// team is several callgates that form one gate, as real processes on this machine.
 type team struct {
 	t       *testing.T
-	dir     string // servers run here, and append what they run
+	dir     string // servers run here, and append to a file what they run
 	config  string
 	key     string
 	peers   []string
@@ -41,17 +41,17 @@ type team struct {
 type member struct {
 	name, data, listen string
 	flags              []string
-	program            string // "" is this version's
+	program            string // "" means this version
 
 	mu  sync.Mutex
-	c   *client // nil while it does not run
+	c   *client // nil while the replica does not run
 	url string
 }
 
 const teamRules = `{ "*": "ask", "read_file": "allow" }`
 
-// startTeam prepares replicas with an embedded NATS each, and starts a balancer without affinity before them. They have
-// the demo server.
+// startTeam prepares replicas with an embedded NATS each, and starts a balancer without affinity in front of them. They
+// have the demo server.
 func startTeam(t *testing.T, n int, flags ...string) *team {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func teamOf(t *testing.T, n int, dir, rules, config string, flags ...string) *te
 	return team
 }
 
-// up are those that hosts may be sent to.
+// up returns the replicas that hosts may be sent to.
 func (team *team) up() (all []*url.URL) {
 	for _, m := range team.members {
 		if at, err := url.Parse(m.at()); err == nil && at.Host != "" {
@@ -98,7 +98,7 @@ func (m *member) at() string {
 	return m.url
 }
 
-// start starts the replica; ready waits for it.
+// start starts the replica. ready waits for it.
 func (team *team) start(m *member) {
 	team.t.Helper()
 	args := append([]string{"serve", "--config", team.config, "--data-dir", m.data, "--listen", "127.0.0.1:0", "--mcp-listen", "127.0.0.1:0", "--timeout", "10m"}, m.flags...)
@@ -117,7 +117,7 @@ func (team *team) start(m *member) {
 	})
 }
 
-// environ says to a callgate which replica it is.
+// environ returns an environment that tells a callgate which replica it is.
 func (m *member) environ() []string {
 	return append(os.Environ(), "CALLGATE_CLUSTER_NAME="+m.name, "CALLGATE_CLUSTER_LISTEN="+m.listen)
 }
@@ -132,7 +132,7 @@ func (team *team) ready(m *member) {
 			team.t.Fatalf("%s ended: %s", m.name, &m.c.stderr)
 		default:
 		}
-		notes, _ := filepath.Glob(filepath.Join(m.data, "endpoints", fmt.Sprintf("%d-*", m.c.cmd.Process.Pid))) // a killed one leaves its own
+		notes, _ := filepath.Glob(filepath.Join(m.data, "endpoints", fmt.Sprintf("%d-*", m.c.cmd.Process.Pid))) // a killed process leaves its note
 		if len(notes) != 1 {
 			return false
 		}
@@ -144,7 +144,7 @@ func (team *team) ready(m *member) {
 	})
 }
 
-// kill ends the replica without a word.
+// kill ends the replica without a goodbye.
 func (team *team) kill(m *member) {
 	m.mu.Lock()
 	m.url = ""
@@ -163,7 +163,7 @@ func (team *team) startAll() {
 	}
 }
 
-// token is what hosts bring: every replica knows the same.
+// token returns the hosts' token, which every replica knows.
 func (team *team) token(m *member) string {
 	team.t.Helper()
 	token, err := os.ReadFile(filepath.Join(m.data, "credentials", "mcp"))
@@ -187,7 +187,7 @@ func (m *member) pending(t *testing.T) (list []waiting, err error) {
 	return answer.Approvals, err
 }
 
-// asks is the approval of a command, nil while there is none.
+// asks returns the approval of a command, or nil while there is none.
 func (m *member) asks(t *testing.T, command string) *waiting {
 	list, _ := m.pending(t)
 	for i := range list {
@@ -202,14 +202,14 @@ func (m *member) answer(t *testing.T, a waiting, decision string) error {
 	return companionclient.Target{DataDir: m.data}.Ask(t.Context(), "POST", "/api/approvals/"+a.ApprovalID, map[string]string{"sessionId": a.SessionID, "argsDigest": a.ArgsDigest, "decision": decision}, nil)
 }
 
-// host is one that comes through the balancer.
+// host is a host that connects through the balancer.
 type host struct {
 	team    *team
 	token   string
 	client  http.Client
 	session string
-	unsure  bool // an answer was lost: the call may have run
-	anew    bool // it began another session, since an answer was lost or it was told that the first is over
+	unsure  bool // an answer was lost, so the call may have run
+	anew    bool // it began another session, because an answer was lost or the first session was over
 }
 
 // errBegin means that the session is over.
@@ -255,7 +255,7 @@ func (h *host) begin() error {
 	return err
 }
 
-// end ends the session, with all that waits in it.
+// end ends the session, with everything that waits in it.
 func (h *host) end() {
 	for h.team.t.Context().Err() == nil {
 		if _, err := h.request("DELETE", ""); err == nil || errors.Is(err, errBegin) {
@@ -266,8 +266,9 @@ func (h *host) end() {
 	}
 }
 
-// insist makes a call until it has run: it repeats the call when it is told to, and begins anew when its session is
-// over or an answer is lost. Before that it ends the session: a call whose answer is lost waits on otherwise.
+// insist makes a call until it has run. It repeats the call when told to, and starts a new session if its session is
+// over or an answer is lost. Before that it ends the old one, because a call whose answer is lost would otherwise wait
+// on.
 func (h *host) insist(body string) ([]byte, error) {
 	for h.team.t.Context().Err() == nil {
 		if h.session == "" {
@@ -319,7 +320,7 @@ func (team *team) command(m *member, args ...string) (string, error) {
 	return string(out), err
 }
 
-// sharesRules pushes rules at one replica, which the others go by.
+// sharesRules pushes rules at one replica, and checks that the others use them.
 func (team *team) sharesRules(t *testing.T, h *host) {
 	second := team.members[1]
 	if out, err := team.command(second, "rules", "diff"); err != nil {
@@ -334,7 +335,7 @@ func (team *team) sharesRules(t *testing.T, h *host) {
 	if out, err := team.command(second, "rules", "push", "--file", folder); err != nil || !strings.Contains(out, "pushed revision") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for range 6 { // at every replica, whoever has the session
+	for range 6 { // at every replica, whichever has the session
 		waits.Until(t, "the read is denied", func() bool {
 			answer, err := (&host{team: team, token: h.token}).insist(serveCall)
 			return err == nil && bytes.Contains(answer, []byte("isError\":true"))
@@ -362,7 +363,7 @@ func (team *team) sharesRules(t *testing.T, h *host) {
 	})
 }
 
-// sharesFreezes freezes at one replica, and looks at all.
+// sharesFreezes freezes at one replica, and checks all.
 func (team *team) sharesFreezes(t *testing.T, h *host) {
 	if out, err := team.command(team.members[0], "freeze", "--reason", "drill"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -378,8 +379,8 @@ func (team *team) sharesFreezes(t *testing.T, h *host) {
 	}
 }
 
-// drains ends a replica in an orderly way while a call waits at it: the others show it at once, and its host repeats
-// it.
+// drains shuts a replica down in an orderly way while a call waits at it. The others show the call at once, and its
+// host repeats it.
 func (team *team) drains(t *testing.T, h *host) {
 	last, next := team.members[2], team.members[0]
 	direct := &served{t: t, url: last.at() + "/mcp", token: h.token}
@@ -422,8 +423,8 @@ func (team *team) drains(t *testing.T, h *host) {
 }
 
 // TestClusterOfThree: three replicas behind a balancer without affinity are one gate. People anywhere see and answer
-// everything, sessions live on wherever their requests come in, and what a killed replica leaves is neither lost nor
-// run twice.
+// everything, sessions go on wherever their requests arrive, and what a killed replica leaves is neither lost nor run
+// twice.
 func TestClusterOfThree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three callgates with a NATS each")
@@ -481,11 +482,11 @@ func TestClusterOfThree(t *testing.T) {
 	t.Run("rules", func(t *testing.T) { team.sharesRules(t, h) })
 	t.Run("freeze", func(t *testing.T) { team.sharesFreezes(t, h) })
 
-	// Calls wait everywhere; one replica is killed with a part of them, and comes back later.
+	// Calls wait everywhere. One replica is killed with some of them, and comes back later.
 	const calls = 30
 	var hosts sync.WaitGroup
 	unsure, anew := make([]bool, calls), map[string]bool{}
-	var mu sync.Mutex // of anew
+	var mu sync.Mutex // guards anew
 	for i := range calls {
 		hosts.Go(func() {
 			h := &host{team: team, token: h.token}
@@ -515,7 +516,7 @@ func TestClusterOfThree(t *testing.T) {
 				continue
 			}
 			for at, a := range list {
-				if at%2 == i { // two people at once, and now and then for the same
+				if at%2 == i { // two people at once, sometimes for the same call
 					yes[a.Args.Command]++
 					_ = m.answer(t, a, "approve") // somebody else may have been first
 				}
@@ -529,7 +530,7 @@ func TestClusterOfThree(t *testing.T) {
 	}
 	counts := team.ran()
 	for i := range calls {
-		// A host whose answer was lost with the killed replica asks again, and a person may say yes again.
+		// A host whose answer was lost with the killed replica asks again, and a person may approve again.
 		n, most := counts[fmt.Sprintf("call%d", i)], 1
 		if unsure[i] {
 			most = yes[fmt.Sprintf("echo call%d >> ran", i)]
@@ -546,8 +547,8 @@ func TestClusterOfThree(t *testing.T) {
 	})
 	for _, m := range team.members {
 		list, err := m.pending(t)
-		// A host that repeated its call before the dead replica's question was taken over was asked anew. The first
-		// question stays until it expires. So does that of a session which a replica that was cut off for a while took
+		// A host that repeated its call before the dead replica's question was taken over got a new question. The first
+		// question stays until it expires. So does the question of a session that a replica, cut off for a while, took
 		// for ended.
 		if err != nil || slices.ContainsFunc(list, func(a waiting) bool { return !a.AwaitsHost && !anew[a.Args.Command] }) {
 			t.Errorf("%s shows %v, %v", m.name, list, err)
@@ -564,7 +565,7 @@ func TestClusterOfThree(t *testing.T) {
 
 	t.Run("drain", func(t *testing.T) { team.drains(t, h) })
 
-	// Without a majority nothing runs, and says why.
+	// Without a majority nothing runs, and the gate says why.
 	team.kill(second)
 	team.kill(third)
 	waits.Until(t, "the last replica denies", func() bool {

@@ -12,8 +12,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestRollingUpgrade replaces three replicas of an older version one by one, whose program CALLGATE_TEST_OLDER names.
-// Meanwhile people at either version decide what waits at the other, and rules and the trail go on.
+// TestRollingUpgrade replaces three replicas of an older version one by one. CALLGATE_TEST_OLDER names the older
+// program. Meanwhile people at either version decide what waits at the other, and rules and the trail go on.
 func TestRollingUpgrade(t *testing.T) {
 	older := os.Getenv("CALLGATE_TEST_OLDER")
 	if older == "" {
@@ -76,7 +76,7 @@ func TestRollingUpgrade(t *testing.T) {
 		waits.Until(t, m.name+" goes by the new rules", func() bool { return bytes.Contains(<-call(m, serveCall), []byte("isError\":true")) })
 	}
 
-	// What waits at an older one that is replaced is decided at a newer one, and run there.
+	// A call that waits at a replaced older replica is decided at a newer one, and runs there.
 	told := call(first, shellCall("echo moved >> ran"))
 	waits.Until(t, "the call waits", func() bool { list, _ := third.pending(t); return len(list) == 1 })
 	replace(first)
@@ -100,7 +100,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	whole()
 
-	// The stream that the older one made is replaced while calls go on.
+	// The stream that the older version created is replaced while calls go on.
 	write(t, strict, `{ "*": "allow" }`)
 	if out, err := team.command(third, "rules", "push", "--file", filepath.Join(filepath.Dir(team.config), "policy")); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/install"
 )
 
-// TestBesideMeansThatItMoves holds --watch --yes back from taking in, again and again, what cannot be changed.
+// TestBesideMeansThatItMoves keeps --watch --yes from trying again and again to move what cannot be changed.
 func TestBesideMeansThatItMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		change install.Change
@@ -29,7 +29,7 @@ func TestBesideMeansThatItMoves(t *testing.T) {
 	}
 }
 
-// A server that comes while the files of hosts are read is reported as well.
+// A server that appears while the files of hosts are read is reported too.
 func TestWatchMissesNoServer(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

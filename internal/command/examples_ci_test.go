@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The examples for CI do what they say: the same commands pass with good rules and fail with a case that does not hold.
+// The examples for CI do what they say: the same commands pass with good rules, and fail if a case does not hold.
 func TestExamplesOfCI(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("they are for bash")

@@ -14,8 +14,8 @@ import (
 	"callgate/internal/testserver/built"
 )
 
-// BenchmarkHook measures what a host waits for a hook: one that does nothing, callgate's while the process that judges
-// runs (warm), and the first one, which has to start it (cold).
+// BenchmarkHook measures how long a host waits for a hook: one that does nothing, callgate's while the judging process
+// runs (warm), and the first one, which has to start that process (cold).
 func BenchmarkHook(b *testing.B) {
 	if runtime.GOOS == "windows" {
 		b.Skip("the hook that does nothing is /bin/true")

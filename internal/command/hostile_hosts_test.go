@@ -18,8 +18,8 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// largeEcho is a server behind a URL with three tools: echo answers at once, large with as many MiB as the call asks
-// for, and hang not at all.
+// largeEcho starts a server behind a URL with three tools: echo answers at once, large answers with as many MiB as the
+// call asks for, and hang never answers.
 func largeEcho(t *testing.T) string {
 	t.Helper()
 	mib := strings.Repeat("0123456789abcdef", 1<<16)
@@ -62,7 +62,7 @@ func largeEcho(t *testing.T) string {
 	return server.URL
 }
 
-// hostileHosts is a callgate serve, the session of a host that behaves, and one of a host that does not.
+// hostileHosts is a callgate serve with two sessions: one of a well-behaved host, and one of a hostile host.
 type hostileHosts struct {
 	*served
 	client    *http.Client
@@ -75,7 +75,7 @@ func underHosts(t *testing.T) *hostileHosts {
 		t.Skip("measures the process, on Linux")
 	}
 	h := &hostileHosts{client: &http.Client{Timeout: patience}}
-	// Without the bound on messages in flight, so that what one host takes is seen.
+	// Without the bound on messages in flight, so that the test sees what one host uses.
 	h.served = serveConfigured(t, fmt.Sprintf("limits: {maxInFlightBytes: 0}\nservers:\n  - {name: demo, url: %q, maxResultBytes: 67108864}\n", largeEcho(t)), "--log-level", "error")
 	var err error
 	for _, session := range []*string{&h.good, &h.bad} {
@@ -87,7 +87,7 @@ func underHosts(t *testing.T) *hostileHosts {
 	return h
 }
 
-// behaves calls a tool as the host does that behaves.
+// behaves calls a tool as the well-behaved host.
 func (h *hostileHosts) behaves(t *testing.T, when string) {
 	t.Helper()
 	began := time.Now()
@@ -100,7 +100,7 @@ func (h *hostileHosts) behaves(t *testing.T, when string) {
 	}
 }
 
-// dial opens a connection and begins a request on it, with more headers and maybe a body.
+// dial opens a connection and begins a request on it, with rest as further headers and maybe a body.
 func (h *hostileHosts) dial(t *testing.T, method, session, rest string) *net.TCPConn {
 	t.Helper()
 	address := strings.TrimSuffix(strings.TrimPrefix(h.url, "http://"), "/mcp")
@@ -122,8 +122,8 @@ func (h *hostileHosts) head(method, session, address string) string {
 	return fmt.Sprintf("%s /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\n", method, address, h.token, session)
 }
 
-// returnsTo waits until the process holds no more descriptors than before, and a few. Up to 128 connections to a server
-// wait for the next request, where there were so many.
+// returnsTo waits until the process holds no more descriptors than before, plus a few. Up to 128 connections to a
+// server may stay open for the next requests.
 func (h *hostileHosts) returnsTo(t *testing.T, before int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -137,8 +137,8 @@ func (h *hostileHosts) returnsTo(t *testing.T, before int) {
 	}
 }
 
-// Requests that never end keep nobody else waiting, and go with their connections. One that does not even name itself
-// is given up soon.
+// Requests that never end keep nobody else waiting, and end with their connections. A request that does not even
+// complete its head is soon given up.
 func TestHostsThatNeverEndTheirRequests(t *testing.T) {
 	t.Parallel()
 	h := underHosts(t)
@@ -166,8 +166,8 @@ func TestHostsThatNeverEndTheirRequests(t *testing.T) {
 	h.behaves(t, "afterwards")
 }
 
-// A host that reads a large result slowly holds that result and nothing more, however many there are: the servers
-// behind it wait. It gets the result whole.
+// A host that reads a large result slowly holds only that result, however many such hosts there are: the servers behind
+// it wait. It gets the result complete.
 func TestHostsThatReadSlowly(t *testing.T) {
 	h := underHosts(t)
 	const (
@@ -206,7 +206,7 @@ func TestHostsThatReadSlowly(t *testing.T) {
 	}
 	var reading sync.WaitGroup
 	for i, conn := range conns {
-		reading.Go(func() { // all at once: who reads nothing at all for long is cut off
+		reading.Go(func() { // all at once, because a host that reads nothing for long is cut off
 			read, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Error(err)
@@ -222,7 +222,7 @@ func TestHostsThatReadSlowly(t *testing.T) {
 	h.behaves(t, "afterwards")
 }
 
-// Requests that are written without reading an answer are answered one after the other, as they are read.
+// Requests that are written without reading an answer are answered one after the other, as the answers are read.
 func TestHostsThatPipeline(t *testing.T) {
 	h := underHosts(t)
 	const many = 3000
@@ -257,7 +257,7 @@ func TestHostsThatPipeline(t *testing.T) {
 	}
 }
 
-// A session has so many requests at once and no more, and its end is the end of all of them.
+// A session has a bounded number of requests at once, and all of them end with it.
 func TestHostsThatFloodASession(t *testing.T) {
 	h := underHosts(t)
 	before, _, _ := h.usage()
@@ -293,7 +293,7 @@ func TestHostsThatFloodASession(t *testing.T) {
 	h.behaves(t, "afterwards")
 }
 
-// Of the streams that a host opens in one session the newest is the one; the others end.
+// Of the streams that a host opens in one session, only the newest stays; the others end.
 func TestHostsThatListenManyTimes(t *testing.T) {
 	h := underHosts(t)
 	before, _, _ := h.usage()
@@ -309,10 +309,10 @@ func TestHostsThatListenManyTimes(t *testing.T) {
 	last.Close()
 }
 
-// The id of an event means something in its own session alone, and a session something to its own client alone.
+// The id of an event is valid only in its session, and a session only for its client.
 func TestHostsThatAskForWhatIsNotTheirs(t *testing.T) {
 	h := underHosts(t)
-	// The good host's call streams, and it knows an event of that stream.
+	// The good host's call streams, and the host knows an event of that stream.
 	conn := h.dial(t, "POST", h.good, fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(hangCall), hangCall))
 	from := bufio.NewReader(conn)
 	id := ""
@@ -350,7 +350,7 @@ func TestHostsThatAskForWhatIsNotTheirs(t *testing.T) {
 
 const hangCall = `{"jsonrpc":"2.0","id":"hang","method":"tools/call","params":{"name":"demo_hang","arguments":{}}}`
 
-// What is too large is refused before it is there, and costs nothing.
+// A message that is too large is refused before it has arrived, and costs nothing.
 func TestHostsThatSayTooMuch(t *testing.T) {
 	h := underHosts(t)
 	before := h.resident()
@@ -378,7 +378,7 @@ func TestHostsThatSayTooMuch(t *testing.T) {
 			if err == nil && !strings.HasPrefix(response.Status, c.want) {
 				t.Errorf("%s, want %s", response.Status, c.want)
 			}
-			conn.Close() // with what was not read, the answer may be lost on the way
+			conn.Close() // the answer may be lost if unread data is left at the close
 			<-stop
 		})
 	}

@@ -21,17 +21,17 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// hostileServer is an MCP server behind a URL that means harm. What is nil is as it should be.
+// hostileServer is a hostile MCP server behind a URL. Where a function is nil, it behaves well.
 type hostileServer struct {
 	initialize func(h *hostility)
 	list       func(h *hostility)
 	call       func(h *hostility)
-	get        func(h *hostility) // Streamable HTTP: the stream of the server's own; HTTP+SSE: after the stream has begun
-	post       func(h *hostility) // instead of all of them
+	get        func(h *hostility) // Streamable HTTP: the server's own stream; HTTP+SSE: after the stream has begun
+	post       func(h *hostility) // replaces all of them
 
 	era  string
-	want string      // what the host reads of its call, as a regular expression; "" where nobody waits for it
-	most map[int]int // so many requests of the method are plenty in each ten seconds: initialize 0, tools/list 1, GET 2
+	want string      // what the host reads of its call, as a regular expression; "" if nobody waits for it
+	most map[int]int // most requests of a method in ten seconds: initialize 0, tools/list 1, GET 2
 	asks *[3]atomic.Int64
 }
 
@@ -58,7 +58,7 @@ func (h *hostility) stream(text string) {
 	h.say(text)
 }
 
-// say writes and flushes; false when nobody reads any more.
+// say writes and flushes. It returns false once nobody reads any more.
 func (h *hostility) say(text string) bool {
 	if _, err := io.WriteString(h.w, text); err != nil {
 		return false
@@ -67,10 +67,11 @@ func (h *hostility) say(text string) bool {
 	return h.r.Context().Err() == nil
 }
 
-// floodBytes is how much comes of a flood at once: twice what a message may have. What is kept of it shows in the peak.
+// floodBytes is how much of a flood comes at once: twice the bound on a message. What callgate keeps of it shows in its
+// peak memory.
 const floodBytes = 128 << 20
 
-// flood says the text again and again, and after floodBytes of it as fast as any noisy server.
+// flood writes the text again and again. After floodBytes of it, it is only as fast as any noisy server.
 func (h *hostility) flood(text string) {
 	text = strings.Repeat(text, max(1, 1<<15/len(text)))
 	for said := 0; said < floodBytes; said += len(text) {
@@ -87,7 +88,7 @@ func (h *hostility) drip(text string) {
 	}
 }
 
-// raw answers with bytes that net/http would not write, and goes on with more as long as somebody reads.
+// raw answers with bytes that net/http would not write, and goes on with more while somebody reads.
 func (h *hostility) raw(text, more string) {
 	conn, _, err := h.w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -163,7 +164,7 @@ var bomb = sync.OnceValue(func() string {
 	z := gzip.NewWriter(&b)
 	_, _ = io.CopyN(z, zeroReader{}, 4<<20)
 	_ = z.Close()
-	return strings.Repeat(b.String(), 1<<10) // streams in a row are one stream
+	return strings.Repeat(b.String(), 1<<10) // consecutive gzip streams count as one
 })
 
 type zeroReader struct{}
@@ -171,7 +172,7 @@ type zeroReader struct{}
 func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 var hostileServers = map[string]hostileServer{
-	// What they list.
+	// Hostile lists.
 	"endless pages": {list: func() func(h *hostility) {
 		var page atomic.Int64
 		return func(h *hostility) {
@@ -192,7 +193,7 @@ var hostileServers = map[string]hostileServer{
 	"lists that change always": {get: func(h *hostility) { h.stream(""); h.flood(hostileNews) },
 		want: "done", most: map[int]int{1: 200}},
 
-	// What they answer.
+	// Hostile answers.
 	"a flood before the answer": {call: func(h *hostility) {
 		h.stream("")
 		for range 10 {
@@ -246,7 +247,7 @@ var hostileServers = map[string]hostileServer{
 		h.raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9223372036854775807\r\n\r\n{", "")
 	}, want: "isError|error"},
 
-	// How they begin a session.
+	// Hostile beginnings of a session.
 	"a session id of a megabyte": {initialize: func(h *hostility) {
 		h.w.Header().Set("Mcp-Session-Id", strings.Repeat("s", 1<<20))
 		h.result(hostileInfo)
@@ -265,7 +266,7 @@ var hostileServers = map[string]hostileServer{
 	"everything fails": {call: func(h *hostility) { h.w.WriteHeader(http.StatusInternalServerError); h.flood("no\n") },
 		want: "HTTP 500", most: map[int]int{0: 30}},
 
-	// What they say without being asked.
+	// Hostile unrequested messages.
 	"a flood on its own stream":        {get: func(h *hostility) { h.stream(""); h.flood(hostileNote) }, want: "done"},
 	"a line without end on its stream": {get: func(h *hostility) { h.stream("data: "); h.flood("x") }, want: "done", most: map[int]int{2: 60}},
 	"its stream ends at once":          {get: func(h *hostility) { h.stream("retry: 0\n\n") }, want: "done", most: map[int]int{2: 60}},
@@ -295,8 +296,8 @@ func twice(id []byte) string {
 	return one("done") + one("forged")
 }
 
-// A server that means harm harms its own calls. Those of another server go on meanwhile, memory stays bounded, the
-// hostile server is not asked without end, and the session ends as any other.
+// A hostile server harms only its own calls. Meanwhile calls of another server go on, memory stays bounded, the hostile
+// server is not asked without end, and the session ends like any other.
 func TestHostileServersOverHTTP(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
@@ -331,12 +332,12 @@ func TestHostileServersOverHTTP(t *testing.T) {
 	}
 }
 
-// oldServer is a server over HTTP+SSE that means harm.
+// oldServer is a hostile server over HTTP+SSE.
 type oldServer struct {
 	open func(h *hostility) // the whole stream
 	post func(h *hostility)
 	want string
-	most int // streams that are plenty in each ten seconds
+	most int // most streams in ten seconds
 }
 
 var oldServers = map[string]oldServer{
@@ -374,7 +375,7 @@ func (s oldServer) serve(asked *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// The same holds for servers over HTTP+SSE.
+// The same is true of servers over HTTP+SSE.
 func TestHostileServersOverSSE(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
@@ -407,12 +408,12 @@ const (
 	goodCall = `{"jsonrpc":"2.0","id":"good","method":"tools/call","params":{"name":"demo_echo","arguments":{}}}`
 	badCall  = `{"jsonrpc":"2.0","id":"bad","method":"tools/call","params":{"name":"bad_do","arguments":{}}}`
 
-	// maxHostile bounds the memory of callgate while somebody means harm: messages of 64 MiB pass, a few times over.
+	// maxHostile bounds callgate's memory under attack: messages of 64 MiB may pass, a few at a time.
 	maxHostile = 700 << 20
 )
 
-// hostileTimeout is what calls of a hostile server may take that is wanted to end so: not long where anything may come
-// of them, and as long as a slow machine needs where it is to be read.
+// hostileTimeout returns the timeout for calls of a hostile server that want this result: short if any result will do,
+// and as long as a slow machine needs if the result is to be read.
 func hostileTimeout(want string) string {
 	if want == "" || want == "isError|error" {
 		return "3s"
@@ -420,9 +421,8 @@ func hostileTimeout(want string) string {
 	return waits.Limit.String()
 }
 
-// holdsOut calls a good server and a bad one in one session, again and again where that takes time to do harm, and
-// checks what comes of it. It returns in how many periods of ten seconds the bad server may have been asked: a slow
-// machine takes longer.
+// holdsOut calls a good and a bad server in one session, repeatedly if again is set, and checks the results. It returns
+// in how many periods of ten seconds the bad server may have been asked, because a slow machine takes longer.
 func (s *served) holdsOut(t *testing.T, want string, again bool) (periods int) {
 	t.Helper()
 	started := time.Now()
@@ -444,7 +444,7 @@ func (s *served) holdsOut(t *testing.T, want string, again bool) (periods int) {
 	good("at first")
 	over := make(chan struct{})
 	impatient := &http.Client{Timeout: patience}
-	if want == "" { // the server never gets as far as to have a tool
+	if want == "" { // the server never gets far enough to have a tool
 		impatient.Timeout = 2 * time.Second
 	}
 	go func() {
@@ -453,7 +453,7 @@ func (s *served) holdsOut(t *testing.T, want string, again bool) (periods int) {
 			answer, _, err := s.send(impatient, "POST", session, badCall)
 			as := regexp.MustCompile(want).Match(answer)
 			if !as && bytes.Contains(answer, []byte("unknown tool")) && time.Since(began) < patience {
-				continue // the server has not come as far as to have a tool
+				continue // the server has not got far enough to have a tool
 			}
 			if want != "" && (err != nil || !as || bytes.Contains(answer, []byte("forged"))) {
 				t.Errorf("the call of the hostile server: %.2000s, %v; want %s", answer, err, want)
@@ -486,7 +486,7 @@ func (s *served) holdsOut(t *testing.T, want string, again bool) (periods int) {
 	return 1 + int(time.Since(started)/(10*time.Second))
 }
 
-// peak is the most memory that the process has held, in bytes.
+// peak returns the most memory that the process has held, in bytes.
 func (s *served) peak(t *testing.T) (bytes int64) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))

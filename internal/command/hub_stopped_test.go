@@ -15,9 +15,9 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestTheHubIsStopped: a hub that is stopped keeps its lock and its address and answers nobody. The person's client
-// goes over to a process that answers, sees its calls, and hears that others cannot be seen; when the hub goes on, the
-// client sees everything again.
+// TestTheHubIsStopped stops a hub, which keeps its lock and its address and answers nobody. The person's client moves
+// to a process that answers, sees its calls, and hears that others cannot be seen. When the hub goes on, the client
+// sees everything again.
 func TestTheHubIsStopped(t *testing.T) {
 	t.Parallel()
 	data, sandbox := filepath.Join(t.TempDir(), "data"), t.TempDir()
@@ -75,5 +75,5 @@ func TestTheHubIsStopped(t *testing.T) {
 	if err := hub.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	await("the session through the hub again", `"team_update"`, 3) // the call is known, and not shown once more
+	await("the session through the hub again", `"team_update"`, 3) // the call is known, and not shown again
 }

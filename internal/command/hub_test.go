@@ -19,13 +19,13 @@ import (
 
 const (
 	crowdProcesses = 20
-	crowdCalls     = 5 // that wait in each
+	crowdCalls     = 5 // that wait in each process
 	crowdAll       = crowdProcesses * crowdCalls
 )
 
-// TestTheHubIsKilled: twenty callgates, each with a host and a server, have a hundred calls wait. A person answers
-// them, and the hub is killed in the middle, twice: first one that is nothing else, then one that serves a host, whose
-// own calls are answered by then. Every call is shown once and answered once, at one address.
+// TestTheHubIsKilled: twenty callgates, each with a host and a server, have a hundred calls wait. While a person
+// answers them, the hub is killed twice: first a hub without a host, then one that serves a host, whose own calls are
+// already answered. Every call is shown once and answered once, at one address.
 func TestTheHubIsKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -103,7 +103,7 @@ func TestTheHubIsKilled(t *testing.T) {
 	}
 
 	for id, q := range c.asked {
-		unheard := q.shown == 0 && q.ended == 0 // what is on record, below, says how it ended
+		unheard := q.shown == 0 && q.ended == 0 // the record, below, says how it ended
 		if !unheard && (q.shown != 1 || q.ended != 1 || q.decision != "approve") {
 			t.Errorf("%s was shown %d times and ended %d times, with %q", id, q.shown, q.ended, q.decision)
 		}
@@ -127,7 +127,7 @@ func TestTheHubIsKilled(t *testing.T) {
 	}
 }
 
-// hubAt is what companion.json says of the hub.
+// hubAt is what companion.json says about the hub.
 type hubAt struct {
 	PID     int
 	Address string
@@ -150,9 +150,9 @@ func awaitHub(t *testing.T, data string, before int) (at hubAt) {
 // question is one call as the person sees it.
 type question struct {
 	frame    *wire.ToolApproveRequest
-	shown    int // times
+	shown    int // how often
 	sent     bool
-	ended    int // times
+	ended    int // how often
 	decision string
 }
 
@@ -162,10 +162,10 @@ type crowd struct {
 	data     string // directory
 	person   *companionclient.Client
 	asked    map[string]*question
-	rostered time.Time // when a session was shown last, which a new connection begins with
+	rostered time.Time // when a session was last shown, with which a new connection begins
 }
 
-// until takes in what comes until done, which is asked again after each event.
+// until handles events until done returns true. It calls done again after each event.
 func (c *crowd) until(what string, done func() bool) {
 	c.t.Helper()
 	deadline := time.After(waits.Limit)
@@ -205,7 +205,7 @@ func (c *crowd) take(e wire.Event) {
 		if q == nil {
 			break
 		}
-		if f.Decision == "withdrawn" { // while the connection was renewed: an answer that counted, or it is shown again
+		if f.Decision == "withdrawn" { // while the connection was renewed: an answer that counted, or the call is shown again
 			c.t.Logf("%s: %s", f.ToolCallID, f.Reason)
 			q.shown, q.sent = 0, false
 			break
@@ -222,7 +222,7 @@ func (c *crowd) take(e wire.Event) {
 	}
 }
 
-// answer approves up to n calls that were not answered yet, of one session or, with "", of any.
+// answer approves up to n unanswered calls of one session, or of any for "".
 func (c *crowd) answer(n int, session string) {
 	for id, q := range c.asked {
 		if n == 0 {
@@ -235,24 +235,24 @@ func (c *crowd) answer(n int, session string) {
 			Head: wire.Head{SessionID: q.frame.SessionID}, ToolCallID: id, ArgsDigest: q.frame.ArgsDigest, Decision: "approve",
 		})
 		if errors.Is(err, wire.ErrClosed) {
-			return // between two hubs; it is asked for again
+			return // between two hubs; the test answers again later
 		}
 		q.sent = err == nil
 		n--
 	}
 }
 
-// over counts what has ended: the person heard so, or could not hear it, between two hubs, and it is on record.
+// over counts the calls that have ended: the person heard so, or missed it between two hubs and it is on record.
 func (c *crowd) over() (n int) {
 	return len(c.asked) - c.open(func(*question) bool { return true })
 }
 
-// left counts what waits in a session.
+// left counts the calls that wait in a session.
 func (c *crowd) left(session string) (n int) {
 	return c.open(func(q *question) bool { return q.frame.SessionID == session })
 }
 
-// open counts what fits and has not ended.
+// open counts the calls that fit and have not ended.
 func (c *crowd) open(fits func(*question) bool) (n int) {
 	var recorded map[string]int
 	for id, q := range c.asked {
@@ -269,7 +269,7 @@ func (c *crowd) open(fits func(*question) bool) (n int) {
 	return n
 }
 
-// approved counts, by call, how often the record says that the person approved it.
+// approved counts, by call, how often the trail says that the person approved it.
 func (c *crowd) approved() map[string]int {
 	c.t.Helper()
 	recorded := map[string]int{}
@@ -284,7 +284,7 @@ func (c *crowd) approved() map[string]int {
 	return recorded
 }
 
-// sessionOf is the session of the host whose commands begin with what.
+// sessionOf returns the session of the host whose commands contain what.
 func (c *crowd) sessionOf(what string) string {
 	for _, q := range c.asked {
 		if strings.Contains(string(q.frame.Args), what) {

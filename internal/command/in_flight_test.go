@@ -14,9 +14,9 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// Many large results for slow readers stay under the bound on messages in flight: those that find no room fail with its
-// name, small calls go on meanwhile, and afterwards large results fit again. All of them come whole when readers go on
-// reading.
+// Many large results for slow readers stay under the bound on messages in flight. Results without room fail with an
+// error that names the bound. Meanwhile small calls go on, and afterwards large results fit again. All results arrive
+// complete if readers keep reading.
 func TestLargeResultsStayUnderTheBound(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
@@ -66,7 +66,7 @@ func TestLargeResultsStayUnderTheBound(t *testing.T) {
 	if whole == 0 {
 		t.Error("no result came through")
 	}
-	if used := h.peak(t) - before; used > 2*bound && !unraced.Raced { // the garbage collector lets garbage grow as large as what is used
+	if used := h.peak(t) - before; used > 2*bound && !unraced.Raced { // the garbage collector lets garbage grow as large as the memory in use
 		t.Errorf("the process grew by %d MiB under a bound of %d", used>>20, bound>>20)
 	}
 	answer, err := h.slowly(fmt.Sprintf(`{"jsonrpc":"2.0","id":999,"method":"tools/call","params":{"name":"demo_large","arguments":{"MiB":%d}}}`, each))

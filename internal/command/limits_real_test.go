@@ -15,7 +15,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// A call that runs too long ends with an error that says so. A real server is told to cancel it, and lives on.
+// A call that runs too long ends with an error that says so. A real server is told to cancel it, and stays alive.
 func TestATimeoutLeavesTheServerAlive(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
@@ -55,7 +55,7 @@ func TestATimeoutLeavesTheServerAlive(t *testing.T) {
 		return err == nil && strings.Contains(string(text), `"method":"notifications/cancelled"`)
 	})
 
-	// The same process answers the next call, whose result is cut where it is too large.
+	// The same process answers the next call, whose result is cut because it is too large.
 	text, err := os.ReadFile(sent + ".pid")
 	if err != nil {
 		t.Fatal(err)

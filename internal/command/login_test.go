@@ -32,21 +32,21 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// guarded is an MCP server of mcp-go behind an OAuth server that registers clients, insists on PKCE, gives tokens
-// that end soon, and takes a refresh token once.
+// guarded is an MCP server on mcp-go behind an OAuth server. That one registers clients, insists on PKCE, gives
+// short-lived tokens, and accepts each refresh token once.
 type guarded struct {
 	*httptest.Server
 	mu      sync.Mutex
 	clients map[string]string     // redirect address by client id
 	codes   map[string]url.Values // what was asked for, by code
-	tokens  map[string]bool       // that are good
+	tokens  map[string]bool       // the valid ones
 	refresh map[string]bool
 	issued  int
 	life    int    // of tokens, in seconds
-	issuer  string // "" is the right one
+	issuer  string // "" means the right one
 
 	scopes map[string]string // of tokens
-	needs  string            // the scope that tools/call needs, "" for none
+	needs  string            // the scope that tools/call needs; "" for none
 }
 
 func newGuarded(t *testing.T) *guarded {
@@ -162,7 +162,7 @@ func random() string {
 	return hex.EncodeToString(b)
 }
 
-// cli runs a command line of callgate in this process. Each line that it writes goes to line too, if that is not nil.
+// cli runs a command line of callgate in this process. Each line of its output also goes to line, if that is not nil.
 func cli(line func(string), args ...string) (string, error) {
 	var out bytes.Buffer
 	root, _ := newRootCommand()
@@ -182,7 +182,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// browse is a browser whose person agrees to everything.
+// browse returns a browser whose user agrees to everything.
 func browse(t *testing.T) func(string) {
 	return func(text string) {
 		address := regexp.MustCompile(`http://\S+/authorize\S+`).FindString(text)
@@ -214,7 +214,7 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("without a login: %s, %v", out, err)
 	}
 
-	// An answer of another issuer, and a person who takes too long, leave nothing behind.
+	// An answer from another issuer leaves nothing behind, nor does a person who takes too long.
 	g.mu.Lock()
 	g.issuer = "https://evil.example"
 	g.mu.Unlock()
@@ -241,7 +241,7 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("%s, %v", out, err)
 	}
 
-	// The server refuses the token before its time: it is refreshed, once for all who notice.
+	// The server refuses the token early. It is refreshed, once for all callers that notice.
 	g.mu.Lock()
 	clear(g.tokens)
 	before := g.issued
@@ -254,7 +254,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("%d tokens were issued, one was needed", g.issued-before)
 	}
 
-	// It ends at its time: the same. When it cannot be refreshed any more, a person is asked for.
+	// The token expires, with the same effect. Once it cannot be refreshed, a person has to sign in.
 	g.life = 1
 	clear(g.tokens)
 	g.mu.Unlock()
@@ -284,7 +284,7 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A login outlives its server in the configuration, and can be forgotten all the same.
+	// A login outlives its server in the configuration, and can still be forgotten.
 	if out, err := run(browse(t), "login", "g", "--print"); err != nil {
 		t.Fatalf("%s, %v", out, err)
 	}
@@ -306,7 +306,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A token is for the address it was given for: the same name with another address does not get it.
+// A token is only for the address that it was given for. A server of the same name at another address does not get it.
 func TestLoginIsForOneAddress(t *testing.T) {
 	g, other := newGuarded(t), newGuarded(t)
 	dir := t.TempDir()
@@ -342,8 +342,8 @@ func TestLoginIsForOneAddress(t *testing.T) {
 	}
 }
 
-// A host's callgate that runs hears of a login by itself: the server's tools are there without a restart, and a call
-// that needs more than the login allows says how to get that, while the server goes on.
+// A running callgate hears of a login by itself. The server's tools appear without a restart. A call that needs more
+// than the login allows says how to get that, while the server goes on.
 func TestLoginWhileCallgateRuns(t *testing.T) {
 	g := newGuarded(t)
 	dir := t.TempDir()

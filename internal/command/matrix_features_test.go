@@ -16,12 +16,13 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// feature is a row of the matrix: something of MCP that a host does with a server through callgate.
+// feature is a row of the matrix: a feature of MCP that a host uses with a server through callgate.
 type feature struct {
 	name string
 	try  func(ctx context.Context, h *matrixHost, host, upstream end) error
 
-	// apart is try for what the official Go SDK has on neither side: with messages as they are, and the servers of tasks.
+	// apart replaces try for what the official Go SDK supports on neither side: with raw messages, and with the servers
+	// of tasks.
 	apart func(ctx context.Context, way sdk.Transport, prefix string, host, upstream end) error
 }
 
@@ -61,7 +62,7 @@ func tryProgress(ctx context.Context, h *matrixHost, _, _ end) error {
 	return h.until(ctx, "three steps of progress that rise", func() bool { return slices.Equal(h.progress["p"], []float64{1, 2, 3}) })
 }
 
-// tryCancel takes a call back that runs, and asks the server whether it heard of that.
+// tryCancel cancels a running call, and asks the server whether it heard that.
 func tryCancel(ctx context.Context, h *matrixHost, _, _ end) error {
 	calling, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,7 +104,7 @@ func tryLog(ctx context.Context, h *matrixHost, host, _ end) error {
 	return h.until(ctx, "line of the log", func() bool { return slices.Contains(h.logged, any("a line")) })
 }
 
-// answered calls a tool that asks the host, and looks for what the host answered.
+// answered calls a tool that asks the host, and checks that the host's answer arrived.
 func answered(tool, want string) func(context.Context, *matrixHost, end, end) error {
 	return func(ctx context.Context, h *matrixHost, _, _ end) error {
 		said, err := h.call(ctx, tool, nil, nil)

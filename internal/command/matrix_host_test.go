@@ -19,7 +19,7 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// end is one side of a connection in the matrix: what it speaks, and over what.
+// end is one side of a connection in the matrix: its era and its transport.
 type end struct{ era, transport string }
 
 // Transports.
@@ -29,7 +29,7 @@ const (
 	overSSE   = "HTTP+SSE"
 )
 
-// ends are all that there are. HTTP+SSE is older than the modern era, which does not have it.
+// ends lists all sides. HTTP+SSE is older than the modern era, which does not have it.
 var ends = []end{
 	{features.Legacy, overStdio}, {features.Legacy, overHTTP}, {features.Legacy, overSSE},
 	{features.Modern, overStdio}, {features.Modern, overHTTP},
@@ -40,7 +40,7 @@ func (e end) String() string { return e.era + " over " + e.transport }
 // matrixHost is a host on the official Go SDK that remembers what it was told.
 type matrixHost struct {
 	session *sdk.ClientSession
-	prefix  string // of the names that it knows
+	prefix  string // of the names that it sees
 
 	mu       sync.Mutex
 	progress map[any][]float64 // by token
@@ -51,7 +51,7 @@ type matrixHost struct {
 	changed  chan struct{}
 }
 
-// what the host answers when a server asks
+// What the host answers when a server asks.
 const (
 	answeredName   = "Ada"
 	answeredSample = "sampled"
@@ -100,7 +100,7 @@ func connectHost(ctx context.Context, era, prefix string, transport sdk.Transpor
 	return h, nil
 }
 
-// note changes what is remembered, and wakes who waits for it.
+// note changes what is remembered, and wakes those who wait for it.
 func (h *matrixHost) note(change func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *matrixHost) note(change func()) {
 	h.changed = make(chan struct{})
 }
 
-// until waits until found says so; found is called under the lock.
+// until waits until found returns true. found is called under the lock.
 func (h *matrixHost) until(ctx context.Context, what string, found func() bool) error {
 	for {
 		h.mu.Lock()
@@ -142,7 +142,7 @@ func (h *matrixHost) call(ctx context.Context, tool string, arguments map[string
 	return said.Text, nil
 }
 
-// bearer sends a token, and names a session of its own where there are none.
+// bearer adds a token to requests, and a session name for revisions without sessions.
 type bearer struct{ token, session string }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -152,14 +152,14 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// gates are the running callgates of the matrix.
+// gates holds the running callgates of the matrix.
 type gates struct {
 	t        *testing.T
 	served   *served
-	programs string // has callgate and features
+	programs string // folder with callgate and features
 }
 
-// newGates has the programs, and none running.
+// newGates prepares the programs, but starts none.
 func newGates(t *testing.T) *gates {
 	t.Helper()
 	executable, err := os.Executable()
@@ -176,7 +176,7 @@ func newGates(t *testing.T) *gates {
 	return g
 }
 
-// startGates starts callgate serve with one server for each pair of host and server over HTTP.
+// startGates starts callgate serve, with one server for each pair of a host over HTTP and a server.
 func startGates(t *testing.T) *gates {
 	t.Helper()
 	g := newGates(t)
@@ -184,7 +184,7 @@ func startGates(t *testing.T) *gates {
 	return g
 }
 
-// config is the configuration of callgate serve.
+// config returns the configuration of callgate serve.
 func (g *gates) config() string {
 	var config strings.Builder
 	fmt.Fprintln(&config, "servers:")
@@ -199,13 +199,13 @@ func (g *gates) config() string {
 	return config.String()
 }
 
-// pairName is how the server of a pair is called in the configuration.
+// pairName returns the name of a pair's server in the configuration.
 func pairName(host, upstream int) string { return fmt.Sprintf("h%du%d", host, upstream) }
 
-// tasksPrefix begins the names of servers of tasks.
+// tasksPrefix begins the names of the servers of tasks.
 const tasksPrefix = "tasks-"
 
-// entry is the configuration of a server of its own.
+// entry returns the configuration of a separate server.
 func (g *gates) entry(name string, upstream end) string {
 	arg, handler, path, era := upstream.era, features.Handler, "", "auto"
 	switch tasks := strings.HasPrefix(name, tasksPrefix); {
@@ -229,7 +229,8 @@ func (g *gates) entry(name string, upstream end) string {
 	return fmt.Sprintf("{name: %s, url: %q, type: %s, era: %s}", name, server.URL+path, kind, era)
 }
 
-// transport is the host's way to the gate in front of the server of that name, and the prefix of names there.
+// transport returns the host's connection to the gate in front of the server of that name, and the prefix of names
+// there.
 func (g *gates) transport(name string, host, upstream int) (transport sdk.Transport, prefix string) {
 	client := &http.Client{Transport: bearer{g.served.token, name}}
 	switch ends[host].transport {

@@ -17,10 +17,10 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// asker sends requests as they are and returns the raw result.
+// asker sends a raw request and returns the raw result.
 type asker func(id, method, params string) (result []byte, err error)
 
-// into reads the result of a request.
+// into decodes the result of a request.
 func (ask asker) into(result any, id, method, params string) error {
 	raw, err := ask(id, method, params)
 	if err != nil {
@@ -29,7 +29,7 @@ func (ask asker) into(result any, id, method, params string) error {
 	return json.Unmarshal(raw, result)
 }
 
-// tryTask calls a tool whose calls can be tasks, with the means of the host's era, and comes back for the result.
+// tryTask calls a tool whose calls can be tasks, as hosts of that era do, and comes back for the result.
 func tryTask(ctx context.Context, way sdk.Transport, prefix string, host, upstream end) error {
 	tool := features.Deferred
 	if upstream.era == features.Modern {
@@ -74,7 +74,7 @@ func tryTask(ctx context.Context, way sdk.Transport, prefix string, host, upstre
 	return isDone(result.Content)
 }
 
-// tryExtension is tryTask for a host of the modern era.
+// tryExtension does what tryTask does, for a host of the modern era.
 func tryExtension(ctx context.Context, ask asker, tool string) error {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"matrix","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 	var made struct{ ResultType, TaskID string }
@@ -113,7 +113,7 @@ func isDone(content []struct{ Text string }) error {
 	return nil
 }
 
-// talking asks over a connection; a request without an id is a notification.
+// talking returns an asker over a connection. A request without an id is a notification.
 func talking(ctx context.Context, conn sdk.Connection) asker {
 	return func(id, method, params string) ([]byte, error) {
 		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, id, method, params)
@@ -139,7 +139,7 @@ func talking(ctx context.Context, conn sdk.Connection) asker {
 	}
 }
 
-// posting asks with a POST each, as hosts of the modern era do.
+// posting returns an asker that sends each request with a POST, as hosts of the modern era do.
 func posting(ctx context.Context, to *sdk.StreamableClientTransport) asker {
 	return func(id, method, params string) ([]byte, error) {
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, id, method, params)

@@ -21,7 +21,7 @@ const (
 	matrixCell = patience
 )
 
-// conformance skips the test elsewhere than in make conformance, where tests are that take long.
+// conformance skips tests that take long, unless make conformance runs them.
 func conformance(t *testing.T) {
 	t.Helper()
 	if os.Getenv("CALLGATE_CONFORMANCE") == "" {
@@ -32,9 +32,9 @@ func conformance(t *testing.T) {
 // pair is a host and a server, as indices of ends.
 type pair struct{ host, upstream int }
 
-// TestMatrix tries every feature between every host and every server through callgate, and holds docs/matrix.md
-// against what it found. Hosts are clients of the official Go SDK, servers are internal/testserver/features on the
-// same SDK; `go test ./internal/command -run Matrix -update` writes the page.
+// TestMatrix tries every feature between every host and every server through callgate, and compares docs/matrix.md with
+// the result. The hosts are clients of the official Go SDK, and the servers are internal/testserver/features on the
+// same SDK. `go test ./internal/command -run Matrix -update` writes the page.
 func TestMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -46,7 +46,7 @@ func TestMatrix(t *testing.T) {
 	holdPage(t, "matrix.md", matrixPage(t, startGates(t).try(t, func(end, string) bool { return true })))
 }
 
-// TestMatrixOfThree tries the same with the hosts that come by HTTP, through three replicas behind a balancer.
+// TestMatrixOfThree tries the same with the hosts over HTTP, through three replicas behind a balancer.
 func TestMatrixOfThree(t *testing.T) {
 	conformance(t)
 	t.Parallel()
@@ -55,7 +55,8 @@ func TestMatrixOfThree(t *testing.T) {
 	}
 	g := newGates(t)
 	g.served = servedByThree(t, g.config())
-	// A server's lists may differ by replica, and a host without a session hears of changes at the one where it listens.
+	// A server's lists may differ by replica, and a host without a session hears of changes only at the replica where
+	// it listens.
 	tried := func(host end, feature string) bool {
 		return host.transport != overStdio && (host.era != features.Modern || feature != "list_changed")
 	}
@@ -71,7 +72,7 @@ func TestMatrixOfThree(t *testing.T) {
 // servedByThree starts three replicas with that configuration, and rules that allow everything.
 func servedByThree(t *testing.T, config string) *served {
 	t.Helper()
-	team := teamOf(t, 3, t.TempDir(), allowAll, config, "--cluster-lease", "1m") // none is lost here, and a busy machine is slow to hear
+	team := teamOf(t, 3, t.TempDir(), allowAll, config, "--cluster-lease", "1m") // no replica is lost here, and a busy machine is slow to hear
 	team.startAll()
 	first := team.members[0]
 	for _, m := range team.members[1:] {
@@ -80,7 +81,7 @@ func servedByThree(t *testing.T, config string) *served {
 	return &served{t: t, url: team.address, token: team.token(first)}
 }
 
-// try tries the features that are wanted of a host between it and every server.
+// try tries the wanted features between each host and every server.
 func (g *gates) try(t *testing.T, wanted func(host end, feature string) bool) map[pair]map[string]error {
 	found := map[pair]map[string]error{}
 	var (
@@ -118,7 +119,7 @@ func (g *gates) try(t *testing.T, wanted func(host end, feature string) bool) ma
 					cancel()
 				}
 				if err == nil {
-					_ = host.session.Close() // how it ends is tried elsewhere
+					_ = host.session.Close() // how it ends is tested elsewhere
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -130,7 +131,7 @@ func (g *gates) try(t *testing.T, wanted func(host end, feature string) bool) ma
 	return found
 }
 
-// matrixPage is docs/matrix.md for what was found. A cell that does not work fails the test.
+// matrixPage returns docs/matrix.md for the result. A feature that does not work fails the test.
 func matrixPage(t *testing.T, found map[pair]map[string]error) string {
 	t.Helper()
 	var table strings.Builder

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shown is a command line of callgate in a page: a line of a block, or a span of code.
+// shown matches a command line of callgate in a page: a line of a block, or a span of code.
 var shown = regexp.MustCompile("(?m)(?:^ *(?:\\$ )?|`|&& )callgate ([a-z][^`\"\n]*)")
 
-// TestPagesShowCommandsThatExist tries what pages show: commands have to exist, and their flags too.
+// TestPagesShowCommandsThatExist checks that the commands and flags in pages exist.
 func TestPagesShowCommandsThatExist(t *testing.T) {
 	root, _ := newRootCommand()
 	tried := 0
@@ -40,8 +40,8 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 	}
 }
 
-// commandsOf returns the words of each command line that a page shows. Prose in blocks begins no line with callgate and
-// the name of a command.
+// commandsOf returns the words of each command line that a page shows. In blocks, no line of prose begins with callgate
+// and the name of a command.
 func commandsOf(text string) [][]string {
 	var found [][]string
 	code := false
@@ -62,7 +62,7 @@ func commandsOf(text string) [][]string {
 	return found
 }
 
-// simpleWords are the words up to the first that ends the command or is quoted.
+// simpleWords returns the words up to the first one that ends the command or is quoted.
 func simpleWords(line string) []string {
 	var words []string
 	for word := range strings.FieldsSeq(line) {
@@ -74,7 +74,7 @@ func simpleWords(line string) []string {
 	return words
 }
 
-// tryCommand says what of a command line does not exist.
+// tryCommand returns what does not exist of a command line, or "".
 func tryCommand(root *cobra.Command, words []string) string {
 	cmd, rest, err := root.Find(words)
 	if err != nil || cmd == root {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFindsOneOfManyTools has a real server and two hundred tools beside it behind tools.expose: search. The host
-// sees two tools of callgate's, finds those that do what it wants among the best three, and calls them.
+// TestFindsOneOfManyTools puts a real server and two hundred more tools behind tools.expose: search. The host sees two
+// tools of callgate's, finds a fitting tool among the best three, and calls it.
 func TestFindsOneOfManyTools(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
@@ -33,7 +33,7 @@ func TestFindsOneOfManyTools(t *testing.T) {
 	if list := ask("list", "tools/list", "{}"); strings.Count(list, `"inputSchema"`) != 2 {
 		t.Errorf("the host sees %s", list)
 	}
-	// Both servers are still starting when the first question comes: it is asked until it finds something.
+	// Both servers are still starting when the first question comes, so it is repeated until it finds something.
 	for i := 0; !strings.Contains(ask(fmt.Sprint("start ", i), "tools/call", `{"name":"callgate_find_tools","arguments":{"query":"sum"}}`), "everything_get-sum"); i++ {
 		if i == 100 {
 			t.Fatal("the server does not start")

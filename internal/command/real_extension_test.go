@@ -15,13 +15,13 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// outcome is what a host on the official package for the extension says of a call.
+// outcome is what a host on the official package for the extension reports about a call.
 type outcome struct {
 	Said string
-	Took []string // the requests that it made, each once
+	Took []string // the requests that it made, without repetitions
 }
 
-// runExtension has such a host make the calls of a server at that URL.
+// runExtension makes such a host call tools of a server at that URL.
 func runExtension(t *testing.T, url, token string, calls ...map[string]any) []outcome {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"url": url, "token": token, "calls": calls})
@@ -64,7 +64,7 @@ func TestRealExtension(t *testing.T) {
 		{"tool": "test_tool_with_task", "arguments": map[string]any{}},
 		{"tool": "slow_compute", "arguments": map[string]any{"seconds": 600}, "cancel": true},
 	}
-	// how a task goes is seen as often as it is looked at: only what has to be seen is compared
+	// How often a task is seen working depends on how often it is polled. Only what must be seen is compared.
 	once := func(all []outcome) []outcome {
 		for i := range all {
 			all[i].Took = slices.DeleteFunc(all[i].Took, func(r string) bool { return r == "tasks/get working" || strings.HasPrefix(r, "tools/list") })

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// received is what a host on the TypeScript SDK says that it has carried out for a server.
+// received is what a host on the TypeScript SDK reports to have done for a server.
 type received struct {
 	Texts  []string
 	Asked  []map[string]any
@@ -20,9 +20,9 @@ type received struct {
 	States []string
 }
 
-// TestRealReceiver has the reference server give a host on the TypeScript SDK sampling and an elicitation to carry out
-// as tasks, directly and behind callgate, with the server and then the host on each of three transports, and compares
-// what both sides learn.
+// TestRealReceiver has the reference server give a host on the TypeScript SDK sampling and an elicitation as tasks,
+// directly and behind callgate, with the server and then the host on each of three transports. It compares what both
+// sides learn.
 func TestRealReceiver(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestRealTasks has the reference server run a task that asks in the middle, directly and behind callgate on three
-// transports, and compares what the host learns of it.
+// transports, and compares what the host learns about it.
 func TestRealTasks(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
@@ -32,9 +32,9 @@ func TestRealTasks(t *testing.T) {
 	}
 }
 
-// taskRun is what a host learns of a task.
+// taskRun is what a host learns about a task.
 type taskRun struct {
-	statuses []string // that were announced, each once
+	statuses []string // announced statuses, without repetitions
 	result   string   // without the name of the task
 }
 

@@ -16,13 +16,13 @@ import (
 	"callgate/internal/guard"
 )
 
-// exchange is one request of a comparison between a server and the same server behind callgate.
+// exchange is one request in a comparison of a server with the same server behind callgate.
 type exchange struct {
 	method, params string
-	mask           string // regexp of what differs from one run to the next; it is taken out of both answers
+	mask           string // regexp of what differs between runs; it is removed from both answers
 }
 
-// tool is the exchange that calls a tool.
+// tool returns the exchange that calls a tool.
 func tool(name, arguments string) exchange {
 	return exchange{method: "tools/call", params: fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)}
 }
@@ -44,7 +44,7 @@ var (
 	routed  = behind{name: "run", prefix: "s_"}
 )
 
-// ways are all that this machine has.
+// ways lists the ways that this machine has.
 func ways() []behind {
 	if !sandboxes() {
 		return []behind{wrapped, routed}
@@ -52,12 +52,12 @@ func ways() []behind {
 	return []behind{wrapped, routed, {name: "sandbox", flags: []string{"--sandbox", "workspace"}}}
 }
 
-// sandboxes reports whether the kernel of this machine keeps a sandbox.
+// sandboxes reports whether the kernel of this machine can enforce a sandbox.
 func sandboxes() bool {
 	return (&guard.Wall{Mode: guard.On, Box: &guard.Box{Net: guard.ProxyNet}}).Probe().Kind != guard.None
 }
 
-// environment is what the server gets directly, and what callgate leaves of its own for it.
+// environment returns what the server gets directly, and what callgate passes on to it.
 func environment(t *testing.T) []string {
 	return []string{"PATH=" + servers(t) + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + os.TempDir()}
 }
@@ -68,8 +68,8 @@ func direct(t *testing.T, env []string, command ...string) *client {
 	return begin(t, command[0], command[1:], env)
 }
 
-// start starts callgate with the server behind it and these rules. What would ask is denied, so that a test
-// which should not ask fails instead of waiting.
+// start starts callgate with the server behind it and these rules. It denies what would ask, so that a test which
+// should not ask fails instead of waiting.
 func (b behind) start(t *testing.T, env []string, rules string, command ...string) *client {
 	t.Helper()
 	if b.prefix == "" {
@@ -78,7 +78,7 @@ func (b behind) start(t *testing.T, env []string, rules string, command ...strin
 	return begin(t, callgateProgram(t), runsServer(t, rules, map[string]any{"name": "s", "command": command[0], "args": command[1:]}), env)
 }
 
-// unprompted returns options for a callgate of its own with these rules, which denies what would ask.
+// unprompted returns the options of a separate callgate with these rules. It denies what would ask.
 func unprompted(t *testing.T, rules string) []string {
 	t.Helper()
 	data := t.TempDir()
@@ -103,8 +103,8 @@ func runsConfigured(t *testing.T, rules string, config map[string]any) []string 
 	return append([]string{"run", "--config", file}, unprompted(t, rules)...)
 }
 
-// everywhere runs the reference server of the TypeScript SDK over each transport and returns its entry in the
-// configuration of callgate, where it is "s".
+// everywhere runs the reference server of the TypeScript SDK over each transport, and returns its entries in callgate's
+// configuration, where it is named "s".
 func everywhere(t *testing.T, command, env []string) map[string]map[string]any {
 	t.Helper()
 	servers := map[string]map[string]any{"stdio": {"name": "s", "command": command[0], "args": command[1:]}}
@@ -114,7 +114,7 @@ func everywhere(t *testing.T, command, env []string) map[string]map[string]any {
 	return servers
 }
 
-// begin starts a process that answers what servers ask of hosts, and greets it.
+// begin starts a process, answers what servers ask of hosts, and initializes.
 func begin(t *testing.T, path string, args, env []string) *client {
 	t.Helper()
 	if !filepath.IsAbs(path) {
@@ -152,8 +152,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// ask makes the exchange, by the names that the host knows when prefix stands before them, and returns the
-// whole response.
+// ask makes the exchange, with prefix in front of the names that the host knows, and returns the whole response.
 func ask(t *testing.T, c *client, i int, e exchange, prefix string) string {
 	t.Helper()
 	params := e.params
@@ -183,8 +182,8 @@ func askAll(t *testing.T, c *client, exchanges []exchange, prefix string) []stri
 	return responses
 }
 
-// compare says where the responses of callgate differ from the server's own. They must be the same bytes, but
-// for two things of lists, which callgate composes: the names have their prefix, and only the result counts.
+// compare reports where the responses of callgate differ from the server's own. They must be the same bytes, except for
+// lists, which callgate composes: there the names have a prefix, and only the result is compared.
 func compare(t *testing.T, exchanges []exchange, want, got []string, prefix string) {
 	t.Helper()
 	for i, e := range exchanges {
@@ -198,7 +197,7 @@ func compare(t *testing.T, exchanges []exchange, want, got []string, prefix stri
 	}
 }
 
-// answerOf is the raw result or error of a response.
+// answerOf returns the raw result or error of a response.
 func answerOf(t *testing.T, response string) string {
 	t.Helper()
 	var m struct{ Result, Error json.RawMessage }
@@ -208,7 +207,7 @@ func answerOf(t *testing.T, response string) string {
 	return string(m.Result) + string(m.Error)
 }
 
-// differenceOf shows where two texts part.
+// differenceOf shows where two texts start to differ.
 func differenceOf(a, b string) string {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -218,8 +217,8 @@ func differenceOf(a, b string) string {
 	return fmt.Sprintf(" at byte %d: %.120q and %.120q", i, a[from:], b[from:])
 }
 
-// prefixNames puts the prefix before the name of every tool or prompt in a list response, and changes no
-// other byte.
+// prefixNames puts the prefix in front of the name of every tool or prompt in a list response, and changes no other
+// byte.
 func prefixNames(t *testing.T, response, prefix string) string {
 	t.Helper()
 	if prefix == "" {
@@ -235,7 +234,7 @@ func prefixNames(t *testing.T, response, prefix string) string {
 	return response
 }
 
-// listedNames are the names of the tools or prompts in a list response.
+// listedNames returns the names of the tools or prompts in a list response.
 func listedNames(t *testing.T, response string) (names []string) {
 	t.Helper()
 	var list struct {
@@ -250,7 +249,7 @@ func listedNames(t *testing.T, response string) (names []string) {
 	return names
 }
 
-// calledTools are the names of the tools that the exchanges call, each once, sorted.
+// calledTools returns the names of the tools that the exchanges call, sorted and without duplicates.
 func calledTools(t *testing.T, exchanges []exchange) (names []string) {
 	t.Helper()
 	for _, e := range exchanges {
@@ -267,7 +266,7 @@ func calledTools(t *testing.T, exchanges []exchange) (names []string) {
 	return slices.Compact(names)
 }
 
-// npmServer is the command of a server that npm installed.
+// npmServer returns the command of a server that npm installed.
 func npmServer(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	if testing.Short() {
@@ -287,7 +286,7 @@ func npmServer(t *testing.T, name string, args ...string) []string {
 	return append([]string{node, script}, args...)
 }
 
-// until lists the tools until one of that name is there: some servers offer theirs one after the other.
+// untilListed lists the tools until there is one of that name, because some servers offer theirs one after the other.
 func untilListed(t *testing.T, c *client, name string) {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -306,8 +305,8 @@ func untilListed(t *testing.T, c *client, name string) {
 
 const allowAll = `{ "*": "allow" }`
 
-// TestRealServers compares two well-known servers with themselves behind callgate, in both of its forms:
-// every tool, prompt and resource, byte for byte.
+// TestRealServers compares two well-known servers with themselves behind callgate, in both of its forms: every tool,
+// prompt and resource, byte for byte.
 func TestRealServers(t *testing.T) {
 	t.Parallel()
 	t.Run("filesystem", testFilesystem)
@@ -315,7 +314,7 @@ func TestRealServers(t *testing.T) {
 	t.Run("deny", testDenyEnv)
 }
 
-// times are what differs between the files of one run and the next.
+// times matches what differs between the files of two runs.
 const times = `(created|modified|accessed): [^\\"]*`
 
 func testFilesystem(t *testing.T) {
@@ -387,7 +386,7 @@ func testFilesystem(t *testing.T) {
 	}
 }
 
-// everything is all that the reference server offers.
+// everything returns all that the reference server offers.
 func everything() []exchange {
 	prompt := func(params string) exchange { return exchange{method: "prompts/get", params: params} }
 	read := func(uri string) exchange {
@@ -450,7 +449,7 @@ func testEverything(t *testing.T) {
 		got := askAll(t, c, exchanges, b.prefix)
 		steps := longRunning(t, c, b.prefix)
 		t.Run(b.name, func(t *testing.T) {
-			if b.flags != nil { // the environment of a sandbox names its proxy
+			if b.flags != nil { // the environment in a sandbox names its proxy
 				i := slices.IndexFunc(exchanges, func(e exchange) bool { return strings.Contains(e.params, "get-env") })
 				got[i] = want[i]
 			}
@@ -462,7 +461,7 @@ func testEverything(t *testing.T) {
 	}
 }
 
-// longRunning calls a tool that sends progress and returns the progress and the response, in their order.
+// longRunning calls a tool that sends progress, and returns the progress and the response, in order.
 func longRunning(t *testing.T, c *client, prefix string) (lines []string) {
 	t.Helper()
 	_, err := c.request("long", "tools/call", `{"name":"`+prefix+`trigger-long-running-operation","arguments":{"duration":0.4,"steps":4},"_meta":{"progressToken":"\u0074ok"}}`)
@@ -483,7 +482,8 @@ func longRunning(t *testing.T, c *client, prefix string) (lines []string) {
 	return lines
 }
 
-// testDenyEnv reads a denied file by several doors of a real server: none opens, and directly each does.
+// testDenyEnv reads a denied file through several tools of a real server. None works behind callgate, and each works
+// directly.
 func testDenyEnv(t *testing.T) {
 	t.Parallel()
 	box := filepath.Join(t.TempDir(), "box")
@@ -532,8 +532,8 @@ func testDenyEnv(t *testing.T) {
 	}
 }
 
-// TestFidelity compares a server whose every answer is awkward with itself behind callgate: the lines must be
-// the same bytes, from the first brace to the last.
+// TestFidelity compares a server with awkward answers with itself behind callgate. The lines must be the same bytes,
+// from the first brace to the last.
 func TestFidelity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

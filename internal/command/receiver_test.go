@@ -25,12 +25,12 @@ import (
 // receiverSecret signs what the stories' webhooks send.
 const receiverSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// receiver is the other end of webhooks in stories, a process of its own: `receiver DIR`. It serves TLS with a
-// certificate that it makes in DIR, at the same port after a restart, answers with the status in DIR/status, and
-// writes every attempt to DIR/attempts.txt and what it took to DIR/taken.txt, if the signature is right.
+// receiver is the receiver of webhooks in stories, a separate process: `receiver DIR`. It serves TLS with a certificate
+// that it makes in DIR, on the same port after a restart. It answers with the status in DIR/status, writes every
+// attempt to DIR/attempts.txt, and what it accepts to DIR/taken.txt, if the signature is right.
 func receiver() {
 	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt) // which a shell lets its jobs in the background ignore
+	signal.Notify(interrupted, os.Interrupt) // shells make background jobs ignore it
 	go func() {
 		<-interrupted
 		os.Exit(0)
@@ -98,7 +98,7 @@ func receive(dir string) error {
 	return server.ServeTLS(listener, "", "")
 }
 
-// receiverCertificate makes a certificate, or reads the one that was made before.
+// receiverCertificate makes a certificate, or reads the one that it made before.
 func receiverCertificate(dir string) (tls.Certificate, error) {
 	certFile, keyFile := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "key.pem")
 	if _, err := os.Stat(keyFile); err == nil {

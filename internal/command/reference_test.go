@@ -21,7 +21,7 @@ import (
 	"callgate/internal/hooks"
 )
 
-// TestReference holds docs/reference.txt against the code that it is made from; `go test ./internal/command -run
+// TestReference compares docs/reference.txt with the code that it is made from. `go test ./internal/command -run
 // Reference -update` writes it.
 func TestReference(t *testing.T) {
 	root, _ := newRootCommand()
@@ -53,7 +53,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// keysOf are the keys of the configuration below one, each with what it takes.
+// keysOf returns the configuration's keys below one key, each with what it takes.
 func keysOf(above string, of reflect.Type) (lines []string) {
 	for _, f := range reflect.VisibleFields(of) {
 		if !f.IsExported() || f.Anonymous || f.Tag.Get("mapstructure") == "-" {
@@ -78,7 +78,7 @@ func keysOf(above string, of reflect.Type) (lines []string) {
 	return lines
 }
 
-// variables are those that stand for flags, and these flags by name.
+// variables returns the variables that stand for flags, and the names of these flags.
 func variables() (flags map[string]bool, lines []string) {
 	flags = map[string]bool{}
 	s := config.NewSettings(pflag.NewFlagSet("callgate", pflag.ContinueOnError))
@@ -93,7 +93,7 @@ func variables() (flags map[string]bool, lines []string) {
 	return flags, lines
 }
 
-// flagsOf are the flags of a command and of those below it, without the shared ones.
+// flagsOf returns the flags of a command and of those below it, without the shared ones.
 func flagsOf(cmd *cobra.Command, shared map[string]bool) (lines []string) {
 	var names []string
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -112,7 +112,7 @@ func flagsOf(cmd *cobra.Command, shared map[string]bool) (lines []string) {
 	return lines
 }
 
-// frames are the types of frames that one side sends.
+// frames returns the types of frames that one side sends.
 func frames(t *testing.T, side string) (names []string) {
 	var schema struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
@@ -126,7 +126,7 @@ func frames(t *testing.T, side string) (names []string) {
 	return names
 }
 
-// routes are the requests of the REST interface, each with the credential and the members of the body that it takes.
+// routes returns the requests of the REST interface, each with its credential and the members of its body.
 func routes(t *testing.T) (lines []string) {
 	var schema struct {
 		Rest []struct {

@@ -19,7 +19,7 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// listens opens a stream, which has begun when it returns; the channel gets its end.
+// listens opens a stream and returns once it has begun. The channel gets its end.
 func (s *served) listens(client *http.Client, method, session, body string) <-chan error {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url, strings.NewReader(body))
@@ -46,8 +46,8 @@ func (s *served) listens(client *http.Client, method, session, body string) <-ch
 	return ended
 }
 
-// TestReload changes the configuration under callgate serve: sessions go on, what can takes effect, and a file that is
-// wrong changes nothing.
+// TestReload changes the configuration under callgate serve. Sessions go on, what can takes effect, and an invalid file
+// changes nothing.
 func TestReload(t *testing.T) {
 	data, dir, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), `{ "*": "allow" }`)

@@ -15,12 +15,12 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// TestRealServersBehindURLs compares the reference server over stdio with itself over both kinds of HTTP behind
-// callgate, byte for byte.
+// TestRealServersBehindURLs compares the reference server over stdio with the same server over both kinds of HTTP
+// behind callgate, byte for byte.
 func TestRealServersBehindURLs(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
-	// These tell of the process that they run in.
+	// These depend on the process that they run in.
 	exchanges := slices.DeleteFunc(everything(), func(e exchange) bool {
 		return strings.Contains(e.params, `"get-env"`) || strings.Contains(e.params, `"toggle-`)
 	})

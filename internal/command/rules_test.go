@@ -145,7 +145,7 @@ func TestRulesRevokeByIndexRemovesThatGrant(t *testing.T) {
 func TestRulesAreNotChangedWithoutARecord(t *testing.T) {
 	const file = `{"*": "ask"}`
 	dir, path := rulesIn(t, file)
-	if err := os.WriteFile(audit.Dir(dir), nil, 0o600); err != nil { // where a folder has to be
+	if err := os.WriteFile(audit.Dir(dir), nil, 0o600); err != nil { // in place of a folder
 		t.Fatal(err)
 	}
 	if _, err := rulesRun(t, dir, "add", "glob", "*", "deny"); err == nil || !strings.Contains(err.Error(), "nothing was changed") || rulesText(t, path) != file {
@@ -153,7 +153,7 @@ func TestRulesAreNotChangedWithoutARecord(t *testing.T) {
 	}
 }
 
-// editorScript stands for an editor: each launch does the next step to the copy.
+// editorScript stands in for an editor. Each launch applies the next step to the copy.
 type editorScript []func(path string) error
 
 func (s *editorScript) launch(_ context.Context, path string) error {
@@ -251,7 +251,7 @@ func TestEditBesideOtherWriters(t *testing.T) {
 		t.Errorf("the file is %s", text)
 	}
 
-	// A rule that somebody else added is not overwritten, and what was typed is not lost.
+	// A rule that somebody else added is not overwritten, and the edited text is not lost.
 	before := rulesText(t, path)
 	_, err := editRules(t, dir, "", false, func(copied string) error {
 		_, err := other.AddRule("glob", "*", permissions.Ask, false)
@@ -327,22 +327,22 @@ func TestSimulateReplaysWholeCallsAndSubjects(t *testing.T) {
 	dir, _ := rulesIn(t, `{"*": "ask", "shell_exec": {"ls *": "allow"}}`)
 	read := audit.Subject{Tool: "read_file", Kind: "read_file", Value: "/src/.env", Action: "allow", Rule: "no rule matches", Risk: "READ_ONLY"}
 	trail(t, dir,
-		// Whole: judged with all that the live gate knows.
+		// Complete calls, judged with everything that the live gate knows.
 		audit.Record{Tool: "shell_exec", Kind: "shell_exec", Decision: "approved", Arguments: []byte(`{"command":"git push"}`), Subjects: shellSubjects("git push", "NETWORK")},
 		audit.Record{Tool: "shell_exec", Kind: "shell_exec", Decision: "rejected", Arguments: []byte(`{"command":"git push"}`), Subjects: shellSubjects("git push", "NETWORK")},
 		audit.Record{Tool: "shell_exec", Kind: "shell_exec", Decision: "auto_approved", Arguments: []byte(`{"command":"ls"}`)},
-		// The dangerous option is not on record as a subject's text alone: the whole call knows it.
+		// The dangerous option is not in any recorded subject; only the whole call shows it.
 		audit.Record{Tool: "shell_exec", Kind: "shell_exec", Decision: "rejected", Arguments: []byte(`{"command":"git push --force"}`)},
-		// By subjects: the arguments are not whole, or the server is not known.
+		// Judged by subjects, because the arguments are incomplete or the server is not known.
 		audit.Record{Tool: "shell_exec", Kind: "shell_exec", Decision: "approved", Digest: "x", Arguments: []byte(`{"command":"git push","token":"[redacted]"}`), Subjects: shellSubjects("git push -v", "NETWORK")},
 		audit.Record{Tool: "sh_run", Kind: "shell_exec", Server: "sh", Decision: "approved", Arguments: []byte(`{"command":"cat .env"}`), Subjects: append(shellSubjects("cat .env", "READ_ONLY"), read)},
-		// Neither.
+		// Neither is possible.
 		audit.Record{Tool: "sh_run", Kind: "shell_exec", Server: "sh", Decision: "approved", Digest: "y", Subjects: shellSubjects("git push [redacted]", "NETWORK")},
 		audit.Record{Tool: "sh_run", Kind: "shell_exec", Server: "sh", Decision: "approved", Digest: "z", Subjects: shellSubjects("git push origin", "NETWORK")},
 		audit.Record{Tool: "x_y", Server: "x", Decision: "denied", Digest: "w"},
 		audit.Record{Tool: "x_y", Server: "x", Decision: "approved", Digest: "v", Arguments: []byte(`{"token":"[redacted]"}`), Subjects: []audit.Subject{{Tool: "x_y", Action: "ask", Risk: "UNKNOWN"}}},
 		audit.Record{Tool: "fs_write", Kind: "write_file", Server: "fs", Decision: "approved", Digest: "u", Subjects: []audit.Subject{{Tool: "fs_write", Kind: "write_file", Value: "a.txt", Action: "ask", Risk: "WRITE"}}},
-		// Another worker's.
+		// A record of another worker.
 		audit.Record{Worker: "other", Tool: "shell_exec", Arguments: []byte(`{"command":"git push"}`)},
 	)
 	sim := simulated(t, dir, `{"*": "ask", "read_file": {"*.env": "deny"}, "shell_exec": {"ls *": "confirm", "git push *": "allow"}}`)
@@ -397,7 +397,7 @@ func TestSimulateHearsTheAgentProfile(t *testing.T) {
 	if sim.Decisions != 3 || sim.Replayed != 2 || sim.Skipped[rulebook.SkipAgent] != 1 {
 		t.Errorf("%+v", sim)
 	}
-	// Explore's deny is a veto before and after.
+	// The deny of explore is a veto before and after.
 	if len(sim.Differences) != 1 || sim.Differences[0].Count != 1 || sim.Differences[0].After != "allow" {
 		t.Errorf("%+v", sim.Differences)
 	}
@@ -436,7 +436,7 @@ func TestSimulateLooksAtTheNewest(t *testing.T) {
 	}
 }
 
-// badCases are files of cases that are refused, and what the error says.
+// badCases holds files of cases that are refused, and the errors.
 var badCases = []struct{ text, want string }{
 	{"", "c.jsonc: "},
 	{"{}", "cases must be a list"},
@@ -459,7 +459,7 @@ func TestCasesAreReadStrictly(t *testing.T) {
 	}
 }
 
-// A file of cases is refused, or every element of it is a case.
+// A file of cases is refused, or each of its elements is a case.
 func FuzzParseCases(f *testing.F) {
 	for _, c := range badCases {
 		f.Add([]byte(c.text))
@@ -508,7 +508,7 @@ func TestCheckExplainsWhatLost(t *testing.T) {
 	}
 }
 
-// What the examples for CI run is what callgate understands.
+// callgate understands the commands in the examples for CI.
 func TestExamplesForCIRun(t *testing.T) {
 	dir := t.TempDir()
 	rules, cases := filepath.Join(dir, "permissions.jsonc"), filepath.Join(dir, "permissions.test.jsonc")

@@ -25,13 +25,13 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// sdkClient is a client of an SDK.
+// sdkClient is a client on an SDK.
 type sdkClient struct {
 	name  string
 	work  func(t *testing.T, node string, doors []sdkDoor) []sdkOutcome
 	deaf  []string // transports over which it cannot be asked
-	codes bool     // it keeps code and data of errors
-	hasty bool     // it loses progress that it reads together with the result: on a busy machine, any of it
+	codes bool     // it keeps the code and data of errors
+	hasty bool     // it loses progress that it reads together with the result, which can be all of it on a busy machine
 }
 
 var sdkClients = []sdkClient{
@@ -44,7 +44,7 @@ var sdkClients = []sdkClient{
 // sdkCell bounds what one client does at one door.
 const sdkCell = patience
 
-// eachDoor lets a client work at some doors at the same time.
+// eachDoor lets a client work at several doors at once.
 func eachDoor(work func(ctx context.Context, door sdkDoor) ([]sdkResult, error)) func(*testing.T, string, []sdkDoor) []sdkOutcome {
 	return func(t *testing.T, _ string, doors []sdkDoor) []sdkOutcome {
 		outcomes := make([]sdkOutcome, len(doors))
@@ -68,7 +68,7 @@ func eachDoor(work func(ctx context.Context, door sdkDoor) ([]sdkResult, error))
 	}
 }
 
-// untilOffered lists until the door's tools are there: some servers start slowly.
+// untilOffered lists until the door's tools are there, because some servers start slowly.
 func (d sdkDoor) untilOffered(ctx context.Context, list func() ([]string, error)) error {
 	for {
 		names, err := list()
@@ -86,7 +86,7 @@ func (d sdkDoor) untilOffered(ctx context.Context, list func() ([]string, error)
 	}
 }
 
-// workGoSDK is a host on the official Go SDK, in 2026-07-28 where the transport has that.
+// workGoSDK runs a host on the official Go SDK, in 2026-07-28 if the transport has that revision.
 func workGoSDK(ctx context.Context, d sdkDoor) ([]sdkResult, error) {
 	client := &http.Client{Transport: bearer{d.Token, "go-sdk"}}
 	var way sdk.Transport
@@ -154,7 +154,7 @@ func (answering) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.Elicitati
 	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"name": answeredName}}}, nil
 }
 
-// workMCPGo is a host on mcp-go, in 2026-07-28 where the transport has that.
+// workMCPGo runs a host on mcp-go, in 2026-07-28 if the transport has that revision.
 func workMCPGo(ctx context.Context, d sdkDoor) (results []sdkResult, err error) {
 	headers := map[string]string{"Authorization": "Bearer " + d.Token, "Callgate-Session": "mcp-go"}
 	var way transport.Interface
@@ -226,7 +226,8 @@ func workMCPGo(ctx context.Context, d sdkDoor) (results []sdkResult, err error) 
 	return results, nil
 }
 
-// workTypeScript is hosts on a version of the TypeScript SDK: the second in 2026-07-28 where the transport has that.
+// workTypeScript runs hosts on a version of the TypeScript SDK, the second in 2026-07-28 if the transport has that
+// revision.
 func workTypeScript(version string) func(*testing.T, string, []sdkDoor) []sdkOutcome {
 	return func(t *testing.T, node string, doors []sdkDoor) (outcomes []sdkOutcome) {
 		wanted, err := json.Marshal(doors)

@@ -17,7 +17,7 @@ import (
 )
 
 // TestInspector has the CLI of the MCP Inspector list the tools and call one, over every transport with every server of
-// TestSDKs. `make conformance` installs the Inspector, and the newer Node.js that it needs, and runs this.
+// TestSDKs. `make conformance` installs the Inspector and the newer Node.js that it needs, and runs this test.
 func TestInspector(t *testing.T) {
 	npm, err := filepath.Abs(filepath.Join("..", "..", "testdata", "conformance", "node_modules"))
 	if err != nil {

@@ -16,38 +16,38 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// sdkCall is a call that a client makes of a server through callgate, and what has to come of it.
+// sdkCall is a call that a client makes to a server through callgate, with the expected result.
 type sdkCall struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
 
-	want  string    // pattern for the content; "" for a call that fails
-	code  int       // of the error, with the data {"why":"asked to"}; 0 is any
-	steps []float64 // that progress begins with; none where a busy server loses some
+	want  string    // pattern for the content; "" if the call fails
+	code  int       // of the error, with the data {"why":"asked to"}; 0 means any
+	steps []float64 // with which progress begins; none if a busy server loses some
 	asks  bool      // the server asks the client in the middle of it
 }
 
-// sdkUpstream is a server of an SDK over one transport.
+// sdkUpstream is a server on an SDK over one transport.
 type sdkUpstream struct {
 	name  string
-	entry func(g *gates, alias string) string // in the configuration of callgate
+	entry func(g *gates, alias string) string // in callgate's configuration
 	calls []sdkCall
 }
 
-// sdkDoor is a client's way to callgate with one of the servers behind it, and what it does there.
+// sdkDoor is a client's connection to callgate with one of the servers behind it, and the calls to make there.
 type sdkDoor struct {
 	Kind    string    `json:"kind"` // stdio, http or sse
 	Command []string  `json:"command,omitempty"`
 	URL     string    `json:"url,omitempty"`
 	Token   string    `json:"token,omitempty"`
-	Prefix  string    `json:"prefix"` // of names of tools
+	Prefix  string    `json:"prefix"` // of the names of tools
 	Calls   []sdkCall `json:"calls"`
 }
 
-// sdkOutcome is what came of a client's calls, in their order.
+// sdkOutcome holds the results of a client's calls, in order.
 type sdkOutcome struct {
 	Results []sdkResult `json:"results"`
-	Failed  string      `json:"failed"` // why there are none
+	Failed  string      `json:"failed"` // why there are no results
 }
 
 type sdkResult struct {
@@ -58,19 +58,19 @@ type sdkResult struct {
 	Data     map[string]any `json:"data"`
 }
 
-// sdkKinds are the transports between a client and callgate.
+// sdkKinds lists the transports between a client and callgate.
 var sdkKinds = []string{"stdio", "http", "sse"}
 
-// everythingCalls are the calls of the reference server of the TypeScript SDK.
+// everythingCalls lists the calls of the reference server of the TypeScript SDK.
 var everythingCalls = []sdkCall{
 	{Tool: "echo", Arguments: map[string]any{"message": "é"}, want: "Echo: é"},
 	{Tool: "get-tiny-image", Arguments: map[string]any{}, want: `"image/png"`},
-	{Tool: "trigger-long-running-operation", Arguments: map[string]any{"duration": 0.3, "steps": 3}, want: "completed", steps: []float64{1, 2}}, // its third comes along with the result
+	{Tool: "trigger-long-running-operation", Arguments: map[string]any{"duration": 0.3, "steps": 3}, want: "completed", steps: []float64{1, 2}}, // the third arrives together with the result
 	{Tool: "trigger-elicitation-request", Arguments: map[string]any{}, want: answeredName, asks: true},
 }
 
-// featuresCalls are the calls of the servers of internal/testserver/features: the code of the error of one of them, and
-// whether the server can ask its client.
+// featuresCalls returns the calls of the servers in internal/testserver/features. code is that of one call's error, and
+// asks tells whether the server can ask its client.
 func featuresCalls(code int, asks bool) []sdkCall {
 	calls := []sdkCall{
 		{Tool: "echo", Arguments: map[string]any{"text": "é"}, want: "é"},
@@ -84,7 +84,7 @@ func featuresCalls(code int, asks bool) []sdkCall {
 	return calls
 }
 
-// withoutSteps are calls of a server that loses progress, or puts it out of order, when the machine is busy.
+// withoutSteps returns the calls for a server that loses or reorders progress on a busy machine.
 func withoutSteps(calls []sdkCall) []sdkCall {
 	for i := range calls {
 		calls[i].steps = nil
@@ -92,7 +92,7 @@ func withoutSteps(calls []sdkCall) []sdkCall {
 	return calls
 }
 
-// sdkUpstreams are the servers. Command is that of the reference server of the TypeScript SDK.
+// sdkUpstreams returns the servers. command is that of the reference server of the TypeScript SDK.
 func sdkUpstreams(t *testing.T, command []string) []sdkUpstream {
 	env := environment(t)
 	listens := func(command []string, transport, path string) func(*gates, string) string {
@@ -140,7 +140,7 @@ func sdkUpstreams(t *testing.T, command []string) []sdkUpstream {
 	}
 }
 
-// newSDKGates has callgate serve run with all the servers behind it, as serve starts it.
+// newSDKGates starts callgate serve, through serve, with all the servers behind it.
 func newSDKGates(t *testing.T, upstreams []sdkUpstream, serve func(config string) *served) *gates {
 	g := newGates(t)
 	config := "servers:\n"
@@ -151,7 +151,7 @@ func newSDKGates(t *testing.T, upstreams []sdkUpstream, serve func(config string
 	return g
 }
 
-// sdkDoors are the ways of a client to every server over those transports, by transport.
+// sdkDoors returns a client's doors to every server over those transports, ordered by transport.
 func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream, kinds ...string) []sdkDoor {
 	var doors []sdkDoor
 	for _, kind := range kinds {
@@ -179,8 +179,8 @@ func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream, kinds ...string) [
 	return doors
 }
 
-// TestSDKs is clients of the SDKs with servers of the SDKs, over every transport on either side, and holds docs/sdks.md
-// against what it found.
+// TestSDKs has clients of the SDKs work with servers of the SDKs, over every transport on either side, and compares
+// docs/sdks.md with the result.
 func TestSDKs(t *testing.T) {
 	t.Parallel()
 	if elsewhere(t) {
@@ -190,7 +190,7 @@ func TestSDKs(t *testing.T) {
 	holdPage(t, "sdks.md", sdkPage(upstreams, cells))
 }
 
-// TestSDKsOfThree is the same with the clients that come by HTTP, through three replicas behind a balancer.
+// TestSDKsOfThree does the same with the clients over HTTP, through three replicas behind a balancer.
 func TestSDKsOfThree(t *testing.T) {
 	conformance(t)
 	t.Parallel()
@@ -229,7 +229,7 @@ func workSDKs(t *testing.T, kinds []string, serve func(config string) *served) (
 	return upstreams, cells
 }
 
-// sdkPage is docs/sdks.md. The cells of a client are in the order of its doors.
+// sdkPage returns docs/sdks.md. The cells of a client are in the order of its doors.
 func sdkPage(upstreams []sdkUpstream, cells [][]string) string {
 	var b strings.Builder
 	fmt.Fprint(&b, sdkHead+"\n| client |")
@@ -274,7 +274,7 @@ A test writes this page and fails when a cell fails or the page differs:
 
 ` + "```sh\ngo test ./internal/command -run TestSDKs -update\n```\n"
 
-// judge says what is wrong with what came of the client's calls.
+// judge returns what is wrong with the results of the client's calls.
 func (o sdkOutcome) judge(calls []sdkCall, client sdkClient) error {
 	if o.Failed != "" || len(o.Results) != len(calls) {
 		return fmt.Errorf("%d results: %s", len(o.Results), o.Failed)
@@ -298,7 +298,7 @@ func (o sdkOutcome) judge(calls []sdkCall, client sdkClient) error {
 	return nil
 }
 
-// holdPage holds the page in docs against the one that was made, or writes it.
+// holdPage compares the page in docs with the new one, or writes it.
 func holdPage(t *testing.T, name, page string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)

@@ -80,7 +80,7 @@ func TestIndexAndSearch(t *testing.T) {
 		t.Errorf("indexing a PDF says %v", err)
 	}
 
-	// From a folder inside, with the index of the one above: what is in this folder alone.
+	// From a folder inside, with the index of the folder above: only what is in the inner folder.
 	t.Chdir(filepath.Join(root, "auth"))
 	out, errOut, err = run("search", "renew the token", "--scores")
 	if err != nil || !strings.HasPrefix(out, "token.go:1-6  refreshToken  ") || !strings.Contains(out, "    4 func refreshToken() error {") {
@@ -121,7 +121,7 @@ func TestIndexAndSearch(t *testing.T) {
 	}
 }
 
-// All folders of the configuration are searched, and what is found comes in one order.
+// All folders of the configuration are searched, and the results are ranked together.
 func TestSearchSeveralRoots(t *testing.T) {
 	root, run := searchSetup(t)
 	other := t.TempDir()
@@ -164,7 +164,7 @@ func TestSearchEval(t *testing.T) {
 		t.Errorf("got %q, %q, %v, want %q", out, errOut, err, want)
 	}
 
-	// In a folder of it, paths are from there. What is not in the index is said.
+	// In a subfolder, paths are relative to it. Files that are not indexed are reported.
 	if err := os.WriteFile(file, []byte(`{"query":"refreshToken","relevant":[{"path":"token.go"},{"path":"auth/token.go"}]}`+"\n"+`{"query":"token","relevant":[{"path":"gone.go"},{"path":"gone.go","start":2}]}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestSearchEval(t *testing.T) {
 	}
 }
 
-// TestIndexRoots: without a PATH the configured workspaces are indexed.
+// TestIndexRoots: without a PATH, the configured workspaces are indexed.
 func TestIndexRoots(t *testing.T) {
 	root, run := searchSetup(t)
 	other := t.TempDir()
@@ -190,7 +190,7 @@ func TestIndexRoots(t *testing.T) {
 	}
 }
 
-// A repository in a folder with an index has its own index: what it leaves out is left out.
+// A repository inside an indexed folder gets a separate index, so that what it ignores is left out.
 func TestSearchInNestedRepository(t *testing.T) {
 	root, run := searchSetup(t)
 	nested := filepath.Join(root, "nested")

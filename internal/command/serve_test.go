@@ -30,7 +30,7 @@ type served struct {
 	pid   int
 }
 
-// serve starts callgate serve with the demo server as a process of its own.
+// serve starts callgate serve with the demo server, as a separate process.
 func serve(t *testing.T, flags ...string) *served {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func serve(t *testing.T, flags ...string) *served {
 	return serveConfigured(t, config, flags...)
 }
 
-// serveConfigured starts callgate serve with that configuration and rules that allow everything.
+// serveConfigured starts callgate serve with that configuration, and rules that allow everything.
 func serveConfigured(t *testing.T, text string, flags ...string) *served {
 	t.Helper()
 	data, dir := t.TempDir(), t.TempDir()
@@ -69,7 +69,7 @@ func serveConfigured(t *testing.T, text string, flags ...string) *served {
 	return s
 }
 
-// send makes one request in a session, "" for none, and returns the body and the session.
+// send makes one request in a session, or in none for "", and returns the body and the session.
 func (s *served) send(client *http.Client, method, session, body string) (answer []byte, id string, err error) {
 	r, err := http.NewRequest(method, s.url, strings.NewReader(body))
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *served) usage() (descriptors, threads, children int) {
 	return count(root + "fd/*"), count(root + "task/*"), children
 }
 
-// Nothing is left of hosts that connected, called and disconnected: descriptors, threads and processes are as
-// many as before. CALLGATE_TEST_ROUNDS sets how often.
+// Nothing is left of hosts that connected, called and disconnected: the numbers of descriptors, threads and processes
+// are as before. CALLGATE_TEST_ROUNDS sets how often.
 func TestServeLeavesNothingBehind(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("counts what processes hold, on Linux")
@@ -201,7 +201,7 @@ func TestServeLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A session that nobody uses ends, and the server's process with it; the next request of its host is told so.
+// A session that nobody uses ends, and with it the server's process. The next request of its host is told so.
 func TestServeReapsIdleSessions(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("counts processes, on Linux")
@@ -230,7 +230,7 @@ func TestServeReapsIdleSessions(t *testing.T) {
 	if err := s.call(http.DefaultClient, session); err == nil || !strings.Contains(err.Error(), "-32001") && !strings.Contains(err.Error(), "refused") {
 		t.Errorf("a session that has ended: %v", err)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // and without any session callgate ends
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // and without any session, callgate ends
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d/fd/0", s.pid)); err != nil {
 			return
 		}
@@ -240,7 +240,7 @@ func TestServeReapsIdleSessions(t *testing.T) {
 	}
 }
 
-// remoteEcho is a server behind a URL that answers at once, so that what is measured is callgate.
+// remoteEcho starts a server behind a URL that answers at once, so that only callgate is measured.
 func remoteEcho(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -268,8 +268,7 @@ func remoteEcho(t *testing.T) string {
 	return server.URL
 }
 
-// Many hosts are connected and most of them idle; the busy ones are served all the same. CALLGATE_TEST_SESSIONS
-// sets how many.
+// With many connected hosts, most of them idle, the busy ones are still served. CALLGATE_TEST_SESSIONS sets how many.
 func TestServeManySessions(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
@@ -328,7 +327,7 @@ func TestServeManySessions(t *testing.T) {
 	t.Logf("%d calls of %d sessions at once: %.0f a second", busy*calls, busy, float64(busy*calls)/took.Seconds())
 }
 
-// resident is the memory of the process in bytes.
+// resident returns the memory of the process in bytes.
 func (s *served) resident() int64 {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.pid))
@@ -342,7 +341,7 @@ func (s *served) resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// Who knows what seals handles can make them, so no host holds it.
+// Whoever has the sealing secret can make handles, so no host has it.
 func TestHostsCannotSealHandles(t *testing.T) {
 	dir := t.TempDir()
 	secret := config.Files{DataDir: dir}.SealingSecret()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A host may close callgate's standard error, or stop reading it. callgate answers all the same.
+// A host may close callgate's standard error, or stop reading it. callgate still answers.
 func TestTheLogHoldsNobodyUp(t *testing.T) {
 	callgate := callgateProgram(t)
 	for _, test := range []struct {
@@ -65,7 +65,7 @@ func TestTheLogHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// stuff writes to a pipe until it takes no more.
+// stuff writes to a pipe until it is full.
 func stuff(t *testing.T, w *os.File) {
 	t.Helper()
 	raw, err := w.SyscallConn()

@@ -22,11 +22,11 @@ import (
 	"callgate/proxy"
 )
 
-// arrival is a response that is read as it comes.
+// arrival is a response that is read as it arrives.
 type arrival struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	end  error // how it ended; nil while it has not
+	end  error // how it ended; nil until then
 	stop func()
 }
 
@@ -42,7 +42,7 @@ func (a *arrival) so() (text []byte, end error) {
 	return bytes.Clone(a.text.Bytes()), a.end
 }
 
-// endpointURL is where the callgate of the story serves hosts.
+// endpointURL returns where the story's callgate serves hosts.
 func endpointURL(ts *testscript.TestScript) string {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if ports := endpoint.Ports(ts.Getenv("DATA")); len(ports) == 1 {
@@ -53,7 +53,7 @@ func endpointURL(ts *testscript.TestScript) string {
 	}
 }
 
-// cmdHTTP makes a request to the endpoint for hosts, as TestStories says.
+// cmdHTTP makes a request to the endpoint for hosts, as TestStories describes.
 func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	url := endpointURL(ts)
 	ts.Setenv("MCPPORT", url[strings.LastIndexByte(url, ':')+1:])
@@ -125,7 +125,7 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	}()
 }
 
-// stateless sets the headers that a request of 2026-07-28 has.
+// stateless sets the headers of a request of 2026-07-28.
 func stateless(header http.Header, body []byte) {
 	var m struct {
 		Method string
@@ -140,7 +140,7 @@ func stateless(header http.Header, body []byte) {
 	}
 }
 
-// heading is the status and the headers of a response.
+// heading returns the status and the headers of a response.
 func heading(r *http.Response) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.StatusCode)
@@ -155,7 +155,7 @@ func heading(r *http.Response) string {
 	return b.String() + "\n"
 }
 
-// cmdArrived waits until what has come of a request in the background matches.
+// cmdArrived waits until the response to a background request matches.
 func cmdArrived(ts *testscript.TestScript, neg bool, args []string) {
 	a := ts.Value(storyKey{}).(*story).arrivals[args[0]]
 	if a == nil {

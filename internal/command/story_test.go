@@ -27,14 +27,14 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-// TestMain makes this program's own commands available to the stories: callgate is the real Main, in a
-// process of its own.
+// TestMain makes this program's own commands available to the stories. callgate is the real Main, in a separate
+// process.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", noExitSleep)
 	testscript.Main(cleaning{m}, map[string]func(){"callgate": func() { os.Exit(Main()) }, "receiver": receiver, "features": features.Main})
 }
 
-// noExitSleep keeps processes built with -race from sleeping a second when they end. Stories start hundreds.
+// noExitSleep keeps processes built with -race from sleeping a second when they end. Stories start hundreds of them.
 const noExitSleep = "atexit_sleep_ms=0"
 
 // cleaning removes the built servers after all tests.
@@ -48,22 +48,23 @@ func (c cleaning) Run() int {
 	return code
 }
 
-// racedStories have many things happen at once in callgate: the callgate that "host start" starts looks for data races
-// where the tests do, which costs three times as much.
+// racedStories lists stories in which many things happen at once in callgate. In them, the callgate that "host start"
+// starts has the race detector if the tests have it, which costs three times as much.
 var racedStories = []string{
 	"agents", "cancel", "chat", "checkpoints", "deny_while_waiting", "elicitation_approves", "flow", "freeze", "hand_over", "hooks", "hub",
 	"people", "progress", "relay", "restarted", "serve", "server_asks", "session_limit", "stateless_asks", "tasks_extension", "telegram", "webhooks",
 }
 
-// TestStories runs the stories in testdata/stories. In each, callgate is a real process with real servers
-// behind it, and a scripted host and approver talk to it:
+// TestStories runs the stories in testdata/stories. In each, callgate is a real process with real servers behind it,
+// and a scripted host and approver talk to it:
 //
 //	host NAME start [-no-init] COMMAND ARGS…    start a process as host NAME would, and initialize
 //	host NAME send JSON                         send a line as it is
 //	host NAME call ID TOOL [ARGUMENTS]          send a tools/call
 //	host NAME list METHOD                       send a list request with the method as its id
 //	[!] host NAME until ID REGEXP TOOL [ARGUMENTS]  make a tools/call again and again, until its response matches
-//	[!] host NAME expect ID REGEXP              wait for the response to ID and match it; a list is asked for until it matches
+//	[!] host NAME expect ID REGEXP              wait for the response to ID and match it; ask for a list until it
+//	                                            matches
 //	host NAME forget ID                         the next expect of ID waits for another response
 //	host NAME save ID FILE                      wait for the response to ID and write it to FILE
 //	host NAME notified REGEXP                   wait for a notification or request that matches; it is $NOTIFICATION
@@ -79,15 +80,18 @@ var racedStories = []string{
 //	rest [-view] [-until REGEXP] METHOD PATH [BODY]  any REST call, again until its body matches; the body is printed
 //	keep NAME REGEXP                            $NAME is what the first group of the regexp matches in the last output
 //	address                                     $ADDRESS and $PORT are the companion's
-//	telegram start FILE                         run a Bot API of this machine, which the configuration in FILE gets as a channel
-//	telegram shows REGEXP                       wait until a message of the bot matches, with its buttons; it is the current one
+//	telegram start FILE                         run a Bot API on this machine, which the configuration in FILE
+//	                                            gets as a channel
+//	telegram shows REGEXP                       wait until a message of the bot matches, with its buttons; it is
+//	                                            then the current one
 //	telegram press BUTTON | say TEXT            press a button of the current message, or reply to it
 //	gone FILE                                   wait until the process is gone whose id is in FILE
 //	http [-stateless] [-bg NAME] [-until REGEXP] [-H HEADER]… METHOD PATH [BODY]
-//	                                            a request to callgate serve with its token, with the headers of 2026-07-28,
-//	                                            or without the headers that are given without a value, again until the body
-//	                                            matches; status, headers and body are printed
-//	[!] arrived NAME REGEXP | -close            wait until what has come of the request in the background matches, or end it
+//	                                            a request to callgate serve with its token, with the headers of
+//	                                            2026-07-28, or without those that are given without a value,
+//	                                            again until the body matches; status, headers and body are printed
+//	[!] arrived NAME REGEXP | -close            wait until the response to the background request matches, or end
+//	                                            it
 //	holds FILE REGEXP                           wait until the file matches
 func TestStories(t *testing.T) {
 	if testing.Short() {
@@ -122,7 +126,7 @@ func TestStories(t *testing.T) {
 			data := filepath.Join(env.WorkDir, "data")
 			env.Setenv("GORACE", noExitSleep)
 			env.Setenv("PATH", strings.Join([]string{filepath.Join(bin, gateFolder), bin, os.Getenv("PATH")}, string(os.PathListSeparator)))
-			home, err := os.MkdirTemp("", "callgate-home-") // not what stories work in: a home is no workspace
+			home, err := os.MkdirTemp("", "callgate-home-") // a folder outside the story's, because a home folder is no workspace
 			if err != nil {
 				return err
 			}
@@ -154,8 +158,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// plainRules writes the rules that stories begin with, unless the story brings its own: a few short ones, since stories
-// tell what callgate does with rules and not which ones it ships. The story defaults.txtar is about those.
+// plainRules writes the rules that stories begin with, unless the story has its own. They are few and short, because
+// stories show what callgate does with rules, not which rules it ships. The story defaults.txtar is about those.
 func plainRules(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
@@ -174,7 +178,7 @@ type storyKey struct{}
 
 type story struct {
 	hosts   map[string]*client
-	raced   bool // what "host start" starts has the race detector, where the tests have it
+	raced   bool // what "host start" starts has the race detector, if the tests have it
 	botAPI  *botapi.API
 	message botapi.Message // the current one
 
@@ -325,7 +329,7 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// call sends a tools/call with the name of the tool and its arguments, if there are any.
+// call sends a tools/call with a tool's name and, if given, its arguments.
 func (c *client) call(id string, what []string) error {
 	arguments := ""
 	if len(what) > 1 {
@@ -334,19 +338,19 @@ func (c *client) call(id string, what []string) error {
 	return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q%s}}`, id, what[0], arguments))
 }
 
-// list asks for a list; its method is its id.
+// list asks for a list, with the method as the id.
 func (c *client) list(method string) error {
 	return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q}`, method, method))
 }
 
-// forget drops the response to an id, which may be used again.
+// forget drops the response to an id, so that the id may be used again.
 func (c *client) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.responses, id)
 }
 
-// matches returns which of the lines that have arrived match.
+// matches returns the indices of the lines so far that match.
 func (c *client) matches(pattern string) (at []int) {
 	re := regexp.MustCompile("(?s)" + pattern)
 	for i, line := range c.everything() {
@@ -389,7 +393,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// storyEnv is the story's own environment: nothing of the machine that runs the tests but the path.
+// storyEnv returns the story's environment: of the machine that runs the tests, it has only the path.
 func storyEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
@@ -403,7 +407,7 @@ func storyEnv(ts *testscript.TestScript) []string {
 	return append(env, "TMPDIR="+os.TempDir())
 }
 
-// companionAddress is where the companion that was started last listens.
+// companionAddress returns where the newest companion listens.
 func companionAddress(ts *testscript.TestScript) string {
 	var at struct{ Address string }
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("DATA"), "companion.json"))
@@ -562,7 +566,7 @@ func cmdGone(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// runs reports whether the process is alive. One that has ended and whose parent has not asked how is not.
+// runs reports whether the process is alive. A zombie is not.
 func runs(pid int) bool {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))

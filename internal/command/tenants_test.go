@@ -28,19 +28,19 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// tenanted is a callgate serve of tenants, whose hosts have signed tokens.
+// tenanted is a callgate serve of tenants whose hosts have signed tokens.
 type tenanted struct {
 	t             testing.TB
 	data, config  string // the data directory, and the configuration file
 	configuration string // without tenants
-	hosts, people string // where each come in
+	hosts, people string // where hosts and people connect
 	sign          func(tenants any) string
 	pid           int
 }
 
 const tenantAudience = "https://tools.example.com/mcp"
 
-// tokens makes an authorization server as far as callgate sees one: its keys, and tokens of one and the same account.
+// tokens makes an authorization server as far as callgate sees one: its keys, and tokens of one account.
 func tokens(t *testing.T) (issuer string, sign func(tenants any) string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -81,7 +81,7 @@ func tokens(t *testing.T) (issuer string, sign func(tenants any) string) {
 	}
 }
 
-// serveTenants starts callgate serve with these tenants; rules are those of each.
+// serveTenants starts callgate serve with these tenants. rules holds the rules of each.
 func serveTenants(t *testing.T, tenants string, rules map[string]string) *tenanted {
 	t.Helper()
 	s := &tenanted{t: t, data: t.TempDir()}
@@ -124,7 +124,7 @@ mcpListen: 127.0.0.1:0
 	return s
 }
 
-// run is a part of the story.
+// run runs a part of the story as a subtest.
 func (s *tenanted) run(name string, part func(t *testing.T)) {
 	whole := s.t.(*testing.T)
 	whole.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func (s *tenanted) stateless(path, token, method, params string) heard {
 	return s.statelessly(path, token, method, params, "application/json, text/event-stream")
 }
 
-// statelessly is stateless for a host that accepts what it says.
+// statelessly does what stateless does, with this Accept header.
 func (s *tenanted) statelessly(path, token, method, params, accepts string) heard {
 	s.t.Helper()
 	header := http.Header{}
@@ -197,7 +197,7 @@ func (s *tenanted) statelessly(path, token, method, params, accepts string) hear
 	return s.ask("POST", s.hosts+path, token, body, append(flat, "Accept", accepts)...)
 }
 
-// credential is a secret of a tenant's approvers, or of the operators for "".
+// credential returns a secret of a tenant's approvers, or of the operators for "".
 func (s *tenanted) credential(tenant string, name credentials.Credential) string {
 	s.t.Helper()
 	dir := s.data
@@ -211,7 +211,7 @@ func (s *tenanted) credential(tenant string, name credentials.Credential) string
 	return token
 }
 
-// trail is what the audit trail of a tenant holds, or that of serve for "".
+// trail returns the audit trail of a tenant, or that of serve for "".
 func (s *tenanted) trail(tenant string) string {
 	s.t.Helper()
 	dir := s.data

@@ -9,8 +9,8 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// elsewhere runs the whole test in a process without the race detector, if this one has it, and reports whether it did.
-// It is for tests whose hosts and servers cost much, with a callgate that is a process of its own. The stories and the
+// elsewhere runs the whole test in a process without the race detector, if this process has it, and reports whether it
+// did. It is for tests with expensive hosts and servers, whose callgate is a separate process. The stories and the
 // tests of packages look for races in callgate.
 func elsewhere(t *testing.T) bool {
 	t.Helper()

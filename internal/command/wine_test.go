@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// The binary for Windows runs under Wine (make wine). Debian's Wine 8 lacks the library from which Go takes random
-// numbers: one that forwards to where Wine has them stands in. It has no unix sockets, so that callgate has no hub.
+// The Windows binary runs under Wine (make wine). Debian's Wine 8 lacks the library from which Go takes random numbers.
+// A replacement forwards to Wine's own. Wine has no unix sockets, so callgate has no hub there.
 
-// wine is a Wine with a folder of its own.
+// wine is a Wine with a separate folder.
 type wine struct {
 	t   *testing.T
 	dir string
@@ -39,7 +39,7 @@ func newWine(t *testing.T) *wine {
 	t.Cleanup(func() {
 		end := exec.Command("wineserver", "-k", "-w")
 		end.Env = w.env
-		_ = end.Run() // it fails when everything has ended already
+		_ = end.Run() // it fails if everything has already ended
 	})
 	w.write("random.s", ".globl DllMainCRTStartup\nDllMainCRTStartup: mov $1,%eax\nret\n")
 	w.write("random.def", "LIBRARY bcryptprimitives.dll\nEXPORTS\n ProcessPrng = advapi32.SystemFunction036\n")
@@ -73,7 +73,7 @@ func (w *wine) must(argv ...string) string {
 	return string(out)
 }
 
-// TestWine: rules, pipes to servers, the page's approvals, locks, files and the audit trail of the Windows binary.
+// TestWine tests rules, pipes to servers, the page's approvals, locks, files and the audit trail of the Windows binary.
 func TestWine(t *testing.T) {
 	w := newWine(t)
 	exe := w.path("callgate.exe")
@@ -113,7 +113,7 @@ func TestWine(t *testing.T) {
 	}
 }
 
-// answer waits for the one call that asks and answers it, as a person on this machine does.
+// answer waits for the one call that asks, and answers it as a person on this machine.
 func (w *wine) answer(decision string) {
 	w.t.Helper()
 	var list struct {
@@ -131,7 +131,7 @@ func (w *wine) answer(decision string) {
 	}
 }
 
-// ask asks the companion that the data directory names.
+// ask makes a request to the companion that the data directory names.
 func (w *wine) ask(method, path string, body, answer any) error {
 	var named struct{ Address string }
 	text, err := os.ReadFile(w.path("prefix/drive_c/data/companion.json"))
@@ -170,7 +170,7 @@ func (w *wine) ask(method, path string, body, answer any) error {
 	return err
 }
 
-// wineLacks are the tests that Wine 8 cannot carry, with the reason.
+// wineLacks lists the tests that fail under Wine 8, with the reasons.
 var wineLacks = map[string]string{
 	"TestReadersSeeWholeFiles":                    "a file that is open cannot be replaced",
 	"TestEditsInARaceHoldFromTheNextCallOn":       "a file that is open cannot be replaced",
@@ -180,7 +180,7 @@ var wineLacks = map[string]string{
 }
 
 // TestWinePackages runs tests of packages that work with files, locks and processes. Wine 8 cannot remove a folder with
-// all that is in it, so that a test fails whose only fault is that its folder stays.
+// everything in it, so a test fails even if only its folder stays.
 func TestWinePackages(t *testing.T) {
 	w := newWine(t)
 	cmd := w.command("go", "test", "-json", "-exec", "wine", "callgate/shellparse", "callgate/audit", "callgate/internal/durable",
@@ -216,7 +216,7 @@ func TestWinePackages(t *testing.T) {
 	for _, at := range slices.Sorted(maps.Keys(failed)) {
 		_, name, _ := strings.Cut(at, " ")
 		switch {
-		case name == "": // the package, because of one of its tests
+		case name == "": // the package fails because of one of its tests
 		case wineLacks[name] != "":
 			t.Logf("%s: %s", at, wineLacks[name])
 		case said[at] == "":

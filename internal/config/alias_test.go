@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A server's name says which program it is, also where an interpreter runs it.
+// A server's name says which program it is, even if an interpreter runs it.
 func TestAliasOf(t *testing.T) {
 	for command, want := range map[string]string{
 		"npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .": "filesystem",

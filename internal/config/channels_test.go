@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A channel where nobody could answer is an error that says what to write.
+// A channel in which nobody could answer is an error that says what to write.
 func TestChannelsNeedPeople(t *testing.T) {
 	for kind, want := range map[string]string{
 		"slack": `["U0123456789=alice"]`, "discord": `["80351110224678912=alice"]`, "matrix": `["@alice:example.com=alice"]`,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestClusterKey reads the key from where it may be, and says what is wrong without saying what was printed.
+// TestClusterKey reads the key from each possible source. Errors say what is wrong, but never what was printed.
 func TestClusterKey(t *testing.T) {
 	const secret = "a secret of a test that is long enough"
 	t.Setenv("KEY_OF_A_TEST", secret)

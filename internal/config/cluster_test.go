@@ -8,7 +8,7 @@ import (
 	"callgate/internal/cluster"
 )
 
-// TestTrailBounds takes bounds of the cluster's trail that make sense, and hands them to the replica.
+// TestTrailBounds accepts sensible bounds of the cluster's trail, and passes them to the replica.
 func TestTrailBounds(t *testing.T) {
 	for bytes, wrong := range map[int64]string{
 		0: "", cluster.MinTrailBytes: "", 1 << 40: "",

@@ -14,10 +14,10 @@ import (
 	"callgate/shellparse"
 )
 
-// commentedKey is a line of the example that is a key, or an element of a list, behind "#". Prose has one space there.
+// commentedKey matches a line of the example with a key or a list element behind "#". Prose has one space there.
 var commentedKey = regexp.MustCompile(`(?m)^(\s*)#((?: {2,})?(?:- )?(?:[A-Za-z]+:|[-\[{"~] ?).*)$`)
 
-// TestTheExampleShowsEveryKey holds what examples/callgate.yaml promises: every key is in it, and all of it can be
+// TestTheExampleShowsEveryKey checks what examples/callgate.yaml promises: it has every key, and all of it can be
 // uncommented.
 func TestTheExampleShowsEveryKey(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "callgate.yaml"))
@@ -46,7 +46,7 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "callgate.yaml")
-	whole = []byte(strings.ReplaceAll(string(whole), "~/src/app", filepath.ToSlash(dir))) // a folder that is there
+	whole = []byte(strings.ReplaceAll(string(whole), "~/src/app", filepath.ToSlash(dir))) // an existing folder
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}

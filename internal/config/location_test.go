@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What differs from the defaults is given on, with absolute paths; flags count more than variables.
+// What differs from the defaults is passed on, with absolute paths. Flags take precedence over variables.
 func TestLocation(t *testing.T) {
 	here, err := filepath.Abs("x")
 	if err != nil {

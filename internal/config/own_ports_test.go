@@ -52,7 +52,7 @@ func TestNotes(t *testing.T) {
 	note("2", time.Minute)
 	holds("1", "2")
 
-	// A change of just now may be followed by another that has the same time.
+	// A very recent change may be followed by another with the same time.
 	at := time.Now()
 	note("3", 0)
 	if err := os.Chtimes(dir, at, at); err != nil {

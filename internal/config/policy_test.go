@@ -24,7 +24,7 @@ func load(t *testing.T, text string) (*Config, error) {
 	return s.Load()
 }
 
-// A file of Rego is refused with how to build what compiles it.
+// A Rego file is refused with an error that says how to build a callgate that compiles it.
 func TestRegoNeedsItsBuild(t *testing.T) {
 	_, err := load(t, "policy:\n  rego: [DIR/p.rego]\n")
 	if err == nil || !strings.Contains(err.Error(), "policy.rego") || !strings.Contains(err.Error(), "go build -C cmd/callgate-opa") {
@@ -32,7 +32,7 @@ func TestRegoNeedsItsBuild(t *testing.T) {
 	}
 }
 
-// What earlier versions called telegram is told how to write it now.
+// The error for the section telegram of earlier versions says how to write it now.
 func TestTelegramOfEarlierVersions(t *testing.T) {
 	_, err := load(t, "telegram:\n  chats: [\"123\"]\n")
 	if err == nil || !strings.Contains(err.Error(), "kind: telegram") || !strings.Contains(err.Error(), "credentials/telegram") {

@@ -20,7 +20,7 @@ type elsewhere struct {
 func (e *elsewhere) Text() ([]byte, uint64, error) { return []byte(e.text), e.revision, e.err }
 func (e *elsewhere) Replace(uint64, []byte) error  { return store.ErrStale }
 
-// TestReading: what may be read goes by the rules that replicas share, whatever the file says; a command goes by the file.
+// TestReading: the rules that replicas share decide what may be read, whatever the file says. A command uses the file.
 func TestReading(t *testing.T) {
 	c := &Config{DataDir: t.TempDir(), Worker: "default"}
 	file := c.Files().Permissions()

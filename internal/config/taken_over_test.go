@@ -9,8 +9,8 @@ import (
 	"callgate/internal/siem"
 )
 
-// TestTakenOver changes where callgate's files are: until a restart those that it runs with are kept from tools and
-// servers too.
+// TestTakenOver changes where callgate's files are. Until a restart, the files that it runs with are also kept away
+// from tools and servers.
 func TestTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -29,7 +29,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestSecretsBehindTheWall asks whether servers and tools can read files with secrets of callgate, wherever they are.
+// TestSecretsBehindTheWall checks that servers and tools cannot read callgate's secret files, wherever they are.
 func TestSecretsBehindTheWall(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

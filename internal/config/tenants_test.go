@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Tenants are opened at the same time. What is made of the configuration for one does not touch what another has.
+// Tenants are opened at the same time. Making the configuration for one does not touch what another has.
 func TestTenantsShareNothingOfAConfiguration(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "callgate.yaml"))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTenantsShareNothingOfAConfiguration(t *testing.T) {
 	all.Wait()
 }
 
-// Without tenants, a token that is for one would open the only worker there is.
+// Without tenants, a tenant's token would open the only worker there is.
 func TestATokenOfATenantNeedsTenants(t *testing.T) {
 	token := "mcpTokens:\n  - {name: laptop, file: DIR/laptop, tenant: acme}\n"
 	if _, err := load(t, token); err == nil || !strings.Contains(err.Error(), "mcpTokens[0]") || !strings.Contains(err.Error(), "no tenants") {
@@ -46,7 +46,7 @@ func TestATokenOfATenantNeedsTenants(t *testing.T) {
 	}
 }
 
-// No client has the name of a host that needs no token, nor of one that callgate has for itself.
+// No client may have the name of a host that needs no token, or a name that callgate uses itself.
 func TestNamesOfClientsAreTheirOwn(t *testing.T) {
 	for name, ok := range map[string]bool{"laptop": true, "anyone": false, "stdio": false, "mcp": false} {
 		_, err := load(t, "mcpTokens: [{name: "+name+", file: x}]\n")
@@ -56,7 +56,7 @@ func TestNamesOfClientsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// What can only be a slip is refused before hosts are served.
+// Obvious mistakes are refused before hosts are served.
 func TestSlipsBeforeHostsAreServed(t *testing.T) {
 	for text, want := range map[string]string{
 		"cluster: {key: cluster.key}\n":                                                         "cluster.url",
@@ -75,7 +75,7 @@ func TestSlipsBeforeHostsAreServed(t *testing.T) {
 	}
 }
 
-// A variable that is nearly the name of a setting is told, and one of which the configuration speaks is not.
+// callgate warns of a variable that nearly matches a setting, but not if the configuration mentions the variable.
 func TestMisspelledVariables(t *testing.T) {
 	c, err := load(t, `
 rag: {embedder: {keyEnv: CALLGATE_EMBEDDER_KEY}}
@@ -99,7 +99,7 @@ servers: [{name: a, command: a, env: ["TOKEN=${CALLGATE_TIMEOUTS:-x}"]}]
 	}
 }
 
-// A file that says that there are no servers means it; one that says nothing has forgotten them.
+// A file with an empty list of servers means it. A file without the list has forgotten them.
 func TestNoServersOnPurpose(t *testing.T) {
 	for text, ok := range map[string]bool{"servers: []\n": true, "mode: ask\n": false, "servers: [{name: a, command: a, enabled: false}]\n": false} {
 		c, err := load(t, text)

@@ -11,7 +11,7 @@ import (
 	"callgate/internal/install"
 )
 
-// What a running callgate says of itself comes with what helps against it, or with nothing.
+// A running callgate's problems come with a cure if there is one.
 func TestRemedies(t *testing.T) {
 	for text, want := range map[string]Finding{
 		"the audit log is damaged: x":                {State: Broken, Cure: "callgate audit verify --data-dir d"},
@@ -30,8 +30,8 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// A server that connect has to leave where it is bypasses the gate, and no command helps. One that the host does not start
-// does not.
+// A server that connect cannot move bypasses the gate, and no command helps. A server that the host does not start does
+// not bypass it.
 func TestServersThatStay(t *testing.T) {
 	for stays, want := range map[string]string{
 		"only the host knows what ${input:key} is": "VS Code: servers bypass the gate, and connect cannot move them: s (only the host knows what ${input:key} is)",
@@ -45,7 +45,7 @@ func TestServersThatStay(t *testing.T) {
 	}
 }
 
-// A replica on another machine has no process here: nothing tells people to continue or end one.
+// A replica on another machine has no process here, so nothing tells people to continue or end one.
 func TestSilentReplica(t *testing.T) {
 	x := examination{o: Options{Version: "2"}}
 	x.process(process{Replica: "gate-1", Silent: true})
@@ -65,7 +65,7 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// Nothing is rotated where the fault is no credential's.
+// Nothing is rotated if no credential is at fault.
 func TestCredentialsThatCannotBeListed(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "credentials"), nil, 0o600); err != nil {

@@ -38,7 +38,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Who comes in where: the credential decides, and the path can only say which of several.
+// The credential decides which tenant a client gets. The path can only choose among several.
 func TestChoose(t *testing.T) {
 	listed, anyone := Config{Names: []string{"acme", "beta"}}, Config{Any: true}
 	for _, c := range []*Config{&listed, &anyone} {
@@ -51,7 +51,7 @@ func TestChoose(t *testing.T) {
 		named  []string
 		path   string
 		open   bool
-		want   string // "" is refused
+		want   string // "" if refused
 	}{
 		{listed, []string{"acme"}, "", false, "acme"},
 		{listed, []string{"acme"}, "acme", false, "acme"},
@@ -99,7 +99,7 @@ func TestMayBegin(t *testing.T) {
 	}
 }
 
-// A tenant with a thousand requests that wait delays the next of another by one round.
+// A tenant with a thousand waiting requests delays another's next request by one round.
 func TestTurnsAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -140,7 +140,8 @@ func TestTurnsAreFair(t *testing.T) {
 	})
 }
 
-// One tenant has half of the turns, however much of it waits: the first request of another need not wait for a turn.
+// One tenant has at most half of the turns, however many requests wait: another's first request need not wait for a
+// turn.
 func TestATenantLeavesTurnsToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(4)
@@ -180,7 +181,7 @@ func TestATenantLeavesTurnsToOthers(t *testing.T) {
 	})
 }
 
-// A turn ends by itself: who waits for a person or a server holds nobody up.
+// A turn ends by itself, so a request that waits for a person or a server blocks nobody.
 func TestTurnsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -252,7 +253,8 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// A tenant is opened by who comes first and closed when nobody uses it; who comes meanwhile waits, and has it anew.
+// The first client opens a tenant, and it is closed when nobody uses it. A client that comes meanwhile waits, and gets
+// it reopened.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -311,7 +313,7 @@ func TestPool(t *testing.T) {
 	})
 }
 
-// A tenant whose opening panics is tried again, and holds the others up no more than one that fails.
+// A tenant whose opening panics is tried again, and blocks others no more than a failed one.
 func TestPoolAfterAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
@@ -336,8 +338,7 @@ func TestPoolAfterAPanic(t *testing.T) {
 	})
 }
 
-// Who takes a configuration over meets every tenant that was begun before, those too that are still being opened; none
-// of them closes meanwhile.
+// HoldAll returns every tenant that has begun to open, including those still opening. None of them closes meanwhile.
 func TestHoldAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := false
@@ -374,7 +375,7 @@ func TestHoldAll(t *testing.T) {
 	})
 }
 
-// A tenant that is none any more closes when nobody holds it, though it is busy; one that is a tenant again stays.
+// A tenant that is no longer known closes when nobody holds it, even if it is busy. One that is known again stays.
 func TestRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed []string

@@ -6,7 +6,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// A person who answers the demo is offered no other host's call.
+// A person who answers the demo is not shown another host's call.
 func TestWithin(t *testing.T) {
 	list := []wire.ToolApproveRequest{{Origin: wire.Origin{Folder: "/src/app"}}, {Origin: wire.Origin{Folder: "/tmp/callgate-demo-1"}}, {}}
 	own := Approving{Folder: "/tmp/callgate-demo-1"}

@@ -8,7 +8,7 @@ import (
 	"callgate/internal/install"
 )
 
-// A plan without changes says whether there is nothing to do, or nobody to do it for.
+// A plan without changes says whether there is nothing to do or no host to do it for.
 func TestNothing(t *testing.T) {
 	found := &install.Plan{Hosts: []install.HostPlan{{ID: "zed", Found: true}, {ID: "codex"}}}
 	none := &install.Plan{Hosts: []install.HostPlan{{ID: "zed"}, {ID: "codex"}}}
@@ -27,7 +27,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Ctrl-C answers no at once; what is typed after it answers nothing.
+// Ctrl-C answers no at once. What is typed after it is no answer.
 func TestAgreed(t *testing.T) {
 	for _, c := range []struct {
 		answer string
