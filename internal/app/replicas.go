@@ -99,7 +99,7 @@ func (r *replica) dial(one cluster.Replica, service string) func() (net.Conn, er
 }
 
 // others calls begin for each live process of another replica. gone is closed when that process is gone. begin MUST
-// return soon, because it holds up the news of replicas.
+// return soon, because further news of replicas waits for it.
 func (r *replica) others(begin func(one cluster.Replica, gone <-chan struct{})) {
 	var mu sync.Mutex
 	met := map[string]chan struct{}{} // by name and epoch; nil once callgate ends

@@ -183,7 +183,7 @@ func (c *Cluster) Name() string { return c.o.Name }
 // two clock readings.
 func (c *Cluster) Fresh() error { return c.bucket.fresh() }
 
-// Wait waits until Fresh returns nil or ctx ends.
+// Wait waits until Fresh returns nil or ctx ends, and returns the last result of Fresh.
 func (c *Cluster) Wait(ctx context.Context) error {
 	for c.Fresh() != nil {
 		if !periodic.Sleep(ctx, 20*time.Millisecond) {

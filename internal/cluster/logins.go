@@ -46,8 +46,8 @@ func (c *Cluster) ShareLogins(dir string, trouble func(error)) *Logins {
 }
 
 // Lock waits until no other replica renews the login in the file, and puts the cluster's version into the file. The
-// caller MUST hold the file's own lock, MUST NOT ask for anything after the deadline, and MUST call done, which gives
-// the others what the file then holds.
+// caller MUST hold the file's own lock, MUST NOT request a token after the deadline, and MUST then call done, which
+// gives the others what the file holds.
 func (l *Logins) Lock(ctx context.Context, file string) (until time.Time, done func(), err error) {
 	name := strings.TrimSuffix(filepath.Base(file), ".json")
 	if filepath.Dir(file) != l.dir {

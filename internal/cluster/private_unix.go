@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// private returns an error if other users can read a secret: everybody, or the group of this user's own file. If root
-// owns the file, its group may read it, because orchestrators mount secrets that way.
+// private returns an error if other users can read a secret: everybody, or the group of this user's own file. A file of
+// root's may be readable by its group, unless this process is root's, because orchestrators mount secrets that way.
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Snapshots are large files, such as indexes, that replicas make for replicas that start later. Each has a name, and a
-// new one replaces the old one of that name. They are sealed in pieces, so that no whole one is held in memory. It is
-// safe for concurrent use.
+// Snapshots stores large files, such as indexes, that replicas make for replicas that start later. Each has a name, and
+// a new one replaces the old one of that name. They are sealed in pieces, so that no whole one is held in memory.
+// Snapshots is safe for concurrent use.
 type Snapshots struct {
 	c      *Cluster
 	name   string // of the store

@@ -21,7 +21,7 @@ type limitsConfig struct {
 	Concurrent   int
 	Timeouts     []timeoutConfig
 
-	Irreversible       *int          // which irreversible call within IrreversibleWithin asks, whatever the rules say; 0 means none
+	Irreversible       *int          // number of the irreversible call within IrreversibleWithin that asks, whatever the rules say; 0 means none
 	IrreversibleWithin time.Duration // 0 means a minute
 
 	MaxResultBytes   int    // of servers without a bound of their own

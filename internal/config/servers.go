@@ -133,6 +133,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	return servers, nil
 }
 
+// Assemble checks the entry, and makes the proxy's server from it with variables replaced. shell may be nil.
 func (s *ServerConfig) Assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	none := proxy.Server{}
 	if err := s.check(); err != nil {

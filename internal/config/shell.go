@@ -15,7 +15,7 @@ type shellConfig struct {
 	Env      []shellparse.Env
 }
 
-// assemble checks the rows. Nil in place of its result means bash without additions.
+// assemble checks the rows, and returns the setup for parsing shell text.
 func (s shellConfig) assemble() (*tools.ShellSetup, error) {
 	dialects := map[string]shellparse.Dialect{"": shellparse.Bash, "bash": shellparse.Bash, "posix": shellparse.POSIX, "zsh": shellparse.Zsh}
 	dialect, ok := dialects[s.Dialect]

@@ -15,6 +15,7 @@ type Outlook struct {
 	Patterns int    // how many rules for this tool look at values
 }
 
+// OutlookOf returns the outlook for a tool. mode and level are those of the session.
 func OutlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) Outlook {
 	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
 		Tool: t.Qualified, Plain: t.Plain, Kind: t.Kind, KindBound: t.Bound, Risk: t.Risk(),

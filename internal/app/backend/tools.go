@@ -49,7 +49,7 @@ func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
 	return view, nil
 }
 
-// remember gives each server the tools that were accepted last, unless nothing was ever accepted for it.
+// remember gives each server the tools that were accepted last, for the time when no host is connected.
 func (p toolsPart) remember(servers []wire.ServerView) error {
 	accepted, err := p.accepted()
 	if err != nil {

@@ -47,8 +47,8 @@ type rollbacks struct {
 	session *gate.Session
 }
 
-// restore restores one of the session's own checkpoints, never by force. Files stay as they are if somebody else has
-// changed them since, or if rules forbid writing them.
+// restore restores one of the session's own checkpoints, never by force. It changes nothing if somebody else has
+// changed one of the files since, or if rules forbid writing one.
 func (r rollbacks) restore(ctx context.Context, id string, paths []string) (string, error) {
 	one, err := r.find(id)
 	if err != nil {
