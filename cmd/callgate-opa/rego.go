@@ -137,8 +137,7 @@ func (r *Rego) ask(ctx context.Context, input ast.Value, deniesOnly bool) (permi
 	return permissions.Allow, "", nil
 }
 
-// value evaluates a rule. It returns nil if the file does not define the rule, or if the rule is undefined. A null rule
-// is an error.
+// value evaluates a rule. It returns nil if the rule is missing or undefined. A null rule is an error.
 func (r *Rego) value(ctx context.Context, rule string, input ast.Value) (any, error) {
 	query, has := r.rules[rule]
 	if !has {

@@ -22,8 +22,7 @@ import (
 	"callgate/proxy"
 )
 
-// Call acts as a host that makes one call and leaves. If arguments is nil, text is the value of the tool's main
-// argument.
+// Call acts as a host that makes one call and leaves. If arguments is nil, text is the tool's main argument.
 func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value, text string) (*mcp.CallToolResult, error) {
 	result, err := callOnce(ctx, c, servers, tool, arguments, text)
 	if err != nil && ctx.Err() != nil {

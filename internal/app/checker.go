@@ -21,8 +21,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// OpenChecker makes a checker for a command, with the rules that apply. It warns of misspelled variables. The caller
-// MUST call done.
+// OpenChecker makes a checker with the rules that apply, for a command. The caller MUST call done.
 func OpenChecker(ctx context.Context, c *config.Config, warn io.Writer) (ch *rulebook.Checker, done func(), err error) {
 	for _, slip := range c.MisspelledVariables(os.Environ()) {
 		fmt.Fprintf(warn, "callgate: %s\n", slip)

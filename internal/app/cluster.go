@@ -239,8 +239,7 @@ func (r *replica) document(name string) store.Shared {
 	return sharedText{r.cluster.Document(name), "replica " + r.cluster.Name()}
 }
 
-// fresh returns what tells why rules and freezes may be outdated. It returns nil without a cluster, where they never
-// are.
+// fresh returns what tells why rules and freezes may be outdated, or nil without a cluster: then they never are.
 func (r *replica) fresh() func() error {
 	if r == nil {
 		return nil

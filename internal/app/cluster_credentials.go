@@ -51,8 +51,7 @@ func sharedCredentials(dataDir string, known map[string]string, mend bool) (map[
 	return held, nil
 }
 
-// shareCredentials takes over the cluster's credentials, or gives the cluster this replica's, and then keeps them in
-// step.
+// shareCredentials takes over the cluster's credentials, or gives it this replica's, and then keeps them in step.
 func (r *replica) shareCredentials(ctx context.Context) error {
 	if _, err := credentials.Open(r.config.DataDir); err != nil {
 		return err
@@ -128,9 +127,8 @@ func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string
 	}
 }
 
-// takeCredentials makes the folder hold what was agreed on, as far as it can, and returns what both have then. What the
-// folder got from elsewhere does not count as a change by this replica afterwards, even if another credential could not
-// be written.
+// takeCredentials makes the folder hold what was agreed on, as far as it can, and returns what both then have. What
+// came from elsewhere does not count as this replica's change later, even if another credential could not be written.
 func (r *replica) takeCredentials(last, ours, agreed map[string]string) (both map[string]string, failed error) {
 	both = map[string]string{}
 	keep := func(name string) { // keeps what both had before

@@ -61,8 +61,7 @@ func TestADamagedCredentialIsNoNewsToOtherReplicas(t *testing.T) {
 	}
 }
 
-// A replica that cannot write one of the credentials takes over the others. Afterwards these do not count as its own
-// changes.
+// A replica that cannot write one of the credentials takes over the others. Later these do not count as its changes.
 func TestRotatedCredentialStaysRotated(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := credentials.Open(dir); err != nil {

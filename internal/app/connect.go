@@ -23,8 +23,7 @@ type Connect struct {
 	Project   string   // folder of the scope "project"
 	NoHooks   bool     // leave the built-in tools of hosts alone
 	OnlyHooks bool     // change only those
-	// AsConnected plans the hooks of each host for the configuration and worker that the host's entry for callgate
-	// names.
+	// AsConnected plans the hooks of each host for the configuration and worker in the host's entry for callgate.
 	AsConnected bool
 }
 
@@ -87,9 +86,8 @@ func (o *Connect) Plan(ids []string) (*install.Plan, error) {
 	})
 }
 
-// hookOptions returns the options of a host's hooks. They name the data directory even if it is the default, because
-// hooks are answered before the configuration is read. With AsConnected, the configuration and the worker come from the
-// host's entry.
+// hookOptions returns the options of a host's hooks. They name even the default data directory, because hooks are
+// answered before the configuration is read. With AsConnected, configuration and worker come from the host's entry.
 func (o *Connect) hookOptions(m install.Machine, host string) []string {
 	options := []string{"--data-dir=" + o.DataDir}
 	location := o.Location

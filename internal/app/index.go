@@ -112,8 +112,7 @@ func SearchedFolders(c *config.Config, asked string) ([]SearchedFolder, error) {
 }
 
 // searchedFolder finds the index of a folder: its own, otherwise that of the nearest folder above that has one, up to
-// the top of its repository. It never takes the index of the home folder for a folder in it, because that index would
-// have to be read as a whole.
+// the top of its repository. It never takes the home folder's index, which would have to be read as a whole.
 func searchedFolder(indexes, dir string) (SearchedFolder, error) {
 	alone := SearchedFolder{Path: dir, Index: dir}
 	real, err := filepath.EvalSymlinks(dir)

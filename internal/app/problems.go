@@ -40,8 +40,7 @@ func (p *problems) set(what string, texts ...string) {
 	}
 }
 
-// of returns a function that takes errors about one thing, and shows them with text in front. A nil error means that
-// the thing is well.
+// of returns a function that shows errors about one thing, with text in front. A nil error means that all is well.
 func (p *problems) of(what, text string) func(error) {
 	return func(err error) {
 		if err == nil {

@@ -42,8 +42,7 @@ func (r *replica) forHosts() endpoint.Replicas {
 	return sessions{r.cluster.Sessions()}
 }
 
-// place returns a function that makes names of tasks and calls, which say where they run. It returns nil without a
-// cluster.
+// place returns what makes names of tasks and calls that say where they run, or nil without a cluster.
 func (r *replica) place() func() string {
 	if r == nil {
 		return nil

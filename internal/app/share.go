@@ -94,8 +94,7 @@ func (s indexes) Give(ctx context.Context, dir string, index *rag.Index) (curren
 	return true, nil
 }
 
-// indexName returns the name of the index in a folder. It includes the format, so that versions with different formats
-// do not mix.
+// indexName returns the name of a folder's index. It has the format, so that versions with other formats do not mix.
 func indexName(dir string) string { return fmt.Sprintf("%s.%d", filepath.Base(dir), rag.ArchiveFormat) }
 
 // notes presents a knowledge base to the cluster.

@@ -13,8 +13,7 @@ import (
 	"callgate/internal/presence"
 )
 
-// sideServer is the server that people connect to. It holds no companion until that listens, and never one if it is
-// off.
+// sideServer is the server for people. It holds no companion until that listens, and never one if it is off.
 type sideServer struct {
 	atomic.Pointer[companion.Server]
 	ports    []string

@@ -51,8 +51,7 @@ const (
 	keepUnspent = 24 * time.Hour   // how long an unfinished one is kept beyond its expiry
 )
 
-// Approvals keeps the approvals of one gate in the bucket, and takes over what other replicas left. It implements
-// gate.Ledger.
+// Approvals keeps one gate's approvals in the bucket, and takes over what others left. It implements gate.Ledger.
 type Approvals struct {
 	c *Cluster
 
@@ -310,8 +309,7 @@ func (a *Approvals) Claim(key, call string) ([]byte, error) {
 	return nil, nil
 }
 
-// claim takes the decision of one entry. It ends an entry that waits elsewhere without a call, because the call is here
-// now.
+// claim takes the decision of one entry. It ends an entry that waits elsewhere without a call: the call is here now.
 func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
 	var e entry
 	if err := json.Unmarshal(v.body, &e); err != nil {
@@ -369,8 +367,7 @@ func (a *Approvals) changed(key string, v value) {
 	if asked {
 		lose = append(lose, a.replaced(key, id)...)
 	}
-	// An own pending entry that is not held was taken over, but the answer was lost. An own claim is different: its
-	// call runs here.
+	// An own pending entry that is not held was taken over without an answer. An own claim is not: its call runs here.
 	if _, has := a.owned[id]; open && !own || own && e.State == statePending && !has && a.orphan[key] {
 		a.orphan[key] = true
 	} else {

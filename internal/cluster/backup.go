@@ -29,8 +29,7 @@ type backupLine struct {
 
 const backupVersion = "1"
 
-// backupPlace returns the place that values of a backup are sealed for, so that no value in NATS passes for one of
-// them.
+// backupPlace returns what a value of a backup is sealed for, so that no value in NATS passes for it.
 func backupPlace(key string) string { return "backup " + key }
 
 // Backup writes the content of the bucket, and returns the number of keys. If documents cannot be read, it writes the
@@ -71,8 +70,7 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	return n, err
 }
 
-// Difference is a document that differs between a backup and the cluster. Here has no text if the cluster lacks the
-// document.
+// Difference is a document that differs between a backup and the cluster. Here is empty if the cluster lacks it.
 type Difference struct {
 	Key          string
 	Backup, Here Version

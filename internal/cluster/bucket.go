@@ -59,8 +59,7 @@ type value struct {
 	err   error  // why a document cannot be used; nil if body is valid
 }
 
-// sending is when a beat was sent: by the monotonic clock, and by the wall clock, which goes on while the machine
-// sleeps.
+// sending is when a beat was sent: by the monotonic clock, and by the wall clock, which runs while the machine sleeps.
 type sending struct{ at, wall time.Time }
 
 // watcher is called for every change of keys with a prefix, in order, one at a time. It MUST NOT wait for the cluster.
@@ -143,8 +142,7 @@ func (b *bucket) run() {
 	}
 }
 
-// config returns the configuration of the bucket's stream. Reads go to its leader, because a lagging replica would
-// return old decisions.
+// config returns the settings of the bucket's stream. Reads go to its leader: a lagging replica shows old decisions.
 func (b *bucket) config(copies int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: "KV_" + b.name, Description: "callgate, worker " + b.c.o.Worker, Subjects: []string{b.subject(">")},
@@ -295,8 +293,7 @@ func (b *bucket) look(ctx context.Context) {
 	}
 }
 
-// gone notes that a document is missing although no replica removed it. It keeps the revision, because the document may
-// come back.
+// gone notes that a document is missing, but no replica removed it. It keeps the revision: the document may come back.
 func (b *bucket) gone(key string) {
 	known := b.last(key)
 	if known.err == nil || errors.Is(known.err, errUnsaved) {
@@ -355,8 +352,7 @@ func isEnd(h nats.Header) bool {
 	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
 }
 
-// place returns what a value is sealed for: its key and the change that it follows. So nobody can put back an old
-// value.
+// place returns what a value is sealed for, its key and the change that it follows. So nobody can put back old values.
 func place(key string, after uint64) string { return key + "\x00" + strconv.FormatUint(after, 10) }
 
 // unseal opens a value. The error is in the value.

@@ -11,10 +11,9 @@ import (
 	"callgate/internal/periodic"
 )
 
-// A budget is one entry, budget.{name}. For each replica it has what the replica uses of a limit, and what it holds,
-// which is as much as it may use without asking. A replica takes more by compare-and-set, so all replicas together
-// never hold more than the limit. Each replica alone knows its part, and writes it again if the entry ends or somebody
-// removes it.
+// A budget is one entry, budget.{name}. For each replica it has what the replica uses of a limit, and what it holds: as
+// much as it may use without asking. A replica takes more by compare-and-set, so all together never hold more than the
+// limit. Each replica alone knows its part, and writes it again if the entry is gone.
 //
 // A lost replica gives back what it held and had not reported as used. So all replicas together use at most the limit,
 // plus one slice for each replica that died or was cut off before it reported its use.

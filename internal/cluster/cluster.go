@@ -1,10 +1,9 @@
 // Package cluster lets several callgates share rules, approvals and sessions over NATS JetStream.
 //
-// Each callgate is a replica. Each worker has one bucket, a JetStream key-value bucket with the rules, freezes,
-// credentials and approvals, and a beat of every replica. A replica that sees its own beat come back has seen
-// everything that was written before it. A replica that has not seen one for its lease says so (Fresh), and MUST NOT
-// let calls run. Every change is a compare-and-set on the revision. Values are sealed with the cluster's key, which
-// NATS never sees.
+// Each callgate is a replica. Each worker's bucket, a JetStream key-value bucket, has rules, freezes, credentials and
+// approvals, and a beat of every replica. A replica that sees its own beat come back has seen everything written before
+// it. A replica that has not seen one for its lease says so (Fresh), and MUST NOT let calls run. Every change is a
+// compare-and-set on the revision. Values are sealed with the cluster's key, which NATS never sees.
 package cluster
 
 import (
@@ -179,8 +178,7 @@ func (c *Cluster) share() (err error) {
 // Name returns this replica's name.
 func (c *Cluster) Name() string { return c.o.Name }
 
-// Fresh returns nil if this replica's rules are current, otherwise why they may be outdated. It costs a few loads and
-// two clock readings.
+// Fresh returns why this replica's rules may be outdated, or nil. It costs a few loads and two clock readings.
 func (c *Cluster) Fresh() error { return c.bucket.fresh() }
 
 // Wait waits until Fresh returns nil or ctx ends, and returns the last result of Fresh.

@@ -51,8 +51,7 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 	return nats.Connect(url, options...)
 }
 
-// addressFile returns the path of the file in which a replica notes the address of its embedded server, for commands on
-// this machine.
+// addressFile returns the file where a replica notes its embedded server's address, for commands on this machine.
 func addressFile(dataDir string) string { return filepath.Join(dataDir, "cluster.address") }
 
 // noteAddress lets commands for a tenant's worker find the embedded server too.

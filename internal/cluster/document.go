@@ -30,8 +30,7 @@ type Version struct {
 // ErrChanged means that somebody else changed the document first: read it again.
 var ErrChanged = errors.New("it was changed in the cluster meanwhile")
 
-// Now returns the newest version that this replica has heard of. It fails if the replica has not heard from the cluster
-// for its lease.
+// Now returns the newest version that this replica has heard of. It fails if Fresh does.
 func (d Document) Now() (Version, error) {
 	if err := d.c.Fresh(); err != nil {
 		return Version{}, err
@@ -98,8 +97,7 @@ func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by 
 	return rev, nil
 }
 
-// Watch calls f with every new version that this replica hears of, and with the present one. It MUST be called before
-// any call is decided.
+// Watch calls f with the present version and every later one. It MUST be called before any call is decided.
 func (d Document) Watch(f func(Version)) {
 	b := d.c.bucket
 	b.mu.Lock()

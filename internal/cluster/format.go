@@ -19,8 +19,7 @@ const (
 	headerFormat = "Callgate-Format"
 )
 
-// ErrNewer means that a newer callgate wrote something that this one cannot read. Nothing runs here until it is
-// upgraded.
+// ErrNewer means that a newer callgate wrote what this one cannot read. Nothing runs here until it is upgraded.
 var ErrNewer = errors.New("a newer callgate wrote to the cluster: upgrade this replica")
 
 // formatOf returns the format that a value claims to have.
@@ -38,8 +37,7 @@ func formatOf(h nats.Header) (format, error) {
 	return 0, fmt.Errorf("%s appears twice", headerFormat)
 }
 
-// seals returns what a value of the format is sealed for, besides its place, so that nobody without the key can make a
-// value look newer.
+// seals returns what a value is sealed for besides its place, so nobody without the key can make one look newer.
 func (f format) seals() string {
 	if f == first {
 		return ""

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestLockWithoutAnswer takes a lock with a write that took effect but was not confirmed. The lock is free again at
-// once.
+// TestLockWithoutAnswer takes a lock with a write that took effect but was not confirmed. The lock is free at once.
 func TestLockWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	c := open(t, 1)[0]

@@ -39,8 +39,7 @@ type rememberOf struct {
 // restores it.
 var ErrLost = errors.New("the cluster's memory was taken back")
 
-// beyond is how far the numbers of a recreated bucket start beyond what this replica has seen, because others may have
-// seen more.
+// beyond is how far a recreated bucket starts beyond what this replica has seen, because others may have seen more.
 const beyond = 1 << 20
 
 func openMemory(dataDir, bucket string) (*memory, error) {
@@ -79,8 +78,7 @@ func (m *memory) revision(key string) uint64 {
 	return m.kept.Documents[key].Revision
 }
 
-// saw notes a change. sealed is the document's text, or nil if the change is not a document's. The note is on disk when
-// saw returns.
+// saw notes a change on disk. sealed is the document's text, or nil if the change is not a document's.
 func (m *memory) saw(key string, rev uint64, sealed []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

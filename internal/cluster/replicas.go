@@ -50,8 +50,7 @@ type replicas struct {
 	before  before
 }
 
-// before is the process that last sent beats under this replica's name before this one. It may have ended, or still
-// live.
+// before is the last process that sent beats under this replica's name before this one. It has ended, or still lives.
 type before struct {
 	epoch string
 	rev   uint64
@@ -59,15 +58,13 @@ type before struct {
 	last  time.Time // when the newest was heard, by this replica's clock
 }
 
-// enoughBeats is how many beats prove that a process lives. From a dead one, the last beat may be heard again, and one
-// more that was on its way.
+// enoughBeats is how many beats prove that a process lives. A dead one's last beat may come again, and one on its way.
 const enoughBeats = 3
 
 // errNamed means that another replica has this one's name.
 var errNamed = errors.New("another replica that lives has this one's cluster.name: give each its own")
 
-// hear notes a beat of another process under this replica's name, before this process has sent one. The caller holds
-// mu.
+// hear notes a beat of another process with this replica's name, before this one has sent any. The caller holds mu.
 func (r *replicas) hear(epoch string, rev uint64) {
 	if r.beaten || epoch == r.c.epoch {
 		return
@@ -108,8 +105,7 @@ type heard struct {
 	at time.Time // by this replica's clock
 }
 
-// patience returns how long other replicas count as alive after a beat. It is longer than they rely on a beat
-// themselves.
+// patience returns how long others count as alive after a beat: longer than they rely on it themselves.
 func (r *replicas) patience() time.Duration { return r.c.o.Lease + r.c.o.Lease/2 }
 
 // beat takes in a beat.

@@ -44,8 +44,7 @@ func (s Sessions) Home(id string) (name, epoch string, elsewhere bool) {
 	return parts[0], parts[1], true
 }
 
-// DialHosts opens a connection to the endpoint of one process of a replica. The error is ErrGone if that process has
-// ended.
+// DialHosts opens a connection to the endpoint of one process of a replica. The error is ErrGone if it has ended.
 func (s Sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
 	return s.c.Dial(ctx, name, epoch, ServiceHosts)
 }

@@ -73,8 +73,7 @@ func (s *shelf) clear() {
 	s.notes, s.changes = nil, 0
 }
 
-// TestKnowledge changes documents at three replicas. All get them, including replicas that were away meanwhile or lost
-// theirs.
+// TestKnowledge changes documents at three replicas. All get them, even replicas that were away or lost theirs.
 func TestKnowledge(t *testing.T) {
 	t.Parallel()
 	all := open(t, 3)

@@ -104,8 +104,7 @@ func unsaid(err error) error {
 	return err
 }
 
-// Get passes the snapshot of that name to read, which has getWithin. Its reader ends with an error unless all of the
-// content came from a replica.
+// Get passes the snapshot of that name to read, within getWithin. The reader fails unless all of it is a replica's.
 func (s *Snapshots) Get(ctx context.Context, name string, read func(io.Reader) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, getWithin) // without a deadline the store allows five seconds
 	defer cancel()

@@ -483,8 +483,7 @@ func TestStrangersTakeFewLinks(t *testing.T) {
 	waits.Until(t, "there is place again", func() bool { return len(c.links.unproven) == 0 })
 }
 
-// TestWorkersHaveBucketsOfTheirOwn: names that differ only in characters that a bucket's name cannot have do not
-// collide.
+// TestWorkersHaveBucketsOfTheirOwn: names that differ only in characters that bucket names cannot have do not collide.
 func TestWorkersHaveBucketsOfTheirOwn(t *testing.T) {
 	of := map[string]string{}
 	for _, worker := range []string{"a.b", "a-b", "a_b", "a--b", "a-.b", "a.-b", "a-db", "a_dot_b", "default"} {

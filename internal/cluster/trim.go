@@ -54,8 +54,7 @@ func (t *trail) trim(ctx context.Context, taken Taken) error {
 }
 
 // trimExcess removes the oldest records if the stream is too large: this replica's share, by its number of messages. So
-// replicas that do this at once do not remove too much. What other replicas cannot remove is shared out again next
-// time.
+// replicas that do this at once do not remove too much. What others cannot remove is shared out again next time.
 func (t *trail) trimExcess(ctx context.Context, stream jetstream.Stream, logs []string, taken Taken) error {
 	own := t.prefix(t.c.o.Name) + ">"
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(own))

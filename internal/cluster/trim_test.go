@@ -195,8 +195,7 @@ func TestOldRecordsLeaveTheStream(t *testing.T) {
 }
 
 // TestTooManyRecordsLeaveTheStream has two replicas write more than the stream may hold. Each removes its share of its
-// oldest records, as far as all exports have them. The trail verifies, and records that somebody else removed are
-// detected.
+// oldest records, as far as all exports have them. The trail verifies, and foreign removals are detected.
 func TestTooManyRecordsLeaveTheStream(t *testing.T) {
 	t.Parallel()
 	c := one(t)

@@ -97,8 +97,7 @@ func (team *team) said(text string) (n int) {
 	return n
 }
 
-// TestListsOfThree has a host at one replica. The other replicas know the tools of its server, although it never ran
-// there.
+// TestListsOfThree has a host at one replica. The others know the tools of its server, although it never ran there.
 func TestListsOfThree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -267,8 +267,7 @@ func (h *host) end() {
 }
 
 // insist makes a call until it has run. It repeats the call when told to, and starts a new session if its session is
-// over or an answer is lost. Before that it ends the old one, because a call whose answer is lost would otherwise wait
-// on.
+// over or an answer is lost. Before that it ends the old one, where a call whose answer is lost would wait on.
 func (h *host) insist(body string) ([]byte, error) {
 	for h.team.t.Context().Err() == nil {
 		if h.session == "" {

@@ -27,8 +27,7 @@ func flagGroups(s *config.Settings) []flagGroup {
 	}
 }
 
-// firstFlags lists the settings that the help shows without --help-all, for subcommands that have the flag having and
-// not the flag without.
+// firstFlags lists the settings that help shows without --help-all, if a subcommand has one flag and not the other.
 var firstFlags = []struct {
 	having, without string
 	show            []string

@@ -67,8 +67,7 @@ func (h *hostility) say(text string) bool {
 	return h.r.Context().Err() == nil
 }
 
-// floodBytes is how much of a flood comes at once: twice the bound on a message. What callgate keeps of it shows in its
-// peak memory.
+// floodBytes is how much of a flood comes at once: twice the bound on a message. Peak memory shows what callgate keeps.
 const floodBytes = 128 << 20
 
 // flood writes the text again and again. After floodBytes of it, it is only as fast as any noisy server.

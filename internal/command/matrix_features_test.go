@@ -21,8 +21,7 @@ type feature struct {
 	name string
 	try  func(ctx context.Context, h *matrixHost, host, upstream end) error
 
-	// apart replaces try for what the official Go SDK supports on neither side: with raw messages, and with the servers
-	// of tasks.
+	// apart replaces try for what the official Go SDK lacks on both sides: with raw messages, and servers of tasks.
 	apart func(ctx context.Context, way sdk.Transport, prefix string, host, upstream end) error
 }
 

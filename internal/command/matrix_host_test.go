@@ -229,8 +229,7 @@ func (g *gates) entry(name string, upstream end) string {
 	return fmt.Sprintf("{name: %s, url: %q, type: %s, era: %s}", name, server.URL+path, kind, era)
 }
 
-// transport returns the host's connection to the gate in front of the server of that name, and the prefix of names
-// there.
+// transport returns the host's connection to the gate in front of that server, and the prefix of names there.
 func (g *gates) transport(name string, host, upstream int) (transport sdk.Transport, prefix string) {
 	client := &http.Client{Transport: bearer{g.served.token, name}}
 	switch ends[host].transport {

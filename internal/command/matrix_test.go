@@ -55,8 +55,7 @@ func TestMatrixOfThree(t *testing.T) {
 	}
 	g := newGates(t)
 	g.served = servedByThree(t, g.config())
-	// A server's lists may differ by replica, and a host without a session hears of changes only at the replica where
-	// it listens.
+	// A server's lists may differ by replica, and a host without a session hears of changes only where it listens.
 	tried := func(host end, feature string) bool {
 		return host.transport != overStdio && (host.era != features.Modern || feature != "list_changed")
 	}

@@ -482,8 +482,7 @@ func longRunning(t *testing.T, c *client, prefix string) (lines []string) {
 	return lines
 }
 
-// testDenyEnv reads a denied file through several tools of a real server. None works behind callgate, and each works
-// directly.
+// testDenyEnv reads a denied file through several tools of a real server. Directly each works, behind callgate none.
 func testDenyEnv(t *testing.T) {
 	t.Parallel()
 	box := filepath.Join(t.TempDir(), "box")

@@ -82,8 +82,7 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	return cmd
 }
 
-// runSidecar serves one host until the host, a signal or the end of the terminal ends it. Under nohup, the end of the
-// terminal does not.
+// runSidecar serves one host until the host, a signal or, without nohup, the end of the terminal ends it.
 func runSidecar(cmd *cobra.Command, c *config.Config, servers []proxy.Server, v proxy.View) error {
 	ctx := cmd.Context()
 	if !signal.Ignored(syscall.SIGHUP) {

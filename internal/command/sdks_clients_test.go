@@ -226,8 +226,7 @@ func workMCPGo(ctx context.Context, d sdkDoor) (results []sdkResult, err error) 
 	return results, nil
 }
 
-// workTypeScript runs hosts on a version of the TypeScript SDK, the second in 2026-07-28 if the transport has that
-// revision.
+// workTypeScript runs hosts on a version of the TypeScript SDK, the second in 2026-07-28 if the transport has that.
 func workTypeScript(version string) func(*testing.T, string, []sdkDoor) []sdkOutcome {
 	return func(t *testing.T, node string, doors []sdkDoor) (outcomes []sdkOutcome) {
 		wanted, err := json.Marshal(doors)

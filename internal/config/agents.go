@@ -42,8 +42,7 @@ func (c *Config) Agents() ([]permissions.Agent, error) {
 	return agents, nil
 }
 
-// unknownAgent returns the error for an unknown agent, with the agents that exist. A name is never a path, because
-// profiles are read only from their folders.
+// unknownAgent returns an error that lists the agents. A name is never a path: profiles come only from their folders.
 func unknownAgent(name, dataDir string, agents []permissions.Agent) error {
 	names := make([]string, len(agents))
 	for i, a := range agents {

@@ -191,8 +191,8 @@ func (ch *channelConfig) needsSecret() bool {
 // digestEvery is the default for Every.
 const digestEvery = 15 * time.Minute
 
-// told reports whether a channel without answers tells a person at this moment: always without a calendar, otherwise
-// only if one of the person's names is on call.
+// told reports whether a channel without answers now tells a person: if there is no calendar, or one of names is on
+// call.
 func told(calendar *oncall.Calendar, names ...string) bool {
 	if calendar == nil {
 		return true

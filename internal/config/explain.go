@@ -84,8 +84,7 @@ func keysBelow(field string) (keys []string) {
 	return keys
 }
 
-// explainConfirmation returns an error for the section toolConfirmation, which other programs have. It says how to
-// write its keys here.
+// explainConfirmation returns an error that says how to write the section toolConfirmation of other programs here.
 func explainConfirmation(file string, section any) error {
 	keys, ok := section.(map[string]any)
 	if !ok {
@@ -213,8 +212,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
 }
 
-// ExplainGroups makes an unknown subcommand of a group or of help an error. Otherwise cobra shows the help and
-// succeeds.
+// ExplainGroups makes an unknown subcommand of a group or of help an error. Otherwise cobra succeeds with the help.
 func ExplainGroups(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

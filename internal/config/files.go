@@ -49,8 +49,7 @@ func (f Files) Logins() string { return signin.Dir(f.DataDir) }
 // Pins returns the file with the tool definitions that people have accepted.
 func (f Files) Pins() string { return filepath.Join(f.DataDir, "pins.json") }
 
-// Lock returns the lock file, which says what each server may be. It is beside the configuration file. Without it,
-// servers are whatever their commands run.
+// Lock returns the file beside the configuration that says what each server may be. Without it, all commands may run.
 func (f Files) Lock() string {
 	dir := filepath.Join(xdg.ConfigHome, "callgate")
 	if f.Config != "" {

@@ -31,8 +31,7 @@ func onOff(word string) string {
 }
 
 // CommonWall returns the wall that keeps programs away from callgate's own files. Hooks and checks run behind it, and
-// servers behind a stricter one. Files that a project shares with callgate stay readable, because hidden files would
-// look deleted.
+// servers behind a stricter one. Files shared with a project stay readable, because hidden files would look deleted.
 func (c *Config) CommonWall() *guard.Wall {
 	mode, _ := guard.ParseMode(onOff(c.Guard)) // was checked before
 	own := filepath.Join(xdg.ConfigHome, "callgate")
@@ -99,8 +98,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	return nil
 }
 
-// checkSecrets checks the secrets in the environment of a server. proxied tells whether a proxy can add them to
-// requests.
+// checkSecrets checks the secrets in a server's environment. proxied tells whether a proxy can add them to requests.
 func (s *ServerConfig) checkSecrets(proxied bool) error {
 	held := false
 	for _, entry := range s.Env {

@@ -128,8 +128,7 @@ func Program(dataDir string) string {
 	return "callgate --data-dir " + Quote(dataDir)
 }
 
-// ServedFrom returns the data directory of the callgate serve that serves this worker. A tenant's data directory lies
-// within it.
+// ServedFrom returns the data directory of the callgate serve that serves this worker. A tenant's own lies within it.
 func (c *Config) ServedFrom() string { return cmp.Or(c.base, c.DataDir) }
 
 // Program returns what the function Program returns for this configuration's data directory.

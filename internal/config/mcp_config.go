@@ -213,8 +213,7 @@ func (s *mcpServer) isCallgate() bool {
 	return strings.TrimSuffix(filepath.Base(s.Command), ".exe") == "callgate" && len(s.Args) > 0 && s.Args[0] == "run"
 }
 
-// servers returns the options with which callgate's entry names files of servers, after a colon. It returns "" if it
-// names none.
+// servers returns the options with which callgate's entry names files of servers, after a colon, or "" without any.
 func (s *mcpServer) servers() string {
 	var b strings.Builder
 	for i, word := range s.Args {

@@ -94,8 +94,7 @@ func confidential(address string) bool {
 	return err == nil
 }
 
-// files returns the files that no tool may touch. If the path of a file cannot be expanded, no server can use that
-// file.
+// files returns the files that no tool may touch. A file whose path cannot be expanded is of no use to any server.
 func (o *oauthConfig) files() (files []string) {
 	for _, text := range []string{o.PrivateKey, o.Assertion} {
 		if path, err := expandVariables(text); err == nil && path != "" {

@@ -119,8 +119,7 @@ func (c *ServeConfig) validate() error {
 	return c.validateTokens()
 }
 
-// CheckServe returns an error for settings that can only be a mistake when serving begins. Later they are no reason to
-// keep old settings.
+// CheckServe returns an error for obvious mistakes when serving begins. Later they are no reason to keep old settings.
 func (c *Config) CheckServe() error {
 	k := &c.Cluster
 	if !k.On() && (k.Key != "" || k.KeyVariable != "" || len(k.KeyCommand) > 0 || k.Name != "" || len(k.Peers) > 0 || k.Creds != "") {

@@ -246,8 +246,7 @@ func (s *ServerConfig) place() (at serverPlace, err error) {
 	return at, nil
 }
 
-// Account returns callgate's login at a server behind a URL. It returns nil if none is needed, or if the configuration
-// has an Authorization header.
+// Account returns callgate's login at a server behind a URL, or nil if none is needed or Authorization is configured.
 func (s *ServerConfig) Account(dataDir string, u upstream.Config) (*signin.Account, error) {
 	if u.URL == "" || u.Header.Get("Authorization") != "" {
 		if s.OAuth.isSet() {

@@ -38,8 +38,7 @@ func Misspelled(c *Config, tool string) error {
 // workerMakers lists the subcommands that may create a worker.
 var workerMakers = []string{"run", "wrap", "serve", "hub"}
 
-// CheckWorker returns an error if the worker that the command line names does not exist, unless the command may create
-// it.
+// CheckWorker returns an error if the worker on the command line does not exist, unless the command may create it.
 func (s *Settings) CheckWorker(cmd *cobra.Command) error {
 	if !s.Common.Changed("worker") || slices.Contains(workerMakers, cmd.Name()) {
 		return nil

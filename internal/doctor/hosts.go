@@ -224,8 +224,7 @@ func (x *examination) enter(about, name string, e *install.Entry) Finding {
 // entering bounds how long callgate may take to answer a host.
 const entering = 30 * time.Second
 
-// tried has ask make the two calls, looks for them in the trail, and returns the finding. cure is the remedy if ask
-// fails.
+// tried has ask make the two calls, finds them in the trail, and returns the finding. cure is the remedy if ask fails.
 func (x *examination) tried(about, way, what, cure string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", audit.TrialFolder)

@@ -9,8 +9,8 @@ import (
 // longest bounds, in bytes, the text that is compared, because it may come from a model.
 const longest = 100
 
-// Nearest returns the name of which text is most likely a misspelling, or "" if none is close. A name that equals text
-// does not count.
+// Nearest returns the name that text is most likely a misspelling of, or "" if none is near. A name equal to text is
+// skipped.
 func Nearest(text string, names []string) (best string) {
 	if len(text) > longest {
 		return ""

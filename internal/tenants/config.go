@@ -211,8 +211,7 @@ func (c *Config) Choose(named []string, path string, open bool) (name string, er
 	return name, nil
 }
 
-// MayBegin returns an error if no tenant of that name can begin here. have lists the tenants that already have a
-// folder.
+// MayBegin returns an error if no tenant of that name can begin here. have lists the tenants that have a folder.
 func (c *Config) MayBegin(name string, have []string) error {
 	if slices.Contains(have, name) {
 		return nil

@@ -140,8 +140,7 @@ func TestTurnsAreFair(t *testing.T) {
 	})
 }
 
-// One tenant has at most half of the turns, however many requests wait: another's first request need not wait for a
-// turn.
+// One tenant has at most half of the turns, so another's first request need not wait, however many requests do.
 func TestATenantLeavesTurnsToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(4)
@@ -253,8 +252,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// The first client opens a tenant, and it is closed when nobody uses it. A client that comes meanwhile waits, and gets
-// it reopened.
+// The first client opens a tenant, and it closes when nobody uses it. A client meanwhile waits until it reopens.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -55,8 +55,7 @@ func Open(place, dir string, log *slog.Logger) (*Anchor, error) {
 	return a, nil
 }
 
-// Keep queues the head in place of an older one that is not written yet. Only one log may call it, from one goroutine
-// at a time.
+// Keep queues a head, in place of an older one. Only one log may call it, from one goroutine at a time.
 func (a *Anchor) Keep(head audit.Head) {
 	for {
 		select {

@@ -50,8 +50,7 @@ func (p rulesPart) Rules() (companion.RulesView, error) {
 	return view, nil
 }
 
-// Grants lists the grants of the file and of the sessions. A file that cannot be parsed has no grants, because none of
-// it applies.
+// Grants lists the grants of the file and of sessions. A file that cannot be parsed has none: nothing in it applies.
 func (p rulesPart) Grants() ([]companion.GrantView, error) {
 	text, err := p.b.Store.Text()
 	if err != nil {

@@ -69,8 +69,7 @@ func (p trailPart) Suggest() (companion.SuggestionsView, error) {
 	return view, nil
 }
 
-// Report returns what "callgate report" prints, for all workers. It ignores what cannot be read: that is left to audit
-// verify.
+// Report returns what "callgate report" prints, for all workers. What cannot be read is left to audit verify.
 func (p trailPart) Report(since time.Time) (any, error) {
 	made, _ := report.Make(p.b.Config.DataDir, report.Options{Since: since})
 	return made, nil

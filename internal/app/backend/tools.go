@@ -65,8 +65,7 @@ func (p toolsPart) remember(servers []wire.ServerView) error {
 	return nil
 }
 
-// accepted lists the configured servers with the tools that were accepted last, and the verdicts of the rules on them
-// now.
+// accepted lists the configured servers with the tools that were accepted last, and the rules' present verdicts.
 func (p toolsPart) accepted() ([]wire.ServerView, error) {
 	checker, err := p.b.Checker()
 	if err != nil {
@@ -113,8 +112,7 @@ func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, er
 	return seen(policy, fault, p.b.Config.GateMode, level), nil
 }
 
-// seen returns a function that shows a tool under a policy. If fault is not nil, there is no policy, and every tool is
-// denied.
+// seen returns a function that shows a tool under a policy. With a fault, policy is nil, and every tool is denied.
 func seen(policy *permissions.Policy, fault error, mode gate.Mode, level string) func(proxy.Standing) wire.ToolView {
 	return func(standing proxy.Standing) wire.ToolView {
 		t := standing.Tool

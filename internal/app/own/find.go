@@ -11,8 +11,7 @@ import (
 	"callgate/proxy"
 )
 
-// FindTools returns the tool with which a host finds tools that it is not shown. It calls them with CallTool. find is
-// Proxy.FindTools.
+// FindTools returns the tool that finds tools which a host is not shown. CallTool calls them. find is Proxy.FindTools.
 func FindTools(find func(ctx context.Context, sessionID, query string, limit int) (proxy.Found, error)) Tool {
 	return func(session *gate.Session) server.ServerTool {
 		return server.ServerTool{

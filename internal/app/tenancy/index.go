@@ -34,8 +34,7 @@ type index struct {
 	looked  time.Time
 }
 
-// folder is what one tenant's folder of credentials held when it was read. Every change of a credential changes the
-// folder.
+// folder is what a tenant's folder of credentials held when it was read. Any change of a credential changes the folder.
 type folder struct {
 	changed time.Time // zero if it has to be read again
 	sums    []sum

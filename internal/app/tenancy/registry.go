@@ -233,8 +233,7 @@ func (h *Registry) open(name string) (*tenant, error) {
 	return one, nil
 }
 
-// firstRules writes the rules of a tenant that has none yet. from is the file to copy; "" means the usual rules, which
-// need no file.
+// firstRules writes the rules of a tenant that has none yet: those in the file from, unless that is "".
 func firstRules(path, from string) error {
 	if from == "" {
 		return nil

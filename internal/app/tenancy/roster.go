@@ -14,8 +14,7 @@ import (
 )
 
 // The replicas of a cluster tell each other which tenants are open at each, so that operators see them at every
-// replica. They also tell whose credentials are there, so that approvers can sign in where their tenant has not been
-// opened yet.
+// replica, and whose credentials are there, so that approvers can sign in where their tenant is not yet open.
 
 // standing is what a replica tells about one tenant.
 type standing struct {

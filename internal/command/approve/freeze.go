@@ -75,8 +75,7 @@ A freeze applies from the next call of every process, even after a restart, unti
 	return cmd
 }
 
-// changeFreeze asks the running callgate to change a freeze, so that it takes effect there at once. If none runs, it
-// calls here.
+// changeFreeze has the running callgate change a freeze, which takes effect at once. If none runs, it calls here.
 func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(app.DirFreezer, audit.Author) error) error {
 	credential, person, err := As(credentials.Approve, as)
 	if err != nil {

@@ -43,8 +43,7 @@ func checkpointsOf(s *config.Settings) (*config.Config, *checkpoint.Store, error
 	return c, store, err
 }
 
-// realPathOf makes a path from the command line absolute and resolves links in its folder, so that it matches the paths
-// in checkpoints.
+// realPathOf makes a path absolute and resolves links in its folder, so that it matches the paths in checkpoints.
 func realPathOf(path string) (string, error) {
 	abs, err := filepath.Abs(config.ExpandHome(path))
 	if err != nil {

@@ -90,8 +90,7 @@ func addImported(rules *store.Store, im *translate.Import, r *translate.Rule) er
 	return err
 }
 
-// sayUnheld lists the imported rules that ask or deny but are not in force with this text of the file. It fails if
-// there are any.
+// sayUnheld lists the imported rules that ask or deny but are not in force with this text. It fails if there are any.
 func sayUnheld(cmd *cobra.Command, im *translate.Import, text []byte) error {
 	file, err := permissions.ParseFile("the rules", text, xdg.Home)
 	if err != nil {
