@@ -89,7 +89,7 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	if as != "" {
 		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", companionclient.Cure(err, config.Program(dataDir)), as)
 	}
-	if _, err := credentials.Open(dataDir); err != nil { // checks that this user may use the data directory
+	if _, err := credentials.Open(dataDir); err != nil { // refuses credentials that others can use
 		return err
 	}
 	return here(app.DirFreezer{DataDir: dataDir}, audit.Author{By: "cli:" + person})
