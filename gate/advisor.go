@@ -11,7 +11,7 @@ import (
 type Advisor interface {
 	// Advise returns Deny, Ask or Allow, and the reason. Allow leaves the decision to others. An error denies.
 	Advise(Question) (permissions.Action, string, error)
-	// Name is the name that people and the audit trail use.
+	// Name returns the name that people and the audit trail use.
 	Name() string
 }
 
@@ -19,14 +19,14 @@ type Advisor interface {
 type Question struct {
 	Call     Call
 	Analysis *tools.Analysis
-	Agent    string // that it is judged under
+	Agent    string // the agent that it is judged under
 	Host     string // the host's own name
 }
 
 // markAdvisor is the code of the mark for a call that an advisor wants a person to confirm.
 const markAdvisor = "policy"
 
-// advised asks the advisors. Every one is asked until one denies.
+// advised asks the advisors one after another until one denies, and reports whether one did.
 func (j *Judge) advised(v Verdict, call Call) (Verdict, bool) {
 	q := Question{Call: call, Analysis: v.Analysis, Agent: call.Agent}
 	if j.Session != nil {

@@ -26,17 +26,17 @@ func (g *Gate) Answer(id string, answer Answer) error {
 	return err
 }
 
-// lastPerson is when a person did something last, in ns of Unix time; 0 is never.
+// lastPerson is when a person last used the gate, in Unix nanoseconds; 0 means never.
 type lastPerson struct{ atomic.Int64 }
 
-// note notes that by has just used the gate, if that is a person.
+// note stores the time if by is a person.
 func (l *lastPerson) note(by string) {
 	if by != "" && !strings.HasPrefix(by, "host") {
 		l.Store(time.Now().UnixNano())
 	}
 }
 
-// answering applies what people say of approvals.
+// answering applies people's answers to approvals.
 type answering struct{ gate *Gate }
 
 func (g answering) apply(id string, answer Answer) error {
@@ -76,7 +76,8 @@ func (q *queue) find(id string, answer Answer) (*approval, error) {
 	return a, nil
 }
 
-// present returns the proof that a yes to the approval needs, nil when it needs none.
+// present returns the proof that a yes to the approval needs, or nil if it needs none. runs is the digest of the
+// arguments that the yes releases.
 func (g answering) present(a *approval, answer Answer, runs string) ([]byte, error) {
 	if !a.shown.Presence {
 		return nil, nil
@@ -114,7 +115,7 @@ func (g answering) finish(id string, answer Answer, r resolution) error {
 }
 
 // consent records that one of several required persons approves a call. It returns nil if the call needs no more.
-// Otherwise the call keeps waiting, and people see who approved. The caller holds mu.
+// Otherwise it returns ErrAnother, the call keeps waiting, and people see who approved. The caller holds mu.
 func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 	who := answer.Presence.Person
 	if who == "" {
@@ -203,8 +204,8 @@ func (g answering) approveEdited(id string, answer Answer) error {
 	return ending.wait()
 }
 
-// answerEdited releases the call with the edited arguments, which were judged as v, if they are no riskier than what
-// was asked; else asks about them.
+// answerEdited releases the call with the edited arguments if they are no riskier than what was asked. Otherwise it
+// asks about them. v is the verdict on them.
 func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict, asks questions) (*ending, error) {
 	fingerprint := fingerprint.Of(v.Analysis)
 	g.gate.queue.mu.Lock()
@@ -218,7 +219,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 		a.verdict, a.reach = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = asks.show(a.session, edited, v, a.shown.CreatedAt)
-		_ = g.gate.queue.renew(a) // it is logged, and what is kept of it asks less
+		_ = g.gate.queue.renew(a) // a failure is logged; what is kept then is the milder question
 		g.gate.journal.events.publish(Asked{a.shown})
 		return nil, Invalid(errors.New("the edited arguments are riskier than before; look at them and approve again"))
 	}
@@ -230,7 +231,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	return g.answer(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments, presence: proof})
 }
 
-// withArguments is the call with other arguments. They pass the same check as the host's.
+// withArguments returns the call with other arguments. They pass the same check as the host's.
 func (c Call) withArguments(arguments []byte) (Call, error) {
 	if err := jsonx.Check(arguments); err != nil {
 		return Call{}, err
@@ -273,8 +274,8 @@ func (g answering) always(id string, answer Answer) error {
 	return nil
 }
 
-// keep stores grants as their scope says. A grant that cannot be written still holds in the session, if the session has
-// one host only. So the decision is not lost, and not wider than the person meant.
+// keep stores the grants by their scope. A grant that cannot be written to the file holds in the session instead, if
+// the session has only one host. So the decision is not lost, and not wider than the person meant.
 func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
@@ -330,8 +331,8 @@ func scopeName(scope string) string {
 	return scope
 }
 
-// choose turns the answer's choices into grants. Only what was offered can be granted. What several parts of the call
-// offer is one grant, up to the mildest of their risks if it was chosen once.
+// choose turns the answer's choices into grants. Only what was offered can be granted. If several subjects offer the
+// same grant and it was chosen once, it covers the mildest of their risks.
 func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 	offers := slices.SortedStableFunc(slices.Values(a.shown.Offers), milder)
 	var chosen []tools.Offer
@@ -372,7 +373,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 	return grants, nil
 }
 
-// milder orders offers by their risk.
+// milder orders offers by risk, the mildest first.
 func milder(x, y tools.Offer) int {
 	switch {
 	case x.Risk.Exceeds(y.Risk):
@@ -383,7 +384,7 @@ func milder(x, y tools.Offer) int {
 	return 0
 }
 
-// contentOf is the content of the scripts that the grant is about. A grant of flow is about no script.
+// contentOf returns the fingerprint of the scripts that the grant is about. A flow grant is about no script.
 func contentOf(v *Verdict, offer tools.Offer) string {
 	if slices.Contains([]string{provenance.GrantDestination, provenance.GrantSource, provenance.GrantResult}, offer.Tool) {
 		return ""
@@ -396,23 +397,24 @@ const cascaded = "cascade:"
 
 // given is an "always" whose grants hold.
 type given struct {
-	approval string // that it was given for
+	approval string // id of the approval that was answered
 	session  *Session
 	scope    string
 	by, from string
 }
 
-// cascade judges the other pending approvals in the grant's scope again and releases those that the rules
-// and grants now allow. It never releases what is DESTRUCTIVE or marked, nor what needs a passkey.
+// cascade judges the other pending approvals in the scope of the grants again and releases those that a grant now
+// allows. It never releases a call that is DESTRUCTIVE or marked, that needs a passkey, or that comes from a dead
+// process.
 //
-// Judging looks at files, so it happens without the lock. A call is then resolved only if it still waits unchanged. A call
-// that was judged before the grants held and waits only now is not among them: who asks MUST call this then.
+// Judging reads files, so it happens without the lock. A call is then resolved only if it still waits unchanged. A call
+// that was judged before the grants held may be queued too late for the cascade, so its asker MUST call cascade again.
 func (g answering) cascade(always *given) {
-	for g.release(always) { // the next of the same calls waits in the place of one that was released
+	for g.release(always) { // a duplicate takes the place of a call that was released
 	}
 }
 
-// release is one round of cascade, and reports whether it released a call.
+// release runs one round of cascade and reports whether it released a call.
 func (g answering) release(always *given) (some bool) {
 	for _, c := range g.gate.queue.waitingCalls() {
 		if always.scope == "session" && c.session != always.session || c.approval.restored || c.presence {

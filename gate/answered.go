@@ -11,7 +11,7 @@ import (
 	"callgate/permissions"
 )
 
-// Answered is one subject that asked, of a call that a person approved or rejected.
+// Answered is one subject that asked, in a call that a person approved or rejected.
 type Answered struct {
 	CallID   string
 	At       time.Time
@@ -22,14 +22,14 @@ type Answered struct {
 	Value    string
 	Risk     permissions.Risk
 	Rejected bool
-	Several  bool // the call had others that asked
+	Several  bool // other subjects of the call asked too
 }
 
 // answeredBook holds earlier answers. From it the gate counts how many questions an offer would have saved.
 type answeredBook struct {
 	once sync.Once
 	mu   sync.Mutex
-	list []Answered // the oldest first
+	list []Answered // oldest first
 }
 
 const (
@@ -82,8 +82,9 @@ func (b *answeredBook) load(ctx context.Context, g *Gate) {
 	})
 }
 
-// approvedBefore counts, for every offer, the approved calls of the project that it would have answered. The count is 0
-// for an offer that would have answered a rejected call, or that allows losing data.
+// approvedBefore counts, for every offer, the approved calls of the project that it would have answered. The count
+// stays 0 for an offer that would have answered a rejected call, whose risk is UNKNOWN or worse, or that is for a
+// folder or a script.
 func (g questions) approvedBefore(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) {
 	if len(offers) == 0 {
 		return

@@ -10,27 +10,27 @@ import (
 	"callgate/gate/internal/fingerprint"
 )
 
-// approval is one pending question. It moves through its states once, under gate.mu:
+// approval is one pending question. It moves through its states once, under queue.mu:
 //
 //	pending → decided (approve, reject, always) | timeout | withdrawn
 //
-// and one waiting call consumes the decision. When the host cannot wait so long, the approval is handed
-// over: it stays pending without a call, and the repeated call attaches to it or claims what was decided.
+// One waiting call consumes the decision. If the host cannot wait that long, the approval is handed over: it stays
+// pending without a call, and the repeated call attaches to it or claims the decision.
 type approval struct {
 	call       Call
 	verdict    Verdict
 	session    *Session
 	expires    time.Time
 	reach      string          // fingerprint of what was shown
-	key        string          // what a repeated call finds it by: the call as it came, whatever becomes of its arguments
+	key        string          // handOverKey of the call as it came; a repeated call finds the approval by it
 	shown      *Approval       // what people see; replaced, never changed
-	done       chan resolution // has room for one; only resolve sends, once
-	duplicates []*approval     // the same call again while this one waits: not shown, asked in turn
-	edited     json.RawMessage // arguments that an approver put in place of the call's, which are shown since
+	done       chan resolution // has room for one resolution, and gets at most one
+	duplicates []*approval     // repeats of the call while this one waits: not shown, asked about in turn
+	edited     json.RawMessage // arguments that an approver put in place of the call's; people see these
 
 	detached bool        // no call waits on it
-	stale    string      // the server ended while the call waited: what is said of that
-	restored bool        // it waited in a process that is gone; detached, until its call is repeated
+	stale    string      // what people are told if the server ended while the call waited; else ""
+	restored bool        // it comes from a dead process; detached until its call is repeated
 	expiry   *time.Timer // ends it while it is detached
 }
 
@@ -40,20 +40,20 @@ type resolution struct {
 	by        string
 	from      string // where a person answered from
 	reason    string
-	arguments json.RawMessage // what an approver changed the arguments to; nil when they stay
-	reach     string          // of what was shown
+	arguments json.RawMessage // the arguments as an approver changed them; nil if unchanged
+	reach     string          // fingerprint of what was shown
 	presence  []byte          // the proof that the approver was there; nil when none was needed
-	persons   int             // who approved with a credential of their own, where several have to
-	duplicate bool            // it was given to the same call, and holds for this one too
-	stale     string          // why an approval does not hold: the server that was to run the call has ended since
-	ending    *ending         // of the answer that waits to hear what became of it; nil when none does
-	approval  string          // which one ended, and the session that it was shown for
+	persons   int             // how many people approved, if the rule needs several
+	duplicate bool            // the answer was to the same call and holds for this one too
+	stale     string          // why a yes does not hold: the server of the call has ended since
+	ending    *ending         // tells the waiting answer what became of it; nil if no answer waits
+	approval  string          // id of the approval that ended; session is where it was shown
 	session   string
 }
 
-// enqueue makes the approval and shows it; refused says why the call may not even wait. A call that was handed over
-// before attaches to its approval or claims the decision, both under one lock, so that no decision is lost. The waiting
-// call is on record before anybody sees it.
+// enqueue makes the approval and shows it. refused, if not nil, denies a call that may not even wait. A call that was
+// handed over before attaches to its approval or claims the decision. Both happen under one lock, so that no decision
+// is lost. The waiting call is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), fingerprint.Of(v.Analysis)
@@ -99,8 +99,8 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 	return a, nil, nil
 }
 
-// ask makes the approval pending, shows it and notes it in the Ledger. Nobody's answer is taken before it is noted,
-// because the caller holds mu. What cannot be noted is withdrawn, with its duplicates.
+// ask makes the approval pending, shows it and notes it in the Ledger. The caller holds mu, so no answer is taken
+// before that. If the Ledger fails, ask withdraws the approval and its duplicates.
 func (q *queue) ask(a *approval) error {
 	q.put(a)
 	err := q.enter(a)
@@ -121,14 +121,14 @@ func (q *queue) put(a *approval) {
 	q.pending[a.call.ID] = a
 	q.order = append(q.order, a.call.ID)
 	q.recount(a.session)
-	if q.journal.o.Ledger == nil { // else it is entered
+	if q.journal.o.Ledger == nil { // else enter notes it
 		q.asked.keep(a)
 	}
 	q.journal.events.publish(Asked{a.shown})
 }
 
-// duplicateOf returns the pending approval of the very same call, nil when there is none. A flood of one call is
-// one question; each yes still lets only one of them run. The caller holds mu.
+// duplicateOf returns the pending approval of the very same call, or nil if there is none. A flood of one call is one
+// question, but each yes lets only one of them run. The caller holds mu.
 func (q *queue) duplicateOf(a *approval) *approval {
 	for _, other := range q.pending {
 		if other.session == a.session && other.call.Tool.Qualified == a.call.Tool.Qualified && other.call.Digest == a.call.Digest {
@@ -138,7 +138,7 @@ func (q *queue) duplicateOf(a *approval) *approval {
 	return nil
 }
 
-// show renders the approval for people.
+// show returns the approval as people see it.
 func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
 	offers := v.Offers(call)
 	if len(v.Marks) == 0 {
@@ -177,7 +177,8 @@ func (q *queue) giveUp(a *approval, r resolution) resolution {
 	return <-a.done
 }
 
-// leave takes a duplicate out of the queue behind the approval that is shown. The caller holds mu.
+// leave removes a duplicate from behind the approval that is shown, and reports whether it was there. The caller holds
+// mu.
 func (q *queue) leave(duplicate *approval) bool {
 	for _, first := range q.pending {
 		if i := slices.Index(first.duplicates, duplicate); i >= 0 {
@@ -189,9 +190,9 @@ func (q *queue) leave(duplicate *approval) bool {
 	return false
 }
 
-// Only resolve ends an approval. The first caller wins; later ones change nothing and get false. The caller holds mu.
-// The send cannot block: the channel has room for one resolution, and an approval gets only one because it is removed
-// from pending under the same lock.
+// resolve ends an approval; nothing else does. The first caller wins; later ones change nothing and get false. The
+// caller holds mu. The send cannot block: the channel has room for one resolution, and an approval gets only one
+// because it is removed from pending under the same lock.
 func (q *queue) resolve(a *approval, r resolution) bool {
 	if q.pending[a.call.ID] != a {
 		return false
@@ -209,15 +210,15 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	} else {
 		a.done <- r
 	}
-	if r.ending == nil { // else the caller that gets the resolution says how it ended
+	if r.ending == nil { // else the waiting call publishes how it ended
 		q.journal.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
 	}
 	q.resolveDuplicates(a, r)
 	return true
 }
 
-// resolveDuplicates passes a refusal on to the same calls that wait behind this one. After any other ending it asks
-// about the next of them. The caller holds mu.
+// resolveDuplicates passes a refusal on to the duplicates of the approval. After any other ending it asks about the
+// next duplicate. The caller holds mu.
 func (q *queue) resolveDuplicates(a *approval, r resolution) {
 	if len(a.duplicates) == 0 {
 		return
@@ -231,10 +232,10 @@ func (q *queue) resolveDuplicates(a *approval, r resolution) {
 	}
 	next := a.duplicates[0]
 	next.duplicates = a.duplicates[1:]
-	_ = q.ask(next) // it is told to those that wait
+	_ = q.ask(next) // on failure it tells the waiting calls
 }
 
-// withdraw resolves every approval that which names. The caller does not hold mu.
+// withdraw withdraws every approval that which selects. The caller does not hold mu.
 func (q *queue) withdraw(who audit.Author, reason string, which func(*approval) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -247,8 +248,8 @@ func (q *queue) withdraw(who audit.Author, reason string, which func(*approval) 
 	}
 }
 
-// waitsIn lists what waits in the session, for one server unless that is "". It leaves out handed-over approvals, which
-// outlive the session.
+// waitsIn returns a filter for the approvals that wait in the session, for one server unless that is "". It leaves out
+// handed-over approvals, which outlive the session.
 func waitsIn(s *Session, server string) func(*approval) bool {
 	return func(a *approval) bool {
 		return a.session == s && !a.detached && (server == "" || a.call.Tool.Server == server)

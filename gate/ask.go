@@ -13,13 +13,13 @@ import (
 // questions puts calls before people.
 type questions struct {
 	gate *Gate
-	at   *judging // the settings that the call goes by: after a wait those of then
+	at   *judging // the settings that apply to the call; replaced after a wait
 }
 
 func (g *Gate) questions(at *judging) questions { return questions{g, at} }
 
-// ask puts the call before people and waits. The verdict it returns allows or denies. The resolution is how the
-// approval ended, nil when there was none: the caller MUST tell its ending once the verdict is on record.
+// ask puts the call before people and waits. The verdict it returns allows or denies. The resolution says how the
+// approval ended; it is nil if there was none. The caller MUST tell its ending once the verdict is on record.
 func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call, *resolution) {
 	if wait := s.refused.CoolingDown(call.Tool.Qualified, call.Digest, time.Now()); wait != "" {
 		return v.deny(DecidedLimited, "callgate", "coolDown", wait), call, nil
@@ -95,11 +95,11 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 	}
 }
 
-// ErrSessionEnded is the cause of the end of a call's context when the session ends. For any other cause the host has
-// cancelled the call.
+// ErrSessionEnded is the cause with which a call's context ends if the session ends. Any other cause means that the
+// host cancelled the call.
 var ErrSessionEnded = errors.New("the session ended")
 
-// ErrStopped is why a call ended that callgate did not wait for, because somebody stopped callgate.
+// ErrStopped is why a call ended if somebody stopped callgate.
 var ErrStopped = errors.New("callgate was stopped")
 
 // Stopped returns ErrStopped once somebody has stopped callgate (see Options.Stop). Whatever ends from then on ended
@@ -115,7 +115,7 @@ func (j *journal) stopped() error {
 	}
 }
 
-// left withdraws an approval whose call nobody waits for any more.
+// left returns the resolution for an approval whose call nobody waits for any more. why is the cause.
 func (j *journal) left(why error) resolution {
 	r := resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."}
 	switch {
@@ -190,8 +190,8 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	return out, call
 }
 
-// ending is the outcome of an approval that a person answered. The answer waits for it. It counts as applied once the
-// decision is on record and the call does as the person said.
+// ending tells a waiting answer whether it was applied: the decision is on record, and the call does as the person
+// said.
 type ending struct {
 	told chan struct{}
 	err  error // set before told is closed
@@ -212,7 +212,7 @@ func (e *ending) tell(err error) {
 	}
 }
 
-// wait returns why the answer does not hold, nil when it does.
+// wait waits for tell and returns why the answer was not applied, or nil.
 func (e *ending) wait() error {
 	<-e.told
 	return e.err
@@ -232,7 +232,7 @@ func applied(decision string, v *Verdict, recorded error) error {
 // errUnfinished is for an answer whose call ended without a decision. Only a failure of callgate causes that.
 var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer", ErrRefused)
 
-// ended tells the answer and the listeners how the approval ended. That is on record by then.
+// ended tells the answer and the listeners how the approval ended. recorded is the error of recording it, or nil.
 func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 	if r == nil || r.ending == nil {
 		return
@@ -245,7 +245,7 @@ func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 	r.ending.tell(nil)
 }
 
-// notHeld tells the answer and the listeners that it was not applied.
+// notHeld tells the answer and the listeners that the answer was not applied.
 func (q *queue) notHeld(r *resolution, why error) {
 	if r.ending == nil {
 		return

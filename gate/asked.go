@@ -19,35 +19,35 @@ import (
 	"callgate/internal/durable"
 )
 
-// Approvals that wait are on disk too, so that they outlive the process: the next process of the worker shows them
+// Approvals that wait are on disk too, so that they outlive the process. The next process of the worker shows them
 // again, and the host finds the answer when it repeats the call.
 //
-//	{Dir}/asked/{worker}-{chance}.lock   held while the process runs
-//	{Dir}/asked/{worker}-{chance}/       one file for each approval that waits
+//	{Dir}/asked/{worker}-{random}.lock   held while the process runs
+//	{Dir}/asked/{worker}-{random}/       one file for each approval that waits
 //
 // Files are written before people see the approval and removed when it ends. They are not synced, because they must
 // survive the process but not the machine.
 
-// askedBook is the folder of one process. The gate's mu guards it.
+// askedBook manages the folder of one process. queue.mu guards it.
 type askedBook struct {
 	base   string // "" keeps nothing
 	worker string
 	log    *slog.Logger
-	own    string // made with the first approval
+	own    string // "" until the first approval
 	unlock func() error
 }
 
-// question is an approval as it is kept.
+// question is an approval as it is stored.
 type question struct {
 	Key, Reach             string
 	Agent                  string // the session's
 	Principal, CallAgent   string
-	Server, Name, Hash, In string // of the tool, and where the call runs
+	Server, Name, Hash, In string // of the tool; In is where the call runs
 	Edited                 json.RawMessage
 	Approval               *Approval
 }
 
-// question is the approval as it is kept.
+// question returns the approval as it is stored.
 func (a *approval) question() question {
 	return question{
 		Key: a.key, Reach: a.reach, Agent: a.session.agent, Principal: a.call.Principal, CallAgent: a.call.Agent,
@@ -55,7 +55,7 @@ func (a *approval) question() question {
 	}
 }
 
-// whole reports whether the question can be put again.
+// whole reports whether the question has what it takes to ask it again.
 func (q *question) whole() bool {
 	return q.Approval != nil && q.Approval.Analysis != nil && q.Approval.ID != "" && q.Approval.Worker != ""
 }
@@ -116,7 +116,7 @@ func (b *askedBook) keep(a *approval) {
 	}
 }
 
-// forget removes the approval, which has ended.
+// forget removes the file of an approval that has ended.
 func (b *askedBook) forget(a *approval) {
 	if b.own == "" {
 		return
@@ -126,12 +126,12 @@ func (b *askedBook) forget(a *approval) {
 	}
 }
 
-// close releases the folder. Its approvals wait for the next process.
+// close releases the folder. Its approvals are left for the next process.
 func (b *askedBook) close() {
 	if b.own == "" {
 		return
 	}
-	err := os.Remove(b.own) // fails when there is something left
+	err := os.Remove(b.own) // fails if approvals are left
 	left := err != nil
 	if err = b.unlock(); err == nil && !left {
 		err = os.Remove(b.own + ".lock")
@@ -142,7 +142,7 @@ func (b *askedBook) close() {
 	b.own = ""
 }
 
-// left takes over the approvals of the worker's dead processes, oldest first as far as that is known.
+// left takes over the approvals of the worker's dead processes, in no particular order.
 func (b *askedBook) left() (questions []question) {
 	if b.base == "" {
 		return nil
@@ -158,7 +158,7 @@ func (b *askedBook) left() (questions []question) {
 		path := filepath.Join(b.base, folder.Name())
 		unlock, err := durable.TryLock(path + ".lock")
 		if err != nil {
-			continue // its process runs
+			continue // its process is alive
 		}
 		questions = append(questions, b.take(path)...)
 		if err := errors.Join(os.RemoveAll(path), unlock(), os.Remove(path+".lock")); err != nil {
@@ -185,7 +185,7 @@ func (b *askedBook) take(path string) (questions []question) {
 	return questions
 }
 
-// maxKept bounds a file that is read back. It is large, because arguments can be a whole file.
+// maxKept bounds, in bytes, a file that is read back. It is large, because arguments can be a whole file.
 const maxKept = 64 << 20
 
 const awaitsHost = "It waits for the host to repeat it: callgate was restarted since. A decision is kept for the repeated call."
@@ -206,8 +206,8 @@ func (g *Gate) restore() {
 	}
 }
 
-// revive makes an approval from its file; nil if it waits already. No call waits on it. The caller holds mu, and shows
-// it.
+// revive makes an approval that no call waits on from its stored form. It returns nil if the approval is pending
+// already. The caller holds mu, and shows the approval.
 func (g *Gate) revive(q question) *approval {
 	shown := *q.Approval
 	if string(shown.Arguments) == "null" {
@@ -250,12 +250,13 @@ func (q *queue) lapse(a *approval) {
 	}
 }
 
-// reattach gives an approval of a session or a process that is gone to the repeated call. The caller holds mu.
+// reattach moves an approval of another session, or of a dead process, to the session of the repeated call. The caller
+// holds mu.
 func (a *approval) reattach(repeated *approval) {
 	id := a.call.ID
 	a.restored, a.session = false, repeated.session
 	shown := *a.shown
-	if a.edited == nil { // else what an approver made of it stays, and what was judged of that
+	if a.edited == nil { // else the approver's arguments stay, and the verdict on them
 		shown, a.verdict = *repeated.shown, repeated.verdict
 		shown.ApprovedBy = a.shown.ApprovedBy
 		a.call = repeated.call
@@ -266,8 +267,8 @@ func (a *approval) reattach(repeated *approval) {
 	a.shown = &shown
 }
 
-// Leave ends every waiting call, because callgate ends. The questions stay. Decisions that people make until then, or
-// in the next process, are kept for the repeated calls.
+// Leave ends every waiting call because callgate is ending. The approvals stay pending. Decisions that people make
+// until then, or in the next process, are kept for the repeated calls.
 func (g *Gate) Leave() {
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
@@ -287,11 +288,11 @@ func (g *Gate) Leave() {
 	}
 }
 
-// detach leaves the approval without a call that waits on it. The caller holds mu.
+// detach makes the approval wait without a call. The caller holds mu.
 func (q *queue) detach(a *approval) {
 	a.detached = true
 	a.expiry = time.AfterFunc(time.Until(a.expires), func() { q.lapse(a) })
 	if q.journal.o.Ledger != nil {
-		_ = q.renew(a) // it is logged; elsewhere the repeated call is asked about anew
+		_ = q.renew(a) // a failure is logged; at another replica the repeated call then asks anew
 	}
 }

@@ -20,7 +20,7 @@ const (
 	AskOnWrite        // reading runs, everything else asks
 	AskOnExternal     // reading and writing in the workspace run; terminal, network and git writes ask
 	AllowSafeReadonly // reading runs; nothing that writes, runs code or sends
-	Guided            // reading, own work that can be taken back, and what goes where somebody named run
+	Guided            // reading runs, and so do own work that can be undone and what goes to a place that somebody named
 )
 
 var autonomyNames = [...]string{
@@ -30,7 +30,7 @@ var autonomyNames = [...]string{
 
 func (a Autonomy) String() string { return autonomyNames[a] }
 
-// ParseAutonomy reads a level or a category preset, in any case; "" and NONE mean that none is set.
+// ParseAutonomy parses a level or a category preset, in any case. "" and NONE mean that none is set.
 func ParseAutonomy(s string) (Autonomy, error) {
 	switch strings.ToLower(s) {
 	case "":
@@ -44,8 +44,8 @@ func ParseAutonomy(s string) (Autonomy, error) {
 	return AutonomyNone, fmt.Errorf("unknown autonomy %q: use %s or always-ask", s, strings.Join(autonomyNames[:], ", "))
 }
 
-// runs reports whether a call of that risk and category runs without a person; sends says that data goes out. It is
-// asked only when a level is set. Nothing critical ever runs by level.
+// runs reports whether a call of that risk and category runs without a person. sends says that data goes out. Call it
+// only if a level is set. Nothing critical ever runs by level.
 func (a Autonomy) runs(risk permissions.Risk, category string, sends bool) bool {
 	label := risk.Label()
 	if label == "critical" {
@@ -56,7 +56,7 @@ func (a Autonomy) runs(risk permissions.Risk, category string, sends bool) bool 
 		return true
 	case Supervised:
 		return label != "high" && !sends
-	case Guided: // unguided has looked at the whole call
+	case Guided: // Unguided has looked at the whole call
 		return true
 	case Cautious:
 		return label == "low"
@@ -96,7 +96,7 @@ var modeNames = [...]string{ModeAsk: "ask", ModeAutoApprove: "auto-approve", Mod
 
 func (m Mode) String() string { return modeNames[m] }
 
-// ParseMode reads a mode, in any case; "" means ask, and event-based is its other name.
+// ParseMode parses a mode, in any case. "" means ask, and event-based is another name for it.
 func ParseMode(s string) (Mode, error) {
 	if s == "" || strings.EqualFold(s, "event-based") {
 		return ModeAsk, nil

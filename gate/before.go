@@ -10,15 +10,15 @@ import (
 
 // Before holds what hooks said about a call before the gate decided. It can only make the decision stricter.
 type Before struct {
-	DeniedBy string       // who refuses the call; "" when nobody does
-	Reason   string       // why
+	DeniedBy string       // the hook that refuses the call; "" if none does
+	Reason   string       // why it refuses
 	Marks    []tools.Mark // why a person has to look at it
-	Rewrite  *Rewrite     // nil while the arguments are those that came
+	Rewrite  *Rewrite     // nil if the arguments are unchanged
 }
 
-// Rewrite says that the arguments are not those that came.
+// Rewrite says that hooks changed the arguments.
 type Rewrite struct {
-	By       string          `json:"by"`       // which hook put others in their place
+	By       string          `json:"by"`       // the hooks that changed them, in order
 	Original json.RawMessage `json:"original"` // as they came; null when there were none
 	digest   string          // of Original
 }
@@ -44,7 +44,7 @@ func (c Call) Rewritten(arguments []byte, by string) (Call, error) {
 	return changed, nil
 }
 
-// reason tells people beside what the rules say.
+// reason returns the rewrite as a Reason for people.
 func (r *Rewrite) reason() Reason {
 	original := tools.Visible(string(r.Original))
 	if runes := []rune(original); len(runes) > 300 {
@@ -55,7 +55,7 @@ func (r *Rewrite) reason() Reason {
 	}
 }
 
-// note is what the model is told when the call runs, "" when there is nothing.
+// note returns what the model is told when the call runs, or "" if no hook changed the arguments.
 func (b *Before) note(call Call) string {
 	if b.Rewrite == nil {
 		return ""
@@ -63,7 +63,7 @@ func (b *Before) note(call Call) string {
 	return fmt.Sprintf("A hook of the user (%s) changed the arguments. The call ran with %s", b.Rewrite.By, call.Arguments)
 }
 
-// recorded is what the audit trail says beside the reason of a decision.
+// recorded returns the reason of a decision as the audit trail has it: with the rewrite, if there was one.
 func (b *Before) recorded(reason string) string {
 	if b.Rewrite == nil {
 		return reason
@@ -74,7 +74,7 @@ func (b *Before) recorded(reason string) string {
 	return reason + fmt.Sprintf("The hook %s changed the arguments, whose digest was %s.", b.Rewrite.By, b.Rewrite.digest)
 }
 
-// digestAsCame is the digest of the original arguments.
+// digestAsCame returns the digest of the original arguments.
 func (c *Call) digestAsCame() string {
 	if c.Before.Rewrite != nil {
 		return c.Before.Rewrite.digest

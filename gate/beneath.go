@@ -17,12 +17,12 @@ const markBeneath = "denied-beneath"
 // beneath holds the denied files in the folders that a call reads whole.
 type beneath struct {
 	marks  []tools.Mark
-	folder string   // all these folders, by their real paths
-	files  []string // all of them, sorted
-	unsure bool     // there may be more, or no grant can be for it
+	folder string   // real paths of all these folders, as one list
+	files  []string // all denied files, sorted
+	unsure bool     // there may be more files, or no grant is possible
 }
 
-// beneath looks through the folders that the call reads whole.
+// beneath finds the denied files in the folders that the call reads whole.
 func (j *Judge) beneath(call Call, a *tools.Analysis) (b beneath) {
 	var folders []string
 	for i, folder := range a.Folders {
@@ -52,7 +52,7 @@ func (j *Judge) beneath(call Call, a *tools.Analysis) (b beneath) {
 	return b
 }
 
-// filesOf names the first files of a list.
+// filesOf names the first of the files.
 func filesOf(paths []string) string {
 	if len(paths) <= 3 {
 		return strings.Join(paths, ", ")
@@ -60,7 +60,8 @@ func filesOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more files", strings.Join(paths[:2], ", "), len(paths)-2)
 }
 
-// digest is what a grant is bound to. It changes with the folders, and with each denied file that is added or removed.
+// digest returns what a grant is bound to. It changes with the folders, and with each denied file that is added or
+// removed.
 func (b *beneath) digest() string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", b.folder, b.files)))
 }
@@ -87,8 +88,8 @@ func reader(a *tools.Analysis) int {
 	return only
 }
 
-// beneathMarks returns the marks for denied files below folders that the call reads whole, none when a person's grant
-// is for exactly these files.
+// beneathMarks returns the marks for denied files below folders that the call reads whole, or none if a grant is for
+// exactly these files. It sets that grant in the finding, or offers it in v.
 func (j *Judge) beneathMarks(v *Verdict, call Call) []tools.Mark {
 	if len(v.Analysis.Folders) == 0 {
 		return nil

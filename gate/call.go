@@ -14,29 +14,29 @@ import (
 // Call is one tools/call as the host sent it. It is immutable. The gate judges, digests, shows, records and, if it
 // allows the call, forwards exactly these bytes.
 type Call struct {
-	ID        string // callgate's own, unique over all processes: "call_", the time, chance, and a number
+	ID        string // callgate's own, unique over all processes: "call_", the time, and a random part
 	SessionID string
-	Principal string // who the host has proven to be to its transport: what people approve is for that one alone
-	Agent     string // whom the call names as its agent: the session's, or one that can only tighten
+	Principal string // the host's authenticated identity; an approval holds for this principal alone
+	Agent     string // the agent that the call names; one other than the session's can only tighten
 	Tool      *tools.Tool
 	Arguments []byte // the raw arguments object; nil when the request has none
 	Digest    string // jsonx.Digest of Arguments and the resolved agent
 	Place     tools.Place
-	Before    Before                        // what hooks said of it; the zero value is nothing
-	Redefined *Redefinition                 // nil when the tool's definition is as people know it
-	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
-	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
-	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
-	Changed   func() error                  // says why the tool is another one than when the call came; may be nil
-	Admitted  func() error                  // says why its host is not let in any more; nil for a host that needs no credential
-	Unasked   bool                          // nobody is asked: what would wait for a person is denied
-	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
+	Before    Before                        // what hooks said about the call
+	Redefined *Redefinition                 // nil if the tool's definition is the accepted one
+	HandOver  time.Duration                 // how long the host waits for a person before the call is handed over; 0 means no limit
+	Asked     func(*Approval) (done func()) // called when a person is asked; done is called when the wait ends; may be nil
+	Revive    func(context.Context) error   // restarts a server that ended while the call waited; may be nil
+	Changed   func() error                  // returns why the tool is no longer the one that was called; may be nil
+	Admitted  func() error                  // returns why the host is no longer admitted; nil if it needs no credential
+	Unasked   bool                          // the call is denied where it would ask a person
+	Fixed     bool                          // an approver cannot change the arguments, because they stand for more than what is sent
 
-	read *facts.Call // of the call, once somebody asked
+	read *facts.Call // cached by facts
 }
 
-// NewCall is a call of the session's host, of tool with the raw arguments object, at place. It fails if the arguments
-// can be read in more than one way: then the call MUST NOT run.
+// NewCall returns a call of tool by the session's host, with the raw arguments object, at place. It fails if the
+// arguments are not a JSON object or can be read in more than one way. Then the call MUST NOT run.
 func (s *Session) NewCall(tool *tools.Tool, arguments []byte, place tools.Place) (Call, error) {
 	c := Call{
 		ID: fmt.Sprintf("call_%x_%s", time.Now().Unix(), rand.Text()[:12]), SessionID: s.id, Agent: s.agent, Tool: tool, Place: place,
@@ -44,7 +44,7 @@ func (s *Session) NewCall(tool *tools.Tool, arguments []byte, place tools.Place)
 	return c.withArguments(arguments)
 }
 
-// facts are what the checks look at. The judge asks first, so that its checks share one reading.
+// facts returns what the checks look at. It is computed once: copies of the call that are made later share it.
 func (c *Call) facts() *facts.Call {
 	if c.read == nil {
 		c.read = facts.Of(tools.Call{Tool: c.Tool, Arguments: c.Arguments, Place: c.Place})
@@ -59,7 +59,7 @@ func (c *Call) revive(ctx context.Context) error {
 	return c.Revive(ctx)
 }
 
-// changed says why an approved call may not run any more.
+// changed returns why an approved call may not run any more, or nil.
 func (c *Call) changed() error {
 	for _, why := range []func() error{c.Admitted, c.Changed} {
 		if why == nil {
@@ -78,7 +78,7 @@ func (c *Call) Thinks() bool { return c.Tool != nil && c.Tool.Kind == tools.Kind
 // Redefinition says that a tool's definition is not the accepted one: the call is in quarantine until somebody accepts
 // it.
 type Redefinition struct {
-	Old json.RawMessage `json:"old,omitempty"` // as it was accepted; nil when it never was
+	Old json.RawMessage `json:"old,omitempty"` // the accepted definition; nil if there was none
 	New json.RawMessage `json:"new"`
 	Why string          `json:"why"`
 }

@@ -13,20 +13,19 @@ import (
 	"callgate/permissions"
 )
 
-// Decide says whether the call may run and returns the call to forward, whose arguments an approver may
-// have changed. It waits for a person when one has to decide, at most until ctx ends, the session ends or
-// the approval times out. The decision is on record when Decide returns; a decision that cannot be
-// recorded is a denial. What Decide allows MUST be forwarded at most once, exactly as returned, and its
-// outcome MUST be reported with Finish.
+// Decide decides whether the call may run. It returns the call to forward, whose arguments an approver may have
+// changed. If a person has to decide, it waits until ctx or the session ends, the approval times out, or the call is
+// handed over. The decision is on record when Decide returns; a decision that cannot be recorded is a denial. A call
+// that Decide allows MUST be forwarded at most once, exactly as returned, and its outcome MUST be reported with Finish.
 //
 // The phases are in Judge; here is what surrounds them:
 //
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 //
-// All of it goes by one set of settings, however often they are replaced meanwhile. Only a wait for a person takes them
-// anew: what is switched off while a call waits has to hold for it.
+// A call uses one set of settings, even if Configure replaces them meanwhile. Only after a wait for a person does it
+// use the current ones, so that what was switched off during the wait applies to it.
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
-	call.facts() // all that get the call share one reading
+	call.facts() // so that all copies of the call share one reading
 	s.active.touch()
 	s.named.Do(func() {
 		for _, c := range g.credentials() {
@@ -49,7 +48,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 			defer asked.ending.tell(errUnfinished)
 		}
 		if v.Action == permissions.Allow {
-			_, _ = now.loses(s, call, v, true) // what a person said counts, and is not refused
+			_, _ = now.loses(s, call, v, true) // an approved call counts, and is not refused
 		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
@@ -67,7 +66,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		g.journal.o.Ledger.Done(call.ID)
 	}
 	if v.Action == permissions.Allow {
-		if v.Decision != DecidedApproved { // what a person approved was looked at
+		if v.Decision != DecidedApproved { // a person has looked at an approved call
 			s.manifests.Note(v.Analysis)
 		}
 		s.past.Begin(call.ID, v.Analysis, time.Now())
@@ -79,19 +78,19 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	return v, call
 }
 
-// judging judges the calls of sessions by the settings of one moment.
+// judging judges calls by the settings of one moment.
 type judging struct {
 	gate   *Gate
 	set    *Settings
-	always *given // the last one by then, whose grants are looked at
+	always *given // the last "always" of that moment, whose grants count
 }
 
 func (g *Gate) judging() judging {
 	return judging{gate: g, always: g.queue.given.Load(), set: g.journal.set.Load()}
 }
 
-// lose counts the irreversible changes of an allowed call, and judges the call again if there are more than may happen
-// without a question.
+// lose counts the irreversible changes of an allowed call. If they exceed what may happen without asking, it judges the
+// call again.
 func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	may, err := g.loses(s, call, v, false)
 	switch {
@@ -100,14 +99,14 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	case may:
 		return v
 	}
-	if v = g.judge(s, call); v.Action == permissions.Allow { // others got to the limit meanwhile
+	if v = g.judge(s, call); v.Action == permissions.Allow { // other calls reached the limit meanwhile
 		v = v.deny(DecidedLimited, "limits", past.MarkLosses, "Too many irreversible calls came at once.")
 	}
 	return v
 }
 
-// loses counts the irreversible changes of an allowed call. It is false if there are more than may happen without a
-// question.
+// loses counts the irreversible changes of an allowed call. It returns false if they exceed what may happen without
+// asking.
 func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
 	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Limits
 	if n == 0 || limits.Irreversible <= 0 || g.gate.journal.o.Off {
@@ -116,8 +115,8 @@ func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, e
 	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
 }
 
-// admit gives an allowed call its place among the session's running calls, and says how long it may run. If no place is
-// left, the call is refused.
+// admit counts an allowed call among the session's running calls and sets how long it may run. If no place is left, it
+// denies the call.
 func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
@@ -129,7 +128,7 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// enter counts a call that is about to be forwarded. It returns why there is no place for the call; "" if there is one.
+// enter counts a call that is about to be forwarded. It returns why there is no place for the call, or "".
 func (s *Session) enter(call Call, most int) (full string) {
 	running := s.runs(call, +1)
 	may, err := most <= 0 || running <= most, error(nil)
@@ -146,7 +145,7 @@ func (s *Session) enter(call Call, most int) (full string) {
 	return fmt.Sprintf("%d calls of this session already run, which is the limit. Wait until one has ended.", most)
 }
 
-// leave ends what enter began.
+// leave undoes enter once the call has ended.
 func (s *Session) leave(call Call) {
 	s.runs(call, -1)
 	if s.places != nil {
@@ -154,8 +153,8 @@ func (s *Session) leave(call Call) {
 	}
 }
 
-// Finish ends a call that Decide allowed and returns a function that records its outcome. The caller MUST call record,
-// if it likes after the host has its answer, so that the host does not wait for the disk. result is the raw result, or
+// Finish ends a call that Decide allowed and returns a function that records its outcome. The caller MUST call record.
+// It may do so after the host has its answer, so that the host does not wait for the disk. result is the raw result, or
 // nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.leave(call)
@@ -164,7 +163,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	}
 	s.past.End(call.ID, !isError && failure == "", time.Now())
 	s.active.touch()
-	id, tool, agent, digest := call.ID, call.Tool, cmp.Or(call.Agent, s.agent), call.Digest // the arguments are not kept
+	id, tool, agent, digest := call.ID, call.Tool, cmp.Or(call.Agent, s.agent), call.Digest // so that record does not keep the arguments
 	learn := s.learn(id, tool, call.facts(), result)
 	return func() {
 		learn()
@@ -181,15 +180,15 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 // Refuse records a call that never reached Decide, because it is malformed or names no tool.
 func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 	rule := "malformed"
-	if call.Digest != "" { // it could be read, but leads nowhere
+	if call.Digest != "" { // it is well formed but names no tool
 		rule = "unknown tool"
 	}
 	v, _ := g.journal.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", rule, reason)) // logged; the call is refused anyway
 	return v
 }
 
-// judge says what is to happen to the call now. A call that names an agent other than its session's must pass under
-// both. The name comes from the host, so it can only tighten.
+// judge returns the verdict on the call now. A call that names an agent other than its session's must pass under both.
+// The name comes from the host, so it can only tighten.
 func (g judging) judge(s *Session, call Call) Verdict {
 	unknown := s.stand()
 	level := Autonomy(s.autonomy.Load())
@@ -202,8 +201,9 @@ func (g judging) judge(s *Session, call Call) Verdict {
 	return v
 }
 
-// judgeAs denies a call that cannot be judged. Arguments are hostile input, and a bug in reading them MUST NOT end the
-// process, which serves others too. If it is unknown whether the level holds, nothing runs.
+// judgeAs judges the call under an agent, and denies it if judging panics. Arguments are hostile input, and a bug in
+// reading them MUST NOT end the process, which serves others too. If unknown is not nil, the level may be stale, so
+// nothing runs.
 func (g judging) judgeAs(s *Session, agent string, level Autonomy, unknown error, call Call) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -219,7 +219,7 @@ func (g judging) judgeAs(s *Session, agent string, level Autonomy, unknown error
 	return j.Judge(call)
 }
 
-// judgeOf makes the judge for the session's calls under an agent. Rules that cannot be read deny everything.
+// judgeOf returns the Judge for the session's calls under an agent. Rules that cannot be read deny everything.
 func (g judging) judgeOf(s *Session, agent string) Judge {
 	var policy *permissions.Policy
 	err := s.stand()
@@ -242,7 +242,7 @@ func (g judging) judgeOf(s *Session, agent string) Judge {
 	}
 }
 
-// circumstances are what conditions of the rules look at for a call of the session under an agent.
+// circumstances returns what rule conditions look at for a call of the session under an agent.
 func (g judging) circumstances(s *Session, agent string) *permissions.Circumstances {
 	c := &permissions.Circumstances{Host: s.Client().Name, Agent: agent, Known: true, Past: s.past.Each}
 	if at := g.gate.lastPerson.Load(); at != 0 {

@@ -24,7 +24,7 @@ type Approval struct {
 	Tool      string // qualified name
 	Own       string `json:"-"` // the server's name for it; "" for an approval of another process
 	Kind      string
-	Says      string // what the tool's server says of it
+	Says      string // the server's description of the tool
 	Arguments json.RawMessage
 	Digest    string
 	Analysis  *tools.Analysis
@@ -34,28 +34,28 @@ type Approval struct {
 	Offers    []tools.Offer
 	Host      Client        // of the session
 	Origin    Origin        // of the session
-	Undo      *Undo         // whether what it changes can be brought back; nil when nobody can tell
-	Redefined *Redefinition // the tool's definition is not the one that was accepted; else nil
-	Rewrite   *Rewrite      // a hook changed the arguments; else nil
+	Undo      *Undo         // whether its changes can be undone; nil if nobody can tell
+	Redefined *Redefinition // set if the tool's definition is not the accepted one
+	Rewrite   *Rewrite      // set if a hook changed the arguments
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	// AwaitsHost says that callgate was restarted and the host has to repeat the call. The answer is kept until then.
 	AwaitsHost bool
 	Presence   bool // a yes needs a passkey
-	Approvers  int  // how many persons have to approve, each with a credential of their own; 0 is one, whoever it is
+	Approvers  int  // how many people must approve, each with a credential of their own; 0 means any one person
 	ApprovedBy []string
 	// Prompt is the beginning of the user's last prompt, or "" if callgate does not see prompts. It is shown and never
 	// stored.
 	Prompt string `json:"-"`
 }
 
-// Undo says whether what a call changes can be brought back afterwards.
+// Undo says whether a call's changes can be undone.
 type Undo struct {
 	Kept bool   `json:"kept"`
 	Text string `json:"text"` // one line for people
 }
 
-// Reason says what the rules, a mark or the autonomy level say of one subject.
+// Reason says what the rules, a mark or the autonomy level say about one subject.
 type Reason struct {
 	Subject string             `json:"subject"`
 	Rule    string             `json:"rule"`
@@ -63,13 +63,13 @@ type Reason struct {
 	Action  permissions.Action `json:"action"`
 }
 
-// Asked: an approval is pending. Replayed to subscribers that come later.
+// Asked says that an approval is pending. Later subscribers get it too.
 type Asked struct{ Approval *Approval }
 
-// Resolved: an approval is no longer pending. Decision is approve, reject, always, timeout or withdrawn.
+// Resolved says that an approval is no longer pending. Decision is approve, reject, always, timeout or withdrawn.
 type Resolved struct{ SessionID, ID, Decision, By, Reason string }
 
-// Started: a call was allowed and is about to be forwarded.
+// Started says that a call was allowed and is about to be forwarded.
 type Started struct {
 	SessionID, Agent, ID, Tool string
 	Arguments                  json.RawMessage
@@ -77,7 +77,7 @@ type Started struct {
 	Thinks                     bool // it goes to the model of the session's host
 }
 
-// Finished: a forwarded call ended. Result is the raw result, or nil when there is none.
+// Finished says that a forwarded call ended. Result is the raw result, or nil if there is none.
 type Finished struct {
 	SessionID, Agent, ID, Tool string
 	Duration                   time.Duration
@@ -88,10 +88,10 @@ type Finished struct {
 // AutonomyChanged says that the session's level is now Level, or "NONE" if rules alone decide.
 type AutonomyChanged struct{ SessionID, Level, By string }
 
-// Recorded: a record was written to the audit log.
+// Recorded says that a record was written to the audit log.
 type Recorded struct{ Record audit.Record }
 
-// SessionOpened and SessionClosed tell the roster.
+// SessionOpened says that a session began or changed; SessionClosed says that it ended.
 type (
 	SessionOpened struct{ Info SessionInfo }
 	SessionClosed struct{ Info SessionInfo }
@@ -118,10 +118,10 @@ type SessionInfo struct {
 	Frozen    string      `json:"frozen,omitempty"` // why nothing but reading goes through
 	Status    string      `json:"status"`           // idle, waiting, running or thinking
 	Pending   int         `json:"pending"`
-	Tools     []string    `json:"-"` // that the host is offered, by qualified name
+	Tools     []string    `json:"-"` // tools that the host is offered, by qualified name
 	Origin    Origin      `json:"origin"`
 	CreatedAt time.Time   `json:"createdAt"`
-	// LastActivity is when a call was last decided or ended.
+	// LastActivity is when a call last came or ended.
 	LastActivity time.Time `json:"lastActivity"`
 }
 
@@ -129,7 +129,7 @@ type SessionInfo struct {
 type Client struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`
-	Principal string `json:"principal,omitempty"` // who it has proven to be; "" where nothing proves it
+	Principal string `json:"principal,omitempty"` // its authenticated identity; "" if there is none
 }
 
 // Answer is an approver's answer to one pending approval.
@@ -137,30 +137,30 @@ type Answer struct {
 	SessionID string          // must be the approval's
 	Digest    string          // of the arguments that the approver saw
 	Decision  string          // approve, reject or always
-	Together  bool            // it is one of several answered at once: what has to be looked at by itself is left out
+	Together  bool            // one of several answers given at once; a call that needs an answer of its own is refused then
 	Feedback  string          // reject: goes to the model
 	Grants    []GrantChoice   // always: which offers; empty means the default of each subject
 	Scope     string          // always: session or worker, default worker
 	ExpiresIn time.Duration   // always: 0 means never
 	Arguments json.RawMessage // approve: replaces the arguments; judged again first
-	Presence  PresenceGiven   // by which the approver proves to be there
+	Presence  PresenceGiven   // the proof that the approver is there
 	By        string          // who answered, for the record: "web:alice"
 	From      string          // where from, for the record: "127.0.0.1:50844", "elicitation"
 }
 
-// PresenceGiven is what came with an answer to prove who the person is, and that they are there.
+// PresenceGiven is what an answer brings to prove who the person is, and that they are there.
 type PresenceGiven struct {
-	Page      string // origin of the page that it came from, "" for everything else
-	Person    string // whose credential was shown, "" when it is nobody's own
-	Assertion []byte // JSON; none when the page has not asked for it yet
+	Page      string // origin of the web page that the answer came from; "" if it came from none
+	Person    string // person whose credential was shown; "" if it is nobody's own
+	Assertion []byte // JSON; nil if the page has not asked for it yet
 }
 
-// Presence has people prove that they are there. Methods are called by many goroutines at once.
+// Presence checks proofs that a person is there. Its methods may be called concurrently.
 type Presence interface {
 	// Needs reports whether a yes to a call of that risk needs a proof.
 	Needs(risk permissions.Risk, marked bool) bool
-	// Check returns the proof as the record keeps it. runs is the digest of the arguments that the yes releases. What the
-	// answer lacks is an ErrPresence; any error leaves the approval pending.
+	// Check returns the proof as the audit trail keeps it. runs is the digest of the arguments that the yes releases.
+	// Check returns ErrPresence if the answer lacks a proof. Any error leaves the approval pending.
 	Check(a *Approval, answer Answer, runs string) (proof []byte, err error)
 }
 
@@ -174,11 +174,11 @@ type GrantChoice struct {
 // It is trusted for one thing only: which sessions hear a prompt.
 type Origin struct {
 	Folder   string `json:"folder,omitempty"`   // of the project
-	Branch   string `json:"branch,omitempty"`   // that is checked out there when the session begins or its folder changes
+	Branch   string `json:"branch,omitempty"`   // checked out there when the session begins or its folder changes
 	Terminal string `json:"terminal,omitempty"` // or the program whose window it is: "iTerm.app", "tmux %3", "/dev/pts/4"
 }
 
-// SetOrigin notes where the host works.
+// SetOrigin sets where the host works.
 func (s *Session) SetOrigin(o Origin) {
 	if before := s.origin.Swap(&o); *before == o {
 		return
@@ -186,7 +186,7 @@ func (s *Session) SetOrigin(o Origin) {
 	s.gate.journal.retold(s)
 }
 
-// Origin is where the host works; nothing for a session that was not opened here.
+// Origin returns where the host works; the zero value for a session that was not opened here.
 func (s *Session) Origin() Origin {
 	if o := s.origin.Load(); o != nil {
 		return *o
@@ -206,7 +206,7 @@ var (
 	ErrNotPending = errors.New("no such approval is pending: it was answered, cancelled or timed out")
 	ErrDigest     = errors.New("the answer is for other arguments than the pending call has: look at the call again")
 	ErrSession    = errors.New("no such session")
-	ErrAnswer     = errors.New("invalid answer") // of errors that Invalid makes
+	ErrAnswer     = errors.New("invalid answer") // matches every error from Invalid
 	ErrPresence   = errors.New("the answer needs a passkey")
 	ErrAnother    = errors.New("another person has to approve") // the yes is on record, and the call waits on
 	ErrRefused    = errors.New("the answer was not applied")    // the approval has ended, but not as the person said

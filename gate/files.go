@@ -23,8 +23,8 @@ func (f Files) HidesFile(s *Session, place tools.Place, path string) bool {
 	return j.Policy == nil || j.deniesReading(path, Call{Place: place})
 }
 
-// ForbidsWriting says why a call of the session must not write the file at path, which is absolute and real; "" if no
-// rule denies it. It ignores rules that ask, because it is for calls that were released already.
+// ForbidsWriting returns why a call of the session must not write the file at path, which is absolute and real, or ""
+// if no rule denies it. It ignores rules that ask, because it is for calls that were released already.
 func (f Files) ForbidsWriting(s *Session, place tools.Place, path string) (why string) {
 	g := f.gate
 	j := g.judging().judgeOf(s, s.agent)
@@ -45,8 +45,8 @@ func (f Files) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 	return ""
 }
 
-// Unseen says why no build or test of the workspace may run without a person: the session changed a file that says what
-// they run, and nobody has looked at it since. It returns "" if nothing is in the way.
+// Unseen returns why no build or test of the workspace may run without a person: the session changed a file that says
+// what they run, and nobody has looked at it since. It returns "" if nothing is in the way.
 func (f Files) Unseen(s *Session) (why string) {
 	g := f.gate
 	changed := s.manifests.Changed()

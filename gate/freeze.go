@@ -27,10 +27,10 @@ type Freeze struct {
 	At        time.Time `json:"at"`
 
 	Here  bool `json:"here,omitzero"`  // it holds on this machine alone, until the others can be told
-	Above bool `json:"above,omitzero"` // it is of all tenants: their operator alone ends it
+	Above bool `json:"above,omitzero"` // it covers all tenants, and only their operator can end it
 }
 
-// ByFreeze is what decides about a call that a freeze stops.
+// ByFreeze is the By of a verdict on a call that a freeze stops.
 const ByFreeze = "freeze"
 
 // maxFreezeText bounds, in bytes, the reason that a person gives.
@@ -45,30 +45,31 @@ type Freezing interface {
 // be read, everything is frozen. A nil Freezer freezes nothing.
 type Freezer struct {
 	path  string
-	above *Freezer // what it has frozen as a whole is frozen here too; nil for none
+	above *Freezer // its freezes of all sessions apply here too; nil for none
 
 	changing sync.Mutex // one change at a time; taken before mu
 
 	mu   sync.Mutex
-	last durable.Stamp // as the file was when it was read; none before
+	last durable.Stamp // the file when it was last read
 	held map[string]Freeze
 
 	shared   store.Shared // freezes that hold for other machines too; nil for none
-	revision uint64       // of them, as they were read last
+	revision uint64       // of the shared text when it was last read
 	all      map[string]Freeze
-	told     map[string]Freeze // those that they were told of, and that may still be in the file
+	told     map[string]Freeze // freezes that the other machines know and that may still be in the file
 }
 
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
 func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 
-// Share makes freezes hold on all machines that share the text. Those in the file hold on this machine alone, until Push.
+// Share makes freezes hold on all machines that share the text, and returns f. Those in the file hold on this machine
+// alone, until Push.
 func (f *Freezer) Share(text store.Shared) *Freezer {
 	f.shared = text
 	return f
 }
 
-// Below makes all be frozen that above has frozen as a whole.
+// Below applies here what above has frozen as a whole, and returns f.
 func (f *Freezer) Below(above *Freezer) *Freezer {
 	f.above = above
 	return f
@@ -99,8 +100,8 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	return held, err
 }
 
-// untold leaves out those of the file that the others were told of: what is shared says whether they still hold. The
-// caller holds mu.
+// untold returns own without the freezes that the other machines know: the shared text says whether those still hold.
+// The caller holds mu.
 func (f *Freezer) untold(own map[string]Freeze) map[string]Freeze {
 	if len(f.told) == 0 {
 		return own
@@ -114,7 +115,7 @@ func (f *Freezer) untold(own map[string]Freeze) map[string]Freeze {
 	return left
 }
 
-// tell notes that the others were told of freezes, and removes them from the file. The caller holds changing.
+// tell notes that the other machines know the freezes, and removes these from the file. The caller holds changing.
 func (f *Freezer) tell(told map[string]Freeze) error {
 	f.mu.Lock()
 	if f.told == nil {
@@ -124,7 +125,7 @@ func (f *Freezer) tell(told map[string]Freeze) error {
 	f.mu.Unlock()
 	err := f.changeFile(func(held map[string]Freeze) {
 		for id, one := range f.told {
-			if one.same(held[id]) { // and another process has not frozen anew
+			if one.same(held[id]) { // else another process has frozen it anew
 				delete(held, id)
 			}
 		}
@@ -270,7 +271,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 		return record("Frozen: " + one.String())
 	}
 	switch away := f.changeShared(freeze); {
-	case away == nil: // it holds here too, and what stays in the file Push removes
+	case away == nil: // it holds here too; Push removes what tell leaves in the file
 		_ = f.tell(map[string]Freeze{one.SessionID: one})
 		return record("Frozen: " + one.String())
 	case here != nil:
@@ -280,7 +281,8 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	}
 }
 
-// Push shares the freezes that hold on this machine alone, each once, with record. It does nothing where nothing is shared.
+// Push shares the freezes that hold on this machine alone, and calls record once for each. It does nothing if nothing
+// is shared.
 func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 	if f == nil || f.shared == nil {
 		return nil
@@ -348,7 +350,7 @@ func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) 
 	return record("Ended the freeze of " + what + ".")
 }
 
-// endable says why there is no freeze of a session, or of all, that can be ended here.
+// endable returns why a freeze of a session, or with "" of all sessions, cannot be ended here; nil if it can.
 func (f *Freezer) endable(sessionID string) error {
 	list, err := f.List(time.Now())
 	if err != nil && f.shared != nil {
@@ -398,7 +400,8 @@ func (f *Freezer) changeFile(edit func(map[string]Freeze)) error {
 	})
 }
 
-// changeShared changes what holds on all machines. They are waited for, and no call is. The caller holds changing.
+// changeShared changes what holds on all machines. It waits for them without mu, so that no call has to wait. The
+// caller holds changing.
 func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 	return store.WhileStale(func() error {
 		f.mu.Lock()
@@ -419,7 +422,7 @@ func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 	})
 }
 
-// editFreezes returns an edited copy, without those that are over.
+// editFreezes returns an edited copy without the freezes that are over.
 func editFreezes(held map[string]Freeze, edit func(map[string]Freeze)) map[string]Freeze {
 	next, now := map[string]Freeze{}, time.Now()
 	for id, one := range held {
@@ -440,7 +443,7 @@ func encodeFreezes(held map[string]Freeze) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// String says what is frozen, for people and for models.
+// String describes the freeze, for people and for models.
 func (f Freeze) String() string {
 	s := frozenWhat(f.SessionID) + ", by " + f.By
 	if !f.Until.IsZero() {
@@ -452,10 +455,10 @@ func (f Freeze) String() string {
 	return s + "."
 }
 
-// thenTell is what the model has to do about a freeze.
+// thenTell tells the model what to do about a freeze.
 const thenTell = " Tell the user, and do not try another way."
 
-// Told is String for people, who also have to know where it holds and who can end it.
+// Told is String for people, who also need to know where the freeze holds and who can end it.
 func (f Freeze) Told() string {
 	switch {
 	case f.Here:
@@ -466,8 +469,8 @@ func (f Freeze) Told() string {
 	return f.String()
 }
 
-// frozen says why a freeze stops the call; "" if it does not. Calls that only read, on this machine or in the server's
-// own data, always run.
+// frozen returns why a freeze stops the call, or "" if none does. No freeze stops calls that only read, on this machine
+// or in the server's own data.
 func (j *Judge) frozen(call Call, a *tools.Analysis) string {
 	if j.Freezer == nil {
 		return ""
@@ -492,7 +495,7 @@ func onlyReads(a *tools.Analysis) bool {
 	})
 }
 
-// Freeze holds back a session of this worker, or with "" all sessions of all processes.
+// Freeze freezes a session of this worker, or with "" all sessions of all processes.
 func (c Controls) Freeze(one Freeze, who audit.Author) error {
 	g := c.gate
 	one.By, one.At = who.By, time.Now().UTC()
@@ -515,7 +518,7 @@ func (c Controls) PushFreezes() error {
 func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string) error {
 	g := c.gate
 	err := g.Controls.Note(sessionID, who, summary)
-	for _, info := range g.Sessions() { // whoever watches sees it at once
+	for _, info := range g.Sessions() { // so that people who watch see it at once
 		g.journal.events.publish(SessionOpened{info})
 	}
 	return err
@@ -524,7 +527,7 @@ func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string)
 // Frozen returns what is frozen now.
 func (c Controls) Frozen() ([]Freeze, error) { return c.gate.journal.o.Freezer.List(time.Now()) }
 
-// frozenNow says, for people who watch, what freezes a session now; "" if nothing does.
+// frozenNow returns, for people who watch, what freezes a session now, or "" if nothing does.
 func (j *journal) frozenNow(sessionID string) string {
 	f, err := j.o.Freezer.Of(sessionID, time.Now())
 	switch {

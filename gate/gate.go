@@ -22,44 +22,44 @@ import (
 	"callgate/permissions/store"
 )
 
-// Options assemble a gate. Store and Audit are required.
+// Options configures New. Store and Audit are required.
 type Options struct {
 	Worker         string
 	Store          *store.Store
 	Audit          *audit.Log
 	Logger         *slog.Logger
 	Mode           Mode
-	Autonomy       Autonomy                                    // of every new session
+	Autonomy       Autonomy                                    // the level of new sessions
 	AskEscalations bool                                        // ESCALATION asks instead of being denied
 	Timeout        time.Duration                               // how long an approval waits for a person; 0 means 120 s
-	ClaimWithin    time.Duration                               // how long a decision waits for the call that was handed over; 0 means 15 min
+	ClaimWithin    time.Duration                               // how long a decision is kept for the repeat of a handed-over call; 0 means 15 min
 	History        func(context.Context) []string              // shell commands that the worker ran or asked about before; may be nil
-	Answered       func(context.Context, time.Time) []Answered // what people answered since then, the oldest first; may be nil
-	Dir            string                                      // where such decisions are kept; "" keeps none
+	Answered       func(context.Context, time.Time) []Answered // returns what people have answered since the time, oldest first; may be nil
+	Dir            string                                      // folder of waiting approvals and kept decisions; "" keeps none
 	MaxPending     int                                         // approvals that may wait at once in one session; 0 means 64
-	MaxPendingAll  int                                         // and in all sessions; 0 is no bound
-	Protected      *Protected                                  // what no call may touch
-	Limits         Limits                                      // of every session
-	InMemory       bool                                        // grants for the worker are not written to its file and end with the process
-	Terminal       *Terminal                                   // the terminal allow-list; nil does without
-	Undo           func(Call, *tools.Analysis) *Undo           // says whether what a call changes can be brought back; nil says nothing
-	Unkept         func(Call, *tools.Analysis) (why string)    // marks calls whose files could not be kept; nil marks none
-	Credentials    func() []Credential                         // what must not leave beside what sessions see; called once, when the first call is judged; may be nil
-	Presence       Presence                                    // proofs that people are there; nil needs none
-	Ledger         Ledger                                      // where approvals are kept for other machines; nil keeps them in Dir
-	Tallies        Tallies                                     // count what hosts use at several replicas; nil counts here alone
-	Standing       store.Shared                                // what people set of sessions that live at several replicas; nil for none
-	Current        func() error                                // why rules and freezes may be old, so that nothing may run; nil when they cannot be
+	MaxPendingAll  int                                         // the same for all sessions together; 0 means no limit
+	Protected      *Protected                                  // what no call may touch; nil for nothing
+	Limits         Limits                                      // limits of each session
+	InMemory       bool                                        // keeps the worker's grants in memory, so that they end with the process
+	Terminal       *Terminal                                   // the terminal allow-list; nil for none
+	Undo           func(Call, *tools.Analysis) *Undo           // says whether a call's changes can be undone; may be nil
+	Unkept         func(Call, *tools.Analysis) (why string)    // returns why a call's files cannot be kept, which marks the call, or ""; may be nil
+	Credentials    func() []Credential                         // more secrets that must not leave; called once, at the first call; may be nil
+	Presence       Presence                                    // checks proofs that a person is there; nil requires none
+	Ledger         Ledger                                      // shares approvals with other machines; nil keeps them in Dir
+	Tallies        Tallies                                     // counts limits over several replicas; nil counts only here
+	Standing       store.Shared                                // settings of sessions that several replicas serve; nil shares none
+	Current        func() error                                // returns why rules and freezes may be stale; then nothing runs; nil if they never are
 	Freezer        *Freezer                                    // what people have frozen; nil freezes nothing
 	NoFlow         bool                                        // sessions do not remember where values come from
 	Advisors       []Advisor                                   // other policy engines, which can deny and ask
 	Stop           <-chan struct{}                             // closed when somebody stops callgate; nil for never
-	Off            bool                                        // every call runs but those that touch what is protected
-	Agents         []permissions.Agent                         // profiles that sessions and calls may run under, beside DefaultAgent
+	Off            bool                                        // applies no rules, levels or marks; hooks, freezes and Protected still deny
+	Agents         []permissions.Agent                         // profiles that sessions and calls may run under, besides DefaultAgent
 }
 
-// Settings are the options that Configure replaces while the gate is in use. They mean what the options of their names
-// mean; the autonomy is of sessions that begin from then on.
+// Settings holds the options that Configure can replace while the gate is in use. Each field means what the field of
+// that name in Options means. Autonomy applies to sessions that begin later.
 type Settings struct {
 	Mode                 Mode
 	Autonomy             Autonomy
@@ -72,7 +72,7 @@ type Settings struct {
 	Advisors             []Advisor
 }
 
-// settings are those of the options, with their defaults.
+// settings returns the settings among the options, with their defaults.
 func (o *Options) settings() Settings {
 	return Settings{o.Mode, o.Autonomy, o.AskEscalations, o.Timeout, o.ClaimWithin, o.MaxPending, o.MaxPendingAll, o.Limits, o.Terminal, o.Advisors}.withDefaults()
 }
@@ -98,30 +98,30 @@ type Gate struct {
 	Controls Controls
 	Files    Files
 
-	credentials func() []Credential // of Options, asked once
+	credentials func() []Credential // Options.Credentials, called at most once
 	protected   atomic.Pointer[Protected]
 
 	lastPerson lastPerson
 	history    history
-	granted    grantBook // for the worker, while grants stay in memory
+	granted    grantBook // the worker's grants, if they stay in memory
 	agents     map[string]permissions.Agent
 	answers    answeredBook
 	standings  standings
 }
 
-// journal writes records, and tells them to listeners.
+// journal writes audit records and publishes events.
 type journal struct {
-	o      Options                  // but for what is in set
-	set    atomic.Pointer[Settings] // as they are now
+	o      Options                  // as given to New; set has the current values of some
+	set    atomic.Pointer[Settings] // current
 	events hub
 }
 
-// queue is the approvals that wait. Only resolve ends one.
+// queue holds the approvals that wait. Only resolve ends one.
 type queue struct {
 	journal *journal
 
-	// mu guards everything about approvals. Its holder may wait for the Ledger. So judging and the sessions, which
-	// allowed calls need, never take it.
+	// mu guards all approvals. Its holder may wait for the Ledger. An allowed call therefore never takes it: neither
+	// judging nor looking up a session does.
 	mu      sync.Mutex
 	pending map[string]*approval
 	order   []string // ids of pending, oldest first
@@ -130,13 +130,13 @@ type queue struct {
 	given atomic.Pointer[given] // the last "always"; nil for none
 }
 
-// registry is the sessions that are open.
+// registry holds the open sessions.
 type registry struct {
-	opening  sync.Mutex // guards sessions; taken after mu by who needs both
+	opening  sync.Mutex // guards sessions; code that needs both takes queue.mu first
 	sessions map[string]*Session
 }
 
-// New returns a gate without sessions.
+// New returns a gate without sessions. It takes over the approvals that dead processes of the worker left in Dir.
 func New(o Options) *Gate {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	g := &Gate{journal: &journal{o: o}, agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
@@ -174,7 +174,7 @@ func (g *Gate) HasAgent(name string) bool {
 	return ok
 }
 
-// Worker is the name of the worker whose rules this gate applies.
+// Worker returns the name of the worker whose rules this gate applies.
 func (g *Gate) Worker() string { return g.journal.o.Worker }
 
 // Sessions lists the sessions, oldest first.
@@ -207,7 +207,7 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	if s.account == "" {
 		s.autonomy.Store(uint32(autonomy))
 	} else {
-		_ = s.stand() // others may have set another since; what cannot be read now is read at the next call
+		_ = s.stand() // another replica may have changed it since; a failed read is retried at the next call
 	}
 	g.lastPerson.note(who.By)
 	g.journal.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})

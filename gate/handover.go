@@ -16,8 +16,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// handedOver is the decision on a call that its host stopped waiting for, as it is kept on disk until the
-// call is repeated. It survives the process; claiming it removes it, so that it counts once.
+// handedOver is the stored decision on a call whose host stopped waiting. It is kept until the call is repeated, and
+// survives the process. Claiming it removes it, so that it counts once.
 type handedOver struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool"`
@@ -32,8 +32,9 @@ type handedOver struct {
 	ClaimBy   time.Time       `json:"claimBy"`
 }
 
-// handOverKey names what a handed-over approval is bound to: worker, principal, agent, workspace, server, tool, the
-// tool's definition and the arguments, as they came and as they are judged. Only the very same call can claim it.
+// handOverKey returns a hash of what a handed-over approval is bound to: worker, principal, agent, workspace, server,
+// tool, the tool's definition, and the arguments as they came and as they are judged. Only the very same call can claim
+// it.
 func (j *journal) handOverKey(call Call) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
 		j.o.Worker, call.Principal, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
@@ -63,14 +64,14 @@ const (
 	waitsAlready = "The same call is already waiting for a person's approval. " + repeat
 )
 
-// attach lets a repeated call wait on the approval that was handed over for it; nil if there is none. The caller holds
-// mu.
+// attach lets a repeated call wait on the approval that was handed over for it. It returns nil if there is none. The
+// caller holds mu.
 func (q *queue) attach(repeated *approval) *approval {
 	for _, a := range q.pending {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
 			a.detached = false
 			before := a.session
-			moved := before != repeated.session // what waited in a process that is gone had none of this one
+			moved := before != repeated.session // always so for an approval of a dead process
 			if moved {
 				a.reattach(repeated)
 				q.recount(before)
@@ -125,7 +126,7 @@ func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
 	return kept, json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy)
 }
 
-// handedOver is the decision as it is kept.
+// handedOver returns the decision as it is stored.
 func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
@@ -202,7 +203,7 @@ func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 	return g.usable(kept, v)
 }
 
-// usable makes a resolution of a kept decision, if it still holds for the call.
+// usable turns a kept decision into a resolution, if it still holds for the call.
 func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again

@@ -88,7 +88,7 @@ func (c Controls) RevokeHeld(drop func(HeldGrant) bool) int {
 	return n
 }
 
-// remove leaves the slice that read has handed out as it is.
+// remove removes the grants that drop selects and returns their number. It does not change a slice that read returned.
 func (b *grantBook) remove(drop func(permissions.Grant) bool) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ type Subscription struct {
 	close  func()
 }
 
-// NewSubscription makes a subscription to events that come from elsewhere than a Gate; end is what Close does.
+// NewSubscription returns a subscription to events that do not come from a Gate. Its Close calls end.
 func NewSubscription(events <-chan Event, end func()) Subscription {
 	return Subscription{Events: events, close: end}
 }
@@ -26,16 +26,16 @@ func (s Subscription) Close() { s.close() }
 // hub hands events to subscribers without ever waiting for one.
 type hub struct {
 	mu     sync.Mutex
-	subs   map[chan Event]bool // whether they follow calls, too
-	calls  atomic.Int32        // those that do
+	subs   map[chan Event]bool // whether the subscriber gets the events of calls too
+	calls  atomic.Int32        // number of subscribers that do
 	closed bool
 }
 
 // Subscribe begins a subscription. It starts with every session, then every pending approval, oldest first.
 func (g *Gate) Subscribe() Subscription { return g.subscribe(true) }
 
-// SubscribeQuestions is Subscribe without what every call makes: Started, Finished and Recorded. An allowed call does
-// not wake who listens to the rest.
+// SubscribeQuestions is Subscribe without the events that every call makes: Started, Finished and Recorded. An allowed
+// call does not wake such a subscriber.
 func (g *Gate) SubscribeQuestions() Subscription { return g.subscribe(false) }
 
 func (g *Gate) subscribe(calls bool) Subscription {
@@ -85,7 +85,7 @@ func (h *hub) drop(events chan Event) {
 	}
 }
 
-// followed reports whether anybody would get what a call makes. If nobody would, no such event is made.
+// followed reports whether anybody gets the events that every call makes. If not, nobody needs to make them.
 func (h *hub) followed() bool { return h.calls.Load() > 0 }
 
 func (h *hub) publish(e Event) {

@@ -31,19 +31,19 @@ type Judge struct {
 	AskEscalations bool // ESCALATION asks a person instead of being denied
 	Protected      *Protected
 	Terminal       *Terminal                                // nil when the terminal allow-list is not used
-	Off            bool                                     // the gate is off: only what is protected is denied
+	Off            bool                                     // the gate is off: rules, levels and marks do not apply
 	Changed        []string                                 // build manifests that the session changed and nobody has looked at
-	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
+	Unkept         func(Call, *tools.Analysis) (why string) // returns why what the call writes could not be restored, or ""; may be nil
 	Advisors       []Advisor                                // other policy engines, which can deny and ask
-	Current        func() error                             // why rules and freezes may be old: then nothing runs; nil when they cannot be
+	Current        func() error                             // returns why rules and freezes may be stale; then nothing runs; nil if they never are
 	Freezer        Freezing                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
-	flow           *provenance.Session                      // where values of the session come from; nil asks nothing about it
-	unlearned      *atomic.Bool                             // whether secrets and flow lack a result; nil is that they do not
+	flow           *provenance.Session                      // where the session's values come from; nil asks nothing about it
+	unlearned      *atomic.Bool                             // whether secrets and flow lack a result; may be nil
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
-	Session        *permissions.Circumstances               // what conditions of rules look at; nil knows nothing
-	ran            *past.Calls                              // behind Session, where callers tell what ran
+	Session        *permissions.Circumstances               // what rule conditions look at; nil if nothing is known
+	ran            *past.Calls                              // the calls behind Session; RememberCalls sets it
 	Now            time.Time
 }
 
@@ -86,7 +86,7 @@ func (j *Judge) Judge(call Call) Verdict {
 	return v
 }
 
-// denials is the part of phase 1 that no rule takes part in.
+// denials is the part of phase 1 that does not depend on rules.
 func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	if v.Analysis.Refuse != "" {
 		return v.deny(DecidedDenied, "callgate", "malformed", v.Analysis.Refuse), true
@@ -124,12 +124,12 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	return v, false
 }
 
-// asker asks about where the values of a call come from and go.
+// asker returns an Asker about where the values of a call come from and where they go.
 func (j *Judge) asker() *provenance.Asker {
 	return &provenance.Asker{Policy: j.Policy, Session: j.flow, Secrets: j.secrets, Now: j.Now}
 }
 
-// findings asks the rules about every subject.
+// findings evaluates the rules for every subject.
 func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone, Session: j.around(call)}
 	findings := make([]permissions.Finding, len(a.Subjects))
@@ -145,8 +145,8 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	return findings
 }
 
-// around returns what conditions of rules look at. It reads the branch when a rule asks for it, because the branch can
-// change during a session.
+// around returns what rule conditions look at. It reads the branch for each call if a rule asks for it, because the
+// branch can change during a session.
 func (j *Judge) around(call Call) *permissions.Circumstances {
 	if j.Session == nil || j.Session.Branch != "" || !j.Policy.AsksBranch() {
 		return j.Session
@@ -169,8 +169,8 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 	return v, false
 }
 
-// marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading
-// a folder with its denied files removes that folder's mark, and releases the subject that reads it.
+// marks is phase 2. It returns why only a person can release the call, whatever rules, grants and levels say. A grant
+// for reading a folder with its denied files removes that folder's mark and releases the subject that reads it.
 func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	facts := call.facts()
 	marks := slices.Concat(v.Analysis.Marks, floor.Marks(facts, v.Analysis), call.Before.Marks, v.advice)
@@ -220,7 +220,7 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	return marks
 }
 
-// addressMark marks a command that may connect to the address that approvals are given at.
+// addressMark marks a command that may connect to the approvers' address.
 func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
 	if j.Protected == nil || len(a.Commands) == 0 || len(j.Protected.allPorts()) == 0 {
 		return tools.Mark{}, false
@@ -233,7 +233,7 @@ func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
 	return tools.Mark{}, false
 }
 
-// deniesReading reports whether the rules deny reading the file at that absolute path.
+// deniesReading reports whether the rules deny reading the file at the absolute path.
 func (j *Judge) deniesReading(path string, call Call) bool {
 	if j.Protected.Holds(path) {
 		return true
@@ -311,7 +311,8 @@ func opensSandbox(findings []permissions.Finding) *permissions.Finding {
 	return nil
 }
 
-// opensStore names a credential store that the call opens without a grant, if the level asks about stores; "" for none.
+// opensStore returns a credential store that the call opens without a grant, if the level asks about stores. It returns
+// "" if there is none.
 func (j *Judge) opensStore(findings []permissions.Finding) string {
 	if !j.Autonomy.guardsStores() {
 		return ""
@@ -332,7 +333,8 @@ func (j *Judge) opensStore(findings []permissions.Finding) string {
 	return ""
 }
 
-// asks is the end of phase 3 for a call that needs a person. In the mode auto-approve it allows the call instead.
+// asks ends phase 3 for a call that needs a person. In mode auto-approve it allows the call instead, unless the level
+// is MANUAL.
 func (j *Judge) asks(v Verdict, by, rule, reason string) Verdict {
 	if j.Mode == ModeAutoApprove && j.Autonomy != Manual {
 		return v.allow(DecidedAutoApproved, "mode:auto-approve", rule, "")

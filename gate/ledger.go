@@ -13,17 +13,19 @@ import (
 // is taken once. A gate without a Ledger keeps approvals in its folder. Methods may be called concurrently. After an
 // error the caller MUST NOT let the call run, because the change may not have happened.
 type Ledger interface {
-	// Ask notes an approval that waits here, while people are shown it, and before any answer is taken.
+	// Ask notes an approval that waits here, before any answer to it is taken.
 	Ask(Kept) error
 	// Change replaces an approval that Ask noted.
 	Change(Kept) error
-	// Decide notes the one decision on an approval that waits here. Taken says that a call waits and takes it at once;
-	// else it is kept until claimBy. It is an ErrNotPending when another process has the approval, or has decided it.
+	// Decide notes the one decision on an approval that waits here. If taken is true, a waiting call takes the decision
+	// at once; otherwise it is kept until claimBy. Decide returns ErrNotPending if another process has the approval or
+	// has decided it.
 	Decide(id string, decision []byte, taken bool, claimBy time.Time) error
-	// End notes that an approval waits no more. It MUST NOT block.
+	// End notes that an approval no longer waits. It MUST NOT block.
 	End(id string)
-	// Claim takes the decision that is kept under the key, for one call among all processes; nil if there is none. An
-	// approval that waits elsewhere under the key without a call ends there, because its call is here now.
+	// Claim takes the decision that is kept under the key. Only one call among all processes gets it; nil means that
+	// there is none. An approval under the key that waits elsewhere without a call ends there, because its call is here
+	// now.
 	Claim(key, call string) (decision []byte, err error)
 	// Done notes that the call that took a decision has ended. It MUST NOT block.
 	Done(call string)
@@ -44,7 +46,7 @@ func (a *approval) kept() (Kept, error) {
 	return Kept{ID: a.call.ID, Key: a.key, Waits: !a.detached, Expires: a.expires, Question: text}, err
 }
 
-// enter notes an approval that was put. The caller holds mu.
+// enter notes a pending approval in the Ledger, if there is one. The caller holds mu.
 func (q *queue) enter(a *approval) error {
 	if q.journal.o.Ledger == nil {
 		return nil
@@ -82,8 +84,8 @@ func (q *queue) forget(a *approval) {
 	q.journal.o.Ledger.End(a.call.ID)
 }
 
-// decideOnce stores a person's decision in the Ledger before the waiting call goes on. An approval that another process
-// has, or that nobody knows, is withdrawn here; its host asks again. The caller holds mu.
+// decideOnce stores a person's decision in the Ledger before the waiting call goes on. If that fails, it withdraws the
+// approval here, and the host asks again. The caller holds mu.
 func (q *queue) decideOnce(a *approval, r resolution) error {
 	if q.journal.o.Ledger == nil {
 		return nil
@@ -105,8 +107,7 @@ func (q *queue) decideOnce(a *approval, r resolution) error {
 	return err
 }
 
-// claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go
-// on.
+// claimShared takes the decision that any process kept for exactly this call. refused, if not nil, denies the call.
 func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
 	text, err := g.gate.journal.o.Ledger.Claim(g.gate.journal.handOverKey(call), call.ID)
 	if err != nil {
@@ -124,7 +125,8 @@ func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refus
 	return nil, nil
 }
 
-// Adopt shows an approval of a process that has ended. The caller has already assigned it to this gate in the Ledger.
+// Adopt shows an approval of a process that has ended; text is its Kept.Question. The caller has already assigned it to
+// this gate in the Ledger.
 func (g *Gate) Adopt(text []byte) error {
 	var q question
 	if err := json.Unmarshal(text, &q); err != nil {
@@ -162,7 +164,7 @@ func (g *Gate) Unknown(text []byte, call string) error {
 	})
 }
 
-// current says why rules and freezes may be old; "" if they are not.
+// current returns why rules and freezes may be stale, or "" if they are not.
 func (j *Judge) current() string {
 	if j.Current == nil {
 		return ""

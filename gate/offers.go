@@ -11,7 +11,7 @@ import (
 	"callgate/permissions"
 )
 
-// history is the shell commands that the worker's audit trail remembers, read once: by Recall, or when somebody is
+// history holds the shell commands of the worker's audit trail. They are read once: by Recall, or when somebody is
 // first asked about a command.
 type history struct {
 	once     sync.Once
@@ -26,8 +26,8 @@ func (h *history) load(ctx context.Context, g *Gate) {
 	})
 }
 
-// Recall reads what was asked and answered before. Else the first question waits for it. When ctx ends, so does the
-// gate: what was not read by then is not missed.
+// Recall reads what was asked and answered before, so that the first question does not wait for it. If ctx ends, the
+// gate ends too, so what was not read by then is not missed.
 func (g *Gate) Recall(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -55,7 +55,7 @@ func (v *Verdict) Offers(call Call) []tools.Offer {
 	return once(v.Analysis.Subjects, offers)
 }
 
-// once leaves out the offers for what an earlier part of the call offers too, such as a file that two commands read.
+// once removes the offers for a subject that equals an earlier one, such as a file that two commands read.
 func once(parts []permissions.Subject, offers []tools.Offer) []tools.Offer {
 	same := func(i, j int) bool {
 		x, y := &parts[i], &parts[j]
@@ -75,9 +75,9 @@ func once(parts []permissions.Subject, offers []tools.Offer) []tools.Offer {
 	})
 }
 
-// preselect makes the narrowest pattern of each command the default that would have saved most of what was asked
-// before. Without a repeat it stays the command itself; a pattern that opens more than the command is about is never
-// chosen.
+// preselect makes the pattern that would have saved the most earlier questions the default of each command; of several
+// such patterns, the first. If none would have saved any, the default stays. A pattern that opens more than the command
+// is about is never chosen.
 func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	for i := 0; i < len(offers); {
 		end := i + 1
@@ -113,8 +113,8 @@ func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	}
 }
 
-// widen tells, for every offered shell pattern, which commands it would newly allow under its ceiling: of
-// those everybody runs, and of those that this worker has asked about. The command itself does not count.
+// widen notes, for every offered shell pattern, which commands it would newly allow under its ceiling: common ones, and
+// ones that this worker has asked about. The command itself does not count.
 func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) []tools.Offer {
 	if !slices.ContainsFunc(offers, func(o tools.Offer) bool { return a.Subjects[o.Subject].Kind == tools.KindShell }) {
 		return offers

@@ -14,11 +14,11 @@ import (
 // Protected is what no tool call may touch, whatever the rules say: callgate's own files and the approvers' addresses.
 // It is immutable except for the ports of others.
 type Protected struct {
-	paths   []string        // absolute, in every spelling that a path may be compared in
+	paths   []string        // absolute, as given and with links resolved
 	needles []needle        // texts that name one of the paths, for arguments that are not known to be paths
 	ports   []string        // of companions on this machine
-	others  func() []string // further ones, which come and go; may be nil
-	names   []string        // lower-case names of files that nothing else is called by, wherever they stand
+	others  func() []string // returns further ports, which come and go; may be nil
+	names   []string        // lower-case file names that only callgate uses, in whatever folder
 }
 
 // NewProtected protects the files and folders at paths, everything beneath them, and the TCP ports on this machine.
@@ -38,15 +38,16 @@ func NewProtected(paths []string, home string, ports []string) (*Protected, erro
 	return p, nil
 }
 
-// WithPorts is p with further ports. others is called for every tool call, because companions come and go.
+// WithPorts returns a copy of p with further ports. others is called for every tool call, because companions come and
+// go.
 func (p *Protected) WithPorts(others func() []string) *Protected {
 	q := *p
 	q.others = others
 	return &q
 }
 
-// WithNames is p with names of files that belong to callgate by any path. A socket's name can be part of a word that
-// only its program understands.
+// WithNames returns a copy of p that also protects files with these names, by any path. A socket's name can be part of
+// a word that only its program understands.
 func (p *Protected) WithNames(names ...string) *Protected {
 	q := *p
 	q.names = slices.Clone(p.names)
@@ -59,7 +60,7 @@ func (p *Protected) WithNames(names ...string) *Protected {
 	return &q
 }
 
-// allPorts are the ports that are protected now.
+// allPorts returns the ports that are protected now.
 func (p *Protected) allPorts() []string {
 	if p.others == nil {
 		return p.ports
@@ -76,8 +77,8 @@ func (p *Protected) add(abs, home string) {
 	p.needles = append(p.needles, newNeedle(forms...))
 }
 
-// needle is something to look for in texts in lower case, in one of its forms. All of these end alike; that end is
-// looked for first, from a character on that is rarer than letters.
+// needle is something to look for in lower-case texts, in any of its forms. All forms share an end, which is looked for
+// first. It begins at a character that is rarer than letters.
 type needle struct {
 	end   string
 	forms []string
@@ -100,8 +101,8 @@ func newNeedle(forms ...string) needle {
 
 func (n needle) in(t *facts.Text) bool { return t.Holds(n.end) && t.HoldsAny(n.forms) }
 
-// touched says which protected thing the call names, or "". It looks at the paths that the call was found
-// to touch, in every reading, and at the text of every argument.
+// touched returns why the call touches something protected, or "". It looks at the paths that the call was found to
+// touch, in every reading, and at the text of every argument.
 func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	if p == nil {
 		return ""
@@ -147,7 +148,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	return ""
 }
 
-// named looks for protected paths in the strings of the arguments, names included.
+// named returns why one of the texts names a protected path, or "" if none does.
 func (p *Protected) named(texts []facts.Text) (why string) {
 	for i := range texts {
 		for _, n := range p.needles {
@@ -159,7 +160,7 @@ func (p *Protected) named(texts []facts.Text) (why string) {
 	return ""
 }
 
-// hasName reports whether a word holds one of the names.
+// hasName reports whether a word contains one of the names.
 func (p *Protected) hasName(word string) bool {
 	lower := strings.ToLower(word)
 	return slices.ContainsFunc(p.names, func(name string) bool { return strings.Contains(lower, name) })
@@ -171,8 +172,8 @@ func isCallgate(word string) bool {
 	return strings.TrimSuffix(name, ".exe") == "callgate"
 }
 
-// Imitates says why a server's request to the host must be refused: it names the approvers' address, callgate's own
-// files or a pending approval, and so could pass for callgate. "" if it is fine.
+// Imitates returns why a server's request to the host must be refused: it names the approvers' address, callgate's own
+// files or a pending approval, and so could pass for callgate. It returns "" if the request is fine.
 func (g *Gate) Imitates(params []byte) (why string) {
 	texts := facts.TextsOf(params)
 	if p := g.protected.Load(); p != nil {

@@ -34,12 +34,13 @@ func (j *Judge) Ran(call Call, ago time.Duration, failed bool) {
 	j.ran.End(call.ID, !failed, at)
 }
 
-// Prompted makes the judge assume that the session's user sent the text to the model.
+// Prompted makes the judge assume that the session's user sent the text to the model. Call Remember first.
 func (j *Judge) Prompted(text string) {
 	j.flow.Prompted(text)
 }
 
-// Returned makes the judge assume that the session got the result, a JSON value, for an earlier call.
+// Returned makes the judge assume that the session got the result, a JSON value, for an earlier call. Call Remember
+// first.
 func (j *Judge) Returned(call Call, result []byte) {
 	v := j.Judge(call)
 	j.flow.Before(call.ID, call.facts(), v.Analysis)

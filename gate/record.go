@@ -31,7 +31,7 @@ func (j *journal) recordAsked(s *Session, call Call, v Verdict) error {
 	return j.record(r)
 }
 
-// recordOf is the record of a verdict on a call.
+// recordOf returns the record of a verdict on a call.
 func (j *journal) recordOf(s *Session, call Call, v Verdict) audit.Record {
 	r := audit.Record{
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),

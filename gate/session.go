@@ -28,10 +28,10 @@ type Session struct {
 	client    atomic.Pointer[Client]
 	origin    atomic.Pointer[Origin]
 	tools     atomic.Pointer[[]string]
-	active    lastTime      // of what happened in it
-	account   string        // of all sessions of the host at all replicas; "" where it has no others
-	standing  sync.Mutex    // held while the session takes over what people set of them, so that the last is what holds
-	stands    atomic.Uint64 // its revision, as the session goes by it
+	active    lastTime      // when something last happened
+	account   string        // shared by the host's sessions at all replicas; "" if there are no others
+	standing  sync.Mutex    // held while stand applies shared settings, so that the newest win
+	stands    atomic.Uint64 // revision of the shared settings that the session applied last
 	autonomy  atomic.Uint32 // an Autonomy
 	running   atomic.Int32  // forwarded calls without an outcome, those to its model included
 	thinking  atomic.Int32  // of them, those to the host's model
@@ -39,18 +39,18 @@ type Session struct {
 	manifests past.Manifests
 	refused   past.Refusals
 	burst     past.Losses
-	places    Tally   // of Limits.Concurrent, where other replicas count with this one; nil else
-	tallies   []Tally // those of the session
+	places    Tally   // counts Limits.Concurrent together with other replicas; nil if it is not shared
+	tallies   []Tally // all that Close has to close
 	secrets   secrets.Memory
 	flow      provenance.Session
-	unlearned atomic.Bool // what some result held is in neither of the two
+	unlearned atomic.Bool // secrets and flow lack some result
 	around    provenance.Surroundings
-	named     sync.Once // the credentials that the user named are known
+	named     sync.Once // learns the credentials of Options
 	past      past.Calls
 	closed    chan struct{}
-	part      func() // ends the connection that it was opened for
+	part      func() // leaves the connection that the session was opened for
 
-	granted   grantBook // what ends with the session
+	granted   grantBook // grants that end with the session
 	ungranted atomic.Bool
 
 	users connections
@@ -61,10 +61,10 @@ type Session struct {
 	made      madeFrom
 	policies  map[string]*permissions.Policy // by agent
 	waiting   int
-	waitingOf map[string]int // approvals by agent; not changed any more
+	waitingOf map[string]int // approvals by agent; replaced, never changed
 }
 
-// connections are those that the host has to a session, which ends with the last.
+// connections holds the host's connections to a session, which ends with the last one.
 type connections struct {
 	mu    sync.Mutex
 	begun bool
@@ -73,7 +73,8 @@ type connections struct {
 
 type connection struct{ cancelCalls func() }
 
-// join adds a connection, and is false when the last has left. end is called when this one is the last that leaves.
+// join adds a connection. It returns false if the last one has left. end is called if this connection is the last to
+// leave.
 func (c *connections) join(cancelCalls, end func()) (leave func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +97,7 @@ func (c *connections) join(cancelCalls, end func()) (leave func(), ok bool) {
 	}), true
 }
 
-// cancel cancels what all of them run.
+// cancel cancels the calls of all connections.
 func (c *connections) cancel() {
 	c.mu.Lock()
 	open := slices.Collect(maps.Keys(c.open))
@@ -114,7 +115,7 @@ func (c *connections) gone() bool {
 	return len(c.open) == 0
 }
 
-// madeFrom is what a policy was made from: when it is another now, the policy is made anew.
+// madeFrom is what a policy was made from. If it differs now, the policy is made anew.
 type madeFrom struct {
 	base            *permissions.Policy // the worker's file
 	worker, session int                 // versions of the grants in memory
@@ -147,14 +148,14 @@ func (s *Session) KeepNoGrants() { s.ungranted.Store(true) }
 
 func newSessionID() string { return "s-" + rand.Text()[:12] }
 
-// isSessionID reports whether a text has the form of what newSessionID makes.
+// isSessionID reports whether a text has the form of an id from newSessionID.
 func isSessionID(text string) bool {
 	random, ok := strings.CutPrefix(text, "s-")
 	return ok && len(random) == 12 && strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
-// OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
-// approver cancels what the session runs; it may be nil. The caller MUST Close the session.
+// OpenSession begins a session under an agent profile; "" means DefaultAgent. cancelCalls, if not nil, is called when
+// an approver cancels the session's calls. known, if given, is the client. The caller MUST Close the session.
 func (g *Gate) OpenSession(agent string, cancelCalls func(), known ...Client) (*Session, error) {
 	agent = cmp.Or(agent, DefaultAgent)
 	if _, ok := g.agents[agent]; !ok {
@@ -188,13 +189,14 @@ func (g *Gate) OpenSession(agent string, cancelCalls func(), known ...Client) (*
 	return s, nil
 }
 
-// Join has another connection of the host use the session, with what it remembers and what people set of it: Close ends
-// it when leave has been called too. CancelCalls is as for OpenSession. It is false when the session has ended.
+// Join lets another connection of the host share the session, with all that it remembers and that people set for it.
+// The session then ends once Close and leave have both been called. cancelCalls is as for OpenSession. Join returns
+// false if the session has ended.
 func (s *Session) Join(cancelCalls func()) (leave func(), ok bool) {
 	return s.users.join(cancelCalls, s.end)
 }
 
-// modeName is the mode as people see it.
+// modeName returns the mode as people see it.
 func (j *journal) modeName() string {
 	if j.o.Off {
 		return "GATE OFF"
@@ -202,48 +204,48 @@ func (j *journal) modeName() string {
 	return j.set.Load().Mode.String()
 }
 
-// ID is the session's name, unique over all processes.
+// ID returns the session's id, unique over all processes.
 func (s *Session) ID() string { return s.id }
 
-// StartedAt is when the session began.
+// StartedAt returns when the session began.
 func (s *Session) StartedAt() time.Time { return s.startedAt }
 
-// Agent is the resolved agent profile of the session.
+// Agent returns the agent profile that the session runs under.
 func (s *Session) Agent() string { return s.agent }
 
-// Client is how the host names itself.
+// Client returns how the host names itself.
 func (s *Session) Client() Client { return *s.client.Load() }
 
-// SetClient notes how the host names itself.
+// SetClient sets how the host names itself.
 func (s *Session) SetClient(c Client) {
 	s.client.Store(&c)
 	s.gate.journal.retold(s)
 }
 
-// SetTools notes which tools the host is offered, by qualified name. The caller MUST NOT change names any more.
+// SetTools sets which tools the host is offered, by qualified name. The caller MUST NOT change names afterwards.
 func (s *Session) SetTools(names []string) {
 	if before := s.tools.Swap(&names); !slices.Equal(*before, names) {
 		s.gate.journal.retold(s)
 	}
 }
 
-// retold tells listeners what the session is now.
+// retold tells listeners about the session as it is now.
 func (j *journal) retold(s *Session) { j.events.publish(SessionOpened{s.info()}) }
 
-// lastTime is when something happened last.
-type lastTime struct{ ms atomic.Int64 } // of Unix time
+// lastTime is the time of the last activity.
+type lastTime struct{ ms atomic.Int64 } // Unix milliseconds
 
 func (t *lastTime) touch() { t.ms.Store(time.Now().UnixMilli()) }
 
 func (t *lastTime) at() time.Time { return time.UnixMilli(t.ms.Load()).UTC() }
 
-// WithdrawServer withdraws what waits for calls of one server that is gone for good.
+// WithdrawServer withdraws the waiting calls of one server that is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
 	s.gate.queue.withdraw(audit.Author{By: "callgate"}, reason, waitsIn(s, server))
 }
 
-// ServerEnded tells people that the server of a waiting call has ended. It may be a different one when it runs again,
-// so they are asked again after a yes.
+// ServerEnded tells people that the server of a waiting call has ended. The server may be a different program when it
+// runs again, so people are asked again after a yes.
 func (s *Session) ServerEnded(server, reason string) {
 	g := s.gate
 	g.queue.mu.Lock()
@@ -257,7 +259,7 @@ func (s *Session) ServerEnded(server, reason string) {
 		shown := *a.shown
 		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.stale + " If you approve, it is started again and you are asked once more.")
 		a.shown = &shown
-		_ = g.queue.renew(a) // it is logged
+		_ = g.queue.renew(a) // a failure is logged
 		g.journal.events.publish(Asked{a.shown})
 	}
 }
@@ -292,16 +294,16 @@ func (s *Session) end() {
 	g.journal.events.publish(SessionClosed{info})
 }
 
-// unknownAgent is why a call under a profile that does not exist is denied.
+// unknownAgent is the error for a call under a profile that does not exist. near is a known name like it, or "".
 type unknownAgent struct{ name, near string }
 
-// agentUnknown names the agent of the session that was most likely meant.
+// agentUnknown returns an unknownAgent with the name that was most likely meant.
 func agentUnknown(s *Session, name string) error {
 	known := slices.Collect(maps.Keys(s.gate.agents))
 	for _, member := range s.team.list(nil) {
 		known = append(known, member.ID)
 	}
-	slices.Sort(known) // of two that are as near, always the same
+	slices.Sort(known) // so that of two equally near names always the same one is found
 	return &unknownAgent{name, spelling.Nearest(name, known)}
 }
 
@@ -312,8 +314,8 @@ func (u *unknownAgent) Error() string {
 	return fmt.Sprintf("unknown agent %q; did you mean %q?", u.name, u.near)
 }
 
-// policy returns what the rules say now for a call under the agent: the worker's file, the profile's layer
-// and the session's grants. An agent that nobody knows is an error, so that everything is denied to it.
+// policy returns what the rules say now for a call under the agent: the worker's file, the profile's layer and the
+// session's grants. An unknown agent is an error, so that all its calls are denied.
 func (s *Session) policy(agent string) (*permissions.Policy, error) {
 	base, err := s.gate.journal.o.Store.Policy()
 	if err != nil {
@@ -348,7 +350,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 
 // info describes the session.
 func (s *Session) info() SessionInfo {
-	_ = s.stand() // what cannot be read is denied
+	_ = s.stand() // while it fails, calls are denied
 	s.mu.Lock()
 	pending, of := s.waiting, s.waitingOf
 	s.mu.Unlock()
@@ -376,14 +378,14 @@ func (r *registry) roster() []SessionInfo {
 	return infos
 }
 
-// pending is how many calls of the session wait.
+// pending returns how many calls of the session wait.
 func (s *Session) pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting
 }
 
-// recount tells the session how many of its calls wait; the caller holds mu, and has changed that.
+// recount updates how many of the session's calls wait. Call it after every change. The caller holds mu.
 func (q *queue) recount(s *Session) {
 	n, of := 0, map[string]int{}
 	for _, a := range q.pending {

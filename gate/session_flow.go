@@ -8,7 +8,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// will notes what an allowed call is about to give, and what it makes.
+// will notes what an allowed call is about to return, and the files that it makes.
 func (s *Session) will(call Call, v *Verdict) {
 	if s.flow.Off || v.Analysis == nil {
 		return
@@ -19,7 +19,8 @@ func (s *Session) will(call Call, v *Verdict) {
 	}
 }
 
-// learn remembers the credentials of a result. It runs once the host has its answer, and the next call waits for it.
+// learn returns a function that remembers the credentials of a result, and where its values came from. It runs once the
+// host has its answer, and the next call waits for it.
 func (s *Session) learn(id string, tool *tools.Tool, call *facts.Call, result []byte) (learn func()) {
 	o := s.flow.Taken(id)
 	if len(result) == 0 {
@@ -44,8 +45,8 @@ func (s *Session) learn(id string, tool *tools.Tool, call *facts.Call, result []
 	}
 }
 
-// learned ends learning, and is itself deferred. A panic while reading a hostile result MUST NOT end the process. What
-// the result held is then unknown, so every later call of the session is marked.
+// learned, which MUST be deferred, recovers from a panic while learning. Reading a hostile result MUST NOT end the
+// process. What the result held is then unknown, so every later call of the session is marked.
 func (s *Session) learned(tool *tools.Tool) {
 	if p := recover(); p != nil {
 		s.unlearned.Store(true)
@@ -76,5 +77,5 @@ func (g *Gate) Prompt(sessionID, text string) error {
 	return err
 }
 
-// Prompt tells the session what its user said to the model: what the user names may be written to and sent to.
+// Prompt tells the session what its user said to the model. Data may go to the places that the user names.
 func (s *Session) Prompt(text string) { s.flow.Prompted(text) }

@@ -74,17 +74,17 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 		return "", err
 	}
 	if s.account != "" {
-		_ = s.stand() // somebody may have removed it elsewhere since; what cannot be read now is read at the next call
+		_ = s.stand() // another replica may have removed it since; a failed read is retried at the next call
 	} else if !s.team.add(info, profile) {
 		return "", full
 	}
 	return info.ID, c.teamChanged(s, who, fmt.Sprintf("Agent %q added.", info.ID))
 }
 
-// maxAgentName bounds, in characters, what the id of an agent begins with.
+// maxAgentName bounds, in characters, the name that an agent's id begins with.
 const maxAgentName = 64
 
-// checkAgentName says why an id cannot begin with the name: ids stand in paths, records and terminals.
+// checkAgentName returns why an id cannot begin with the name, or nil. Ids appear in paths, records and terminals.
 func checkAgentName(name string) error {
 	switch {
 	case utf8.RuneCountInString(name) > maxAgentName:
@@ -134,13 +134,13 @@ type teamMember struct {
 	thinking int // of them, those to the host's model
 }
 
-// team is the profiles that clients registered for a session.
+// team holds the profiles that clients registered for a session.
 type team struct {
 	mu sync.Mutex
 	by map[string]*teamMember // by id
 }
 
-// add takes an agent in; it is false when there are too many.
+// add adds an agent, or returns false if there are too many.
 func (t *team) add(info AgentInfo, profile permissions.Agent) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *team) add(info AgentInfo, profile permissions.Agent) bool {
 	return true
 }
 
-// remove says whether the agent was there.
+// remove removes an agent and reports whether it was there.
 func (t *team) remove(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +163,7 @@ func (t *team) remove(id string) bool {
 	return ok
 }
 
-// replace has these be the team. Those that were in it before keep what they count.
+// replace sets the members. A member that was there before stays as it was, with its counts.
 func (t *team) replace(by map[string]*teamMember) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,7 +175,7 @@ func (t *team) replace(by map[string]*teamMember) {
 	t.by = by
 }
 
-// runs counts calls of an agent that begin, or end where n is negative.
+// runs counts n calls of an agent that begin, or -n that end.
 func (t *team) runs(id string, n int, thinks bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -196,7 +196,7 @@ func (t *team) profile(id string) (permissions.Agent, bool) {
 	return permissions.Agent{}, false
 }
 
-// list describes the agents, by id; waiting is how many approvals each has.
+// list describes the agents, sorted by id. waiting holds how many approvals each has.
 func (t *team) list(waiting map[string]int) []AgentInfo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,7 +222,7 @@ func (s *Session) runs(call Call, n int32) int {
 	return int(s.running.Add(n))
 }
 
-// statusOf words what an agent, or a session, does. thinking are those of the running calls that go to the host's
+// statusOf returns the status of an agent or a session. thinking is how many of the running calls go to the host's
 // model.
 func statusOf(waiting, running, thinking int) string {
 	switch {
@@ -236,7 +236,7 @@ func statusOf(waiting, running, thinking int) string {
 	return "idle"
 }
 
-// standing is what people and clients have set of the sessions with one account.
+// standing holds what people and clients have set for the sessions of one account.
 type standing struct {
 	Autonomy string                    `json:"autonomy,omitempty"` // "" is the configured one
 	Team     map[string]standingMember `json:"team,omitempty"`
@@ -260,14 +260,14 @@ func (one *standing) add(info AgentInfo, profile permissions.Agent) {
 // keepStanding is how long callgate remembers what was set for sessions.
 const keepStanding = 30 * 24 * time.Hour
 
-// standings are what was set of all sessions, read once for each revision.
+// standings caches what was set for all sessions. It is read once for each revision.
 type standings struct {
 	mu       sync.Mutex
 	revision uint64
-	by       map[string]standing // by account; not changed any more
+	by       map[string]standing // by account; replaced, never changed
 }
 
-// read returns what was set. The error means that nobody knows.
+// read returns what was set, by account. On an error nobody knows what was set.
 func (b *standings) read(from store.Shared) (by map[string]standing, revision uint64, err error) {
 	text, revision, err := from.Text()
 	if err != nil {
@@ -317,7 +317,7 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 	})
 }
 
-// stand takes over what was set for the session at other replicas.
+// stand applies what was set for the session at any replica. On an error the session's settings may be stale.
 func (s *Session) stand() error {
 	if s.account == "" {
 		return nil

@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// denies says why the call is not for this terminal, "" when it is.
+// denies returns why the allow-list does not permit the call, or "" if it does.
 func (t *Terminal) denies(a *tools.Analysis) string {
 	if t == nil {
 		return ""

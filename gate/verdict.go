@@ -11,12 +11,12 @@ import (
 
 // Verdict is the gate's decision on one call, and the reason. The zero value denies.
 type Verdict struct {
-	Action   permissions.Action // after Decide it is Allow or Deny; Judge may also say Ask or Confirm
+	Action   permissions.Action // after Decide it is Allow or Deny; Judge may also return Ask
 	Decision string             // the audit trail's word, one of the Decided constants
 	By       string             // what or who decided: "rule", "default", "grant", "mark", "autonomy:MANUAL", "web:alice", …
-	From     string             // where a person decided from; "" when none did
+	From     string             // where a person decided from; "" if no person did
 	Presence []byte             // the proof that this person was there; nil for none
-	Approval string             // the call that the person looked at, where this one repeats it
+	Approval string             // the approval that the person answered, if its id is not the call's
 	Rule     string             // the rule, grant or mark that decided, with its place
 	Reason   string             // one sentence for people and for the model
 	Analysis *tools.Analysis
@@ -24,11 +24,11 @@ type Verdict struct {
 	Marks    []tools.Mark          // why only a person can release the call
 	// Approvers is how many persons must approve, each with a credential of their own; 0 means any one person.
 	Approvers int
-	// Note is what the model has to be told beside the result of an allowed call: that a person changed
-	// the arguments. "" when there is nothing.
+	// Note tells the model, beside the result of an allowed call, that a person or a hook changed the arguments; "" if
+	// neither did.
 	Note   string
-	advice []tools.Mark  // of advisors
-	offers []tools.Offer // what may be granted for good although the call is marked
+	advice []tools.Mark  // marks that advisors set
+	offers []tools.Offer // grants that may be offered although the call is marked
 	// Timeout bounds how long an allowed call may run once it is forwarded; 0 means no bound.
 	Timeout time.Duration
 }
@@ -46,7 +46,7 @@ const (
 	DecidedLimited      = "limited"       // too many calls, or too many questions at once
 )
 
-// Decisions returns these words.
+// Decisions returns all Decided constants.
 func Decisions() []string {
 	return []string{
 		DecidedAutoApproved, DecidedApproved, DecidedRejected, DecidedTrusted, DecidedTimeout,
@@ -54,7 +54,7 @@ func Decisions() []string {
 	}
 }
 
-// Risk is the class of the worst subject.
+// Risk returns the class of the worst subject, or Unknown for a call that was not judged.
 func (v *Verdict) Risk() permissions.Risk {
 	if v.Analysis == nil {
 		return permissions.Unknown
@@ -62,7 +62,7 @@ func (v *Verdict) Risk() permissions.Risk {
 	return v.Analysis.Risk
 }
 
-// Category is what the autonomy presets look at; "" for a call that was not judged.
+// Category returns the category that the autonomy presets look at, or "" for a call that was not judged.
 func (v *Verdict) Category() string {
 	if v.Analysis == nil {
 		return ""
@@ -70,7 +70,7 @@ func (v *Verdict) Category() string {
 	return v.Analysis.Category
 }
 
-// judged is what provenance looks at.
+// judged returns what provenance looks at.
 func (v *Verdict) judged() provenance.Judged {
 	return provenance.Judged{Analysis: v.Analysis, Findings: v.Findings}
 }
@@ -93,7 +93,7 @@ func (v Verdict) ask(by, rule, reason string) Verdict {
 	return v
 }
 
-// reasons tells, for every subject, what the rules say; marks come first because they outrank rules.
+// reasons lists the marks, then what the rules say of each subject. Marks come first because they outrank rules.
 func (v *Verdict) reasons() []Reason {
 	reasons := make([]Reason, 0, len(v.Marks)+len(v.Findings))
 	for _, m := range v.Marks {
