@@ -18,15 +18,16 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// What is on one of the ports of a companion is looked at in four shapes:
+// The port of a companion is looked for in five forms:
 //
 //   - HOST:PORT in any text, where the host is this machine by name or by any spelling of its numbers;
-//   - a URL with that port, whatever its host: a name can resolve to this machine;
-//   - a URL without a port, where its scheme means one of the ports, and the host is this machine;
-//   - the words of a command, where host and port may stand apart, and names count if it uses the network;
-//   - members of a JSON object, where they stand apart too.
+//   - a URL with that port, whatever its host, because a name can resolve to this machine;
+//   - a URL without a port, where its scheme implies one of the ports and the host is this machine;
+//   - the words of a command, where host and port may be separate words, and names count if it uses the network;
+//   - members of a JSON object, where they may be separate too.
 
-// Reaches reports whether a call with these arguments, and texts in them, names one of the ports on this machine.
+// Reaches reports whether a call with these arguments, and texts in them, names one of the ports on this machine. a
+// holds its commands and paths.
 func Reaches(arguments []byte, texts []facts.Text, a *tools.Analysis, ports []string) bool {
 	if len(ports) == 0 {
 		return false
@@ -54,8 +55,8 @@ func Reaches(arguments []byte, texts []facts.Text, a *tools.Analysis, ports []st
 	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return commandReaches(c, ports) })
 }
 
-// MayNameAddress reports whether text can spell a number at all, in digits of any script, or a URL. Most calls
-// cannot, and nobody needs to know the ports for those.
+// MayNameAddress reports whether text can contain a number at all, in digits of any script, or a URL. Most calls
+// cannot, so nobody needs to know the ports for them.
 func MayNameAddress(text string) bool {
 	return textscan.HasDigit(text) || strings.Contains(text, ":/") || strings.Contains(text, `:\`)
 }
@@ -63,9 +64,9 @@ func MayNameAddress(text string) bool {
 // MayReach is MayNameAddress for arguments.
 func MayReach(arguments []byte) bool { return MayNameAddress(textscan.String(arguments)) }
 
-// HasNumber reports whether JSON may hold a number outside of strings that is one of the ports, or one that is not
-// spelled with its digits, such as 7777e0. It looks at the arguments of most calls, which an expression would do a
-// hundred times slower.
+// HasNumber reports whether JSON may hold, outside of strings, one of the ports, or a number that is not spelled with
+// its digits, such as 7777e0. It looks at the arguments of most calls; a regular expression would take a hundred times
+// longer.
 func HasNumber(text []byte, ports []string) bool {
 	for from := 0; from < len(text); {
 		end := len(text)
@@ -84,7 +85,7 @@ func HasNumber(text []byte, ports []string) bool {
 	return false
 }
 
-// hasExponent reports whether text that holds no string may hold a number with an exponent.
+// hasExponent reports whether text, which holds no string, may hold a number with an exponent.
 func hasExponent(text string) bool {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' || i == 0 || !isDigit(text[i-1]) {
@@ -101,7 +102,7 @@ func hasExponent(text string) bool {
 	return false
 }
 
-// endOfString returns the index of the quote that ends the string which begins at i, or the length of the text.
+// endOfString returns the index of the quote that ends the string that begins at i, or the length of the text.
 func endOfString(text []byte, i int) int {
 	for end := i + 1; ; end++ {
 		quote := bytes.IndexByte(text[end:], '"')
@@ -119,12 +120,13 @@ func endOfString(text []byte, i int) int {
 	}
 }
 
-// namesNumber reports whether the digits of a port are in text: what does not have them needs no closer look.
+// namesNumber reports whether text contains the digits of a port. A text without them needs no closer look.
 func namesNumber(text string, ports []string) bool {
 	return slices.ContainsFunc(ports, func(port string) bool { return strings.Contains(text, port) })
 }
 
-// namesAddress reports whether text, which is plain, holds HOST:PORT of this machine, or a URL with the port.
+// namesAddress reports whether text, as address.Plain returns it, contains HOST:PORT of this machine, or a URL with the
+// port.
 func namesAddress(text string, ports []string) bool {
 	if impliesPort(text, ports) {
 		return true
@@ -158,23 +160,23 @@ func namesAddress(text string, ports []string) bool {
 }
 
 var (
-	// urlWithPort is a URL's host and its port, behind a scheme and perhaps a user.
+	// urlWithPort finds a URL's host and port, behind a scheme and perhaps a user.
 	urlWithPort = lazyregexp.New(`[a-z][a-z0-9+.-]*:[/\\]{1,3}(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]*):([0-9]+)\b`)
-	// urlWithoutPort is a URL's scheme and host where no port follows.
+	// urlWithoutPort finds a URL's scheme and host where no port follows.
 	urlWithoutPort = lazyregexp.New(`\b(https?|wss?):[/\\]*(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]+):?(?:$|[/\\\s?#"'<>,;)\]}|&])`)
-	// deviceWithPort is a connection as shells spell it.
+	// deviceWithPort finds a connection as shells spell it.
 	deviceWithPort = lazyregexp.New(`/dev/(?:tcp|udp)/([^/\s]+)/([0-9]+)\b`)
-	// betweenHostAndPort is what may stand there: host:port, host port, ("host", port), host=h;port=p.
+	// betweenHostAndPort matches what may stand between the two: host:port, host port, ("host", port), host=h;port=p.
 	betweenHostAndPort = lazyregexp.New(`[:/ ,;&]\s*(?:(?:-{0,2}port|-p)\s*[=: ]?\s*)?$`)
 )
 
 const (
-	longestHost = 300 // how far before a port its host is looked for
-	longestGap  = 24  // and what may stand between them
+	longestHost = 300 // how many bytes before a port its host may begin
+	longestGap  = 24  // how many bytes may stand between them
 )
 
-// impliesPort reports whether text holds a URL of this machine whose scheme means one of the ports. Other names do
-// not count here: behind port 443 every page of the web would be denied.
+// impliesPort reports whether text contains a URL of this machine whose scheme implies one of the ports. Other host
+// names do not count here: if one of the ports is 443, every page of the web would be denied.
 func impliesPort(text string, ports []string) bool {
 	if !implied(ports) {
 		return false
@@ -191,7 +193,7 @@ func implied(ports []string) bool {
 
 var schemePorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443"}
 
-// followsLocal reports whether what comes before a port ends with this machine as its host.
+// followsLocal reports whether the text before a port ends with this machine as the host.
 func followsLocal(before string) bool {
 	near := before[max(0, len(before)-longestGap):]
 	if !strings.ContainsAny(near, ":/ ,;&") {
@@ -215,7 +217,7 @@ func isHostByte(b byte) bool { return isWord(b) || b == '.' || b == ':' || b == 
 
 func isWord(b byte) bool { return isDigit(b) || 'a' <= b && b <= 'z' || b == '_' }
 
-// reading is one spelling of a text. grams are its own, or nil.
+// reading is one way to read a text. grams belong to it, or are nil.
 type reading struct {
 	text  string
 	grams *textscan.Grams
@@ -226,8 +228,8 @@ func (r reading) may(ports []string) bool {
 	return r.grams == nil || implied(ports) || slices.ContainsFunc(ports, r.grams.MayHold)
 }
 
-// readings are the spellings that programs make of a text: as it is, without the quotes that a shell or a
-// language takes away, and without the line breaks that URL parsers leave out.
+// readings returns the ways in which programs may read a text: as it stands, without the quotes that a shell or a
+// language removes, and without the line breaks that URL parsers ignore.
 func readings(t *facts.Text) []reading {
 	text := t.Plain()
 	out := []reading{{text: text}}
@@ -253,8 +255,8 @@ func isPort(number string, ports []string) bool {
 	return slices.Contains(ports, strings.TrimLeft(number, "0"))
 }
 
-// isLocal reports whether a host is this machine, by name or number. Of a text with colons the last part
-// counts too, because something may stand before the host.
+// isLocal reports whether a host is this machine, by name or number. If it contains colons, the last part counts alone
+// too, because something may stand before the host.
 func isLocal(host string) bool {
 	if at := strings.LastIndexByte(host, ':'); at >= 0 && !strings.HasPrefix(host, "[") && isLocal(host[at+1:]) {
 		return true
@@ -272,8 +274,8 @@ func isLocal(host string) bool {
 	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(OwnAddresses(), addr)
 }
 
-// mayBeLocal is isLocal for places where a host stands for certain: a name that is not a number may resolve to
-// this machine, and no name at all does.
+// mayBeLocal is isLocal for a place that is known to hold a host. There a name may resolve to this machine, and no name
+// at all means it.
 func mayBeLocal(host string) bool {
 	if isLocal(host) {
 		return true
@@ -282,14 +284,14 @@ func mayBeLocal(host string) bool {
 	return !number
 }
 
-// isNumber reports whether a host is one number without dots, which may be any number.
+// isNumber reports whether a host is a number without dots, which need not be an address.
 func isNumber(host string) bool {
 	return !strings.ContainsAny(host, ".:") && host != "" && isDigit(host[0])
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// commandReaches looks at the words of one command, as the shell hands them over.
+// commandReaches reports whether the words of a command, as the shell passes them, name one of the ports.
 func commandReaches(c tools.CommandView, ports []string) bool {
 	if namesAddress(address.Plain(strings.Join(c.Argv, " ")), ports) {
 		return true
@@ -319,7 +321,8 @@ func isHostPort(text string, ports []string) bool {
 	return m != nil && isPort(m[2], ports) && mayBeLocal(m[1])
 }
 
-// fetchesLocal looks for an address without a scheme: it is http, which may lead on to https.
+// fetchesLocal reports whether a word is an address of this machine without a scheme. That means http, which may
+// redirect to https.
 func fetchesLocal(words []string) bool {
 	option := false
 	for _, word := range words {
@@ -332,20 +335,20 @@ func fetchesLocal(words []string) bool {
 	return false
 }
 
-// connects reports whether a program connects to a host and a port that are words of their own.
+// connects reports whether a program takes a host and a port as separate words.
 func connects(program string) bool {
 	name, _, _ := strings.Cut(program[strings.LastIndexByte(program, '/')+1:], ".")
 	return programs.Find(programs.Canonical(strings.ToLower(name))).Has(programs.Connects)
 }
 
 var (
-	// hostPort is a word that begins with a host, or none, and a port, as network programs take it.
+	// hostPort matches a word that begins with a host, or none, and a port, as network programs take it.
 	hostPort = lazyregexp.New(`^(?:(?:tcp|udp|openssl|ssl|connect|socks)[a-z0-9-]*:)?(?:[^/\s@]*@)?(\[[^\]\s]*\]|[^/\s:@]*):([0-9]+)(?:$|[/?#,])`)
-	// bareName is a word that can be the name of a machine.
+	// bareName matches a word that can be the name of a machine.
 	bareName = lazyregexp.New(`^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*\.?$`)
 )
 
-// Attached is what follows the letter of a short option, such as 80 in -p80.
+// Attached returns what follows the letter of a short option, such as 80 in -p80.
 func Attached(word string) string {
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
 		return word[2:]
@@ -353,8 +356,8 @@ func Attached(word string) string {
 	return ""
 }
 
-// namesPair reports whether a JSON object has one of the ports and, beside it or around it, this machine as a
-// host. Names that are not numbers count where the members' names say that they are a host and a port.
+// namesPair reports whether the arguments hold one of the ports and, in another member, this machine as a host. Host
+// names count only if the members' own names say that they are a host and a port.
 func namesPair(arguments []byte, ports []string) bool {
 	var value any
 	if len(arguments) == 0 || json.Unmarshal(arguments, &value) != nil {
@@ -403,15 +406,15 @@ var (
 	portName = lazyregexp.New(`(?i)port`)
 )
 
-// UnknownAddress returns the word of a network command that says where it connects and cannot be told, "" when
-// there is none.
+// UnknownAddress returns the word of a network command that says where it connects, if callgate cannot tell where that
+// is. It returns "" if there is none.
 func UnknownAddress(c tools.CommandView) string {
 	if len(c.Argv) == 0 {
 		return ""
 	}
 	before := ""
 	for _, word := range c.Argv[1:] {
-		word = unquoting.Replace(word) // what cannot be told comes as it was written
+		word = unquoting.Replace(word) // a word that cannot be told comes as it was written
 		value := word
 		if name, rest, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 			before, value = name, rest
@@ -428,11 +431,11 @@ func UnknownAddress(c tools.CommandView) string {
 }
 
 var (
-	// authority is the part of an address that says where it leads: all before the path.
+	// authority matches the part of an address that says where it leads: everything before the path.
 	authority = lazyregexp.New(`^(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s]*`)
-	// unknownWord is what stands for text that only running tells, and what curl expands by itself.
+	// unknownWord finds text that only running the command replaces, or that curl expands itself.
 	unknownWord = lazyregexp.New("[$`{]|\\[[^\\]:]*\\]")
-	// payloadOption takes a value that is not an address.
+	// payloadOption matches options whose value is not an address.
 	payloadOption = lazyregexp.New(`^(?:-[a-zA-Z]*[dHouAebcTFXmw]|--(?:data|header|form|json|output|user|cookie|upload|request|max-time|write-out|referer|post|body|output-document|directory|limit|retry)[a-z-]*)$`)
 )
 

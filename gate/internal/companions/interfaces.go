@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Where other machines may come in, this machine is reached by the addresses of its interfaces too.
+// If other machines can reach the companion, this machine is also reached by the addresses of its interfaces.
 
-// interfaces are those addresses as they were last read.
+// interfaces caches those addresses.
 var interfaces struct {
 	sync.Mutex
 	read      time.Time
 	addresses []netip.Addr
 }
 
-// InterfacesFor is how long they are believed to be the same.
+// InterfacesFor is how long the cache is used.
 const InterfacesFor = 10 * time.Second
 
-// OwnAddresses lists the addresses of this machine. Where they cannot be read, none is known beside those that
-// every machine has.
+// OwnAddresses returns the addresses of this machine. If they cannot be read, it returns none: the loopback addresses
+// need no list.
 func OwnAddresses() []netip.Addr {
 	interfaces.Lock()
 	defer interfaces.Unlock()

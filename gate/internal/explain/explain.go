@@ -9,7 +9,7 @@ import (
 	"callgate/permissions"
 )
 
-// Rule names the rule of a finding the way every message and record does.
+// Rule returns the name of the rule of a finding as every message and record has it.
 func Rule(f *permissions.Finding) string {
 	if f.Rule == nil {
 		return "no rule matches"
@@ -17,6 +17,7 @@ func Rule(f *permissions.Finding) string {
 	return f.Rule.String()
 }
 
+// Denial explains why a rule denies the subject.
 func Denial(f *permissions.Finding) string {
 	who := "The rule"
 	if f.Veto {
@@ -25,6 +26,7 @@ func Denial(f *permissions.Finding) string {
 	return fmt.Sprintf("%s %s matches %s.", who, Rule(f), Subject(&f.Subject))
 }
 
+// AskedBy returns the By of a verdict that asks about the subject.
 func AskedBy(f *permissions.Finding) string {
 	switch {
 	case len(f.Subject.Effects) > 0:
@@ -36,6 +38,7 @@ func AskedBy(f *permissions.Finding) string {
 	}
 }
 
+// Ask explains why a person is asked about the subject.
 func Ask(f *permissions.Finding) string {
 	switch {
 	case f.Short != nil && len(f.Subject.Effects) > 0:
@@ -55,7 +58,7 @@ func Ask(f *permissions.Finding) string {
 	}
 }
 
-// weak says why an allow that matches the subject does not count, and what would count.
+// weak explains why an allow that matches the subject does not count, and what would count.
 func weak(f *permissions.Finding) string {
 	s := &f.Subject
 	if s.Plain != "" {
@@ -65,6 +68,7 @@ func weak(f *permissions.Finding) string {
 		"Name %s in a rule, or set its kind under \"tools\" of its server in callgate.yaml.", f.Weak, Subject(s), s.Tool, s.Tool)
 }
 
+// Subject names the subject by its kind, or its tool, and its value, which is cut to 200 characters.
 func Subject(s *permissions.Subject) string {
 	name := cmp.Or(s.Kind, s.Tool)
 	if s.Value == "" {

@@ -12,20 +12,20 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Call is a call as the checks look at it. Each of its readings is made once, unless it fails.
+// Call is a call as the checks look at it. Each of its readings is computed once.
 type Call struct {
 	tools.Call
 
 	mu           sync.Mutex
-	said, valued bool // whether there are texts, and values
+	said, valued bool // whether texts and values have been computed
 	texts        []Text
 	values       []Value
 }
 
-// Of are the facts of a call, which MUST NOT change any more.
+// Of returns the facts of a call. The call MUST NOT change afterwards.
 func Of(c tools.Call) *Call { return &Call{Call: c} }
 
-// Said is every string in the arguments, names included.
+// Said returns every string in the arguments, member names included.
 func (c *Call) Said() []Text {
 	if len(c.Arguments) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func (c *Call) Said() []Text {
 	return c.texts
 }
 
-// Known is what is known of a long text of the call; nil of other texts.
+// Known returns the Text of a long string of the call, or nil for any other string.
 func (c *Call) Known(said string) *Text {
 	if len(said) < textscan.Long {
 		return nil
@@ -52,7 +52,7 @@ func (c *Call) Known(said string) *Text {
 	return nil
 }
 
-// Values are the texts and numbers in the arguments, each with the name of what holds it.
+// Values returns the texts and numbers in the arguments, each with the name of the argument that holds it.
 func (c *Call) Values() []Value {
 	if len(c.Arguments) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (c *Call) Values() []Value {
 	return c.values
 }
 
-// WordsOf is the set of the words of a text.
+// WordsOf returns the set of the words of a text.
 func WordsOf(s string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(s) {
@@ -74,9 +74,10 @@ func WordsOf(s string) map[string]bool {
 	return set
 }
 
+// WebSchemes holds the URL schemes, in lower case, by which data goes over the network.
 var WebSchemes = WordsOf("http https ws wss ftp ftps")
 
-// FileKind reports whether tools of the kind get paths of files.
+// FileKind reports whether tools of the kind take file paths.
 func FileKind(kind string) bool {
 	switch kind {
 	case "read_file", "write_file", "edit_file", "delete_file", "move_file", "glob", "grep", "resource_read":

@@ -17,12 +17,12 @@ type Text struct {
 	Said  string
 	Lower string
 	ascii bool
-	Grams *textscan.Grams // of Lower, where that is long; nil for others
+	Grams *textscan.Grams // of Lower if that is long, else nil
 
-	secret func() bool // HoldsSecret, which looks once at a long text; nil for others
+	secret func() bool // HoldsSecret of a long text, computed once; nil for others
 }
 
-// TextsOf returns every string in the arguments, names included.
+// TextsOf returns every string in the arguments, member names included.
 func TextsOf(arguments []byte) (texts []Text) {
 	texts = make([]Text, 0, 4)
 	for said := range jsonx.SharedStrings(arguments) {
@@ -42,10 +42,10 @@ func TextsOf(arguments []byte) (texts []Text) {
 	return texts
 }
 
-// Holds reports whether the text holds the word, which is in lower case, in any case.
+// Holds reports whether the text contains the word in any case. word is in lower case.
 func (t *Text) Holds(word string) bool { return t.MayHold(word) && strings.Contains(t.Lower, word) }
 
-// MayHold is Holds as far as Grams tell.
+// MayHold reports whether the text may contain the word, as far as Grams can tell.
 func (t *Text) MayHold(word string) bool { return t.Grams == nil || t.Grams.MayHold(word) }
 
 // HoldsSecret reports whether audit.Secrets finds a credential in the text.
@@ -63,10 +63,10 @@ func holdsSecret(text string) bool {
 	return false
 }
 
-// HoldsAny reports whether the text holds one of the words, which are in lower case, in any case.
+// HoldsAny reports whether the text contains one of the words in any case. The words are in lower case.
 func (t *Text) HoldsAny(words []string) bool { return slices.ContainsFunc(words, t.Holds) }
 
-// Plain is the text as address.Plain makes it.
+// Plain returns address.Plain of the text.
 func (t *Text) Plain() string {
 	if t.ascii && strings.IndexByte(t.Said, '%') < 0 {
 		return t.Lower

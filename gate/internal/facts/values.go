@@ -12,14 +12,14 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Value is one text or number of the arguments, under the name of the top-level argument that holds it.
+// Value is one text or number of the arguments.
 type Value struct {
-	Name   string // of the argument, and the members within: body.to
+	Name   string // of the argument, followed by the members within it: body.to
 	Text   string
 	Number bool
 }
 
-// Under reports whether the value stands at a place that labels name, or within it.
+// Under reports whether the value stands at one of the places that labels name, or within it.
 func (v Value) Under(places []string) bool {
 	return slices.ContainsFunc(places, func(p string) bool {
 		return len(v.Name) >= len(p) && strings.EqualFold(v.Name[:len(p)], p) && (len(v.Name) == len(p) || v.Name[len(p)] == '.')
@@ -28,14 +28,14 @@ func (v Value) Under(places []string) bool {
 
 var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[:/]\S*)?|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]\S*)?|\+?[0-9][0-9 ()-]{7,}|#?[a-z]{2}[0-9]{2}[a-z0-9]{10,})$`)
 
-// LooksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
+// LooksLikeAddress reports whether the value has the form of a URL, a host, a mail address, or a telephone or account
 // number.
 func (v Value) LooksLikeAddress() bool {
 	return !v.Number && len(v.Text) <= 2048 && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
 		addressForm.MatchString(v.Text) && !fileName(v.Text)
 }
 
-// LooksLikePage reports whether it names a place of the web by its form, with or without a scheme.
+// LooksLikePage reports whether the value has the form of a web address, with or without a scheme.
 func (v Value) LooksLikePage() bool {
 	scheme, _, ok := strings.Cut(v.Text, "://")
 	return v.LooksLikeAddress() && (ok && WebSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
@@ -51,13 +51,13 @@ func fileName(text string) bool {
 	return !listed || strings.Count(text, ".") == 1 && fileEndings[suffix]
 }
 
-// reserved are domains that nobody can have (RFC 2606) and that name hosts all the same.
+// reserved holds top-level domains that nobody can register (RFC 2606) but that do name hosts.
 var reserved = WordsOf("example test invalid localhost")
 
-// fileEndings are domains of countries and companies that more files than hosts end in.
+// fileEndings holds top-level domains that more file names than host names end in.
 var fileEndings = WordsOf("cc md ml mov pl ps py rs sh so tf zip")
 
-// argumentsOf lists all texts and numbers of the arguments.
+// argumentsOf returns all texts and numbers of the arguments.
 func argumentsOf(raw []byte) (list []Value) {
 	leaves := jsonx.Leaves(raw)
 	list = make([]Value, len(leaves))
@@ -67,14 +67,14 @@ func argumentsOf(raw []byte) (list []Value) {
 	return list
 }
 
-// Links returns the first n addresses within a text: what links finds. No address goes on beyond a sign of unlinked, so only
-// what stands between two of them is looked at closely, where it holds what addresses hold.
+// Links returns the first n addresses in a text, as the expression links finds them. No address contains a character of
+// unlinked. So it searches only the pieces between two of these, and only those that contain "://" or "www.".
 func Links(text string, n int) (list []string) {
 	for at, scheme, www := 0, -1, -1; len(list) < n; {
 		if scheme < at {
 			scheme = indexFrom(text, at, "://")
 		}
-		for www < at || www < len(text) && !strings.EqualFold(text[www-3:www], "www") { // the dot behind it
+		for www < at || www < len(text) && !strings.EqualFold(text[www-3:www], "www") { // the dot behind www
 			www = indexFrom(text, max(at, www+1, 3), ".")
 		}
 		i := min(scheme, www)
@@ -91,7 +91,7 @@ func Links(text string, n int) (list []string) {
 	return list
 }
 
-// indexFrom is where a text holds another one, from a place on; its length where it does not.
+// indexFrom returns the index of other in text from at on, or the length of text if it is not there.
 func indexFrom(text string, at int, other string) int {
 	if at < len(text) {
 		if i := strings.Index(text[at:], other); i >= 0 {
@@ -101,7 +101,7 @@ func indexFrom(text string, at int, other string) int {
 	return len(text)
 }
 
-// unlinked are the characters that no address holds.
+// unlinked holds the characters that no address contains.
 const unlinked = "\t\n\f\r \"'<>()[]{}|`"
 
 var links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
@@ -117,17 +117,17 @@ func Telling(text string) bool {
 	return n >= 4
 }
 
-// Distinct reports whether a value is more than a common word: long, of several words, or with something beside letters.
+// Distinct reports whether a value is more than a common word: it is long, or it contains something besides letters.
 func Distinct(text string) bool {
 	return Telling(text) && (len(text) >= 12 || strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) >= 0)
 }
 
-// IsDate reports whether a text is a day or a time, as 2026-05-30.
+// IsDate reports whether a text is a date, with or without a time, such as 2026-05-30.
 func IsDate(text string) bool { return date.MatchString(text) }
 
 var date = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]+(?:Z|[+-][0-9:]+)?)?$`)
 
-// IsIBAN reports whether the value is the number of a bank account, with the right check digits.
+// IsIBAN reports whether the value is a bank account number with the right check digits.
 func (v Value) IsIBAN() bool {
 	if v.Number || len(v.Text) > 4*longestIBAN {
 		return false
@@ -152,13 +152,13 @@ func (v Value) IsIBAN() bool {
 	return rest == 1
 }
 
-// longestIBAN is how many letters and digits an IBAN has at most.
+// longestIBAN is the largest number of letters and digits in an IBAN.
 const longestIBAN = 34
 
 var iban = lazyregexp.New(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}$`)
 
-// CarriesData reports whether an address has room for something beyond the place: a query, a long path, a long label of
-// the host.
+// CarriesData reports whether an address can carry data besides the place: in a query, a fragment, a long path or a
+// long label of the host. An address that cannot be read can.
 func CarriesData(to string) bool {
 	u, err := parsed(to)
 	if err != nil || u.Host == "" {
@@ -167,8 +167,8 @@ func CarriesData(to string) bool {
 	return u.RawQuery != "" || u.Fragment != "" || len(u.Path) > 40 || slices.ContainsFunc(strings.Split(u.Host, "."), func(label string) bool { return len(label) > 24 })
 }
 
-// CarriesCode reports whether a part of an address is a long word of letters and digits: an account, a key, something
-// encoded. The name of a commit within a path is none.
+// CarriesCode reports whether a part of an address is a long word of letters and digits, such as an account, a key or
+// encoded text. A commit hash in a path does not count.
 func CarriesCode(to string) bool {
 	u, err := parsed(to)
 	if err != nil {
@@ -187,7 +187,7 @@ func CarriesCode(to string) bool {
 	})
 }
 
-// parsed reads an address, which may lack its scheme.
+// parsed parses an address, which may lack its scheme.
 func parsed(to string) (*url.URL, error) {
 	if !strings.Contains(to, "://") {
 		to = "//" + to
@@ -195,7 +195,8 @@ func parsed(to string) (*url.URL, error) {
 	return url.Parse(to)
 }
 
-// HostOf returns the host of an address, "" for a value that has none.
+// HostOf returns the host of an address, or "" for a mail address. A value without a scheme is taken for one that
+// begins with its host.
 func HostOf(to string) string {
 	if u, err := url.Parse(to); err == nil && u.Host != "" {
 		return u.Hostname()

@@ -11,9 +11,9 @@ import (
 	"os"
 )
 
-// Files is a fingerprint of the files that a command executes. A script that changes while a person looks at its name,
-// or after an "always", is a different script. A missing file cannot run; if it appears later, the fingerprint changes.
-// A file that cannot be read to its end never matches, not even itself.
+// Files returns a fingerprint of the files that a command executes. A script that changes while a person looks at its
+// name, or after an "always", is a different script. A missing file cannot run; if it appears later, the fingerprint
+// changes. A file that cannot be read to its end never matches, not even itself.
 func Files(paths []string) string {
 	h := sha256.New()
 	for _, path := range paths {
@@ -25,7 +25,7 @@ func Files(paths []string) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// readAll copies a file into w. Of what is not a regular file there is nothing to read.
+// readAll copies a regular file into w. From anything else it reads nothing.
 func readAll(w io.Writer, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -9,8 +9,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// Of is a fingerprint of what a call touches, how bad that is, and what it executes: an approval holds for
-// it alone. It notes the content of what each subject executes in the analysis.
+// Of returns a fingerprint of what a call touches, how risky that is, and what it executes. An approval holds for this
+// fingerprint alone. Of also stores the content of what each subject executes in the analysis.
 func Of(a *tools.Analysis) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q", a.Risk, a.Marks)

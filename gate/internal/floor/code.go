@@ -12,18 +12,18 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Texts in other languages, which callgate cannot fully analyze: what they name and what they call.
+// Texts in other languages, which callgate cannot fully analyze: what they name and what they do.
 var (
 	codeVital    = lazyregexp.New(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
 	codeLoses    = lazyregexp.New(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
 	codeHarmless = lazyregexp.New(`["']/["']\s*\.\s*join|(?:split|join|replace(?:All)?|strip|ends_?[wW]ith|starts_?[wW]ith|[iI]ndex_?[oO]f|r?find|g?sub|explode|implode)\s*\(\s*["'/]+["']`)
 )
 
-// shellWipes is a command of a shell that removes a root or a home, in whatever text it stands.
+// shellWipes matches a shell command that removes a root or a home, inside any text.
 var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
 
-// codes looks for texts in other languages that name something vital together with an operation that destroys, or that
-// name a credential store.
+// codes looks for texts in other languages that name something vital together with a destructive operation, or that
+// name a credential store. It also looks for shell commands in texts that remove a root or a home.
 func (f *floored) codes() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !c.Code && !c.Risk.Exceeds(permissions.Network) {
@@ -73,7 +73,7 @@ func namesWhole(text, folder string) bool {
 	}
 }
 
-// Programs that run containers, and where their options name folders of this machine.
+// How options, arguments and the descriptions of pods name folders of this machine for a container.
 var (
 	bindOption  = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
 	bindSource  = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
@@ -83,7 +83,7 @@ var (
 	bindNames   = lazyregexp.New(`(?i)(?:^|[_-])(?:volumes?|mounts?|binds?)(?:$|[_.-])`)
 )
 
-// opens looks for containers that get access to something vital.
+// opens looks for containers that may write to something vital.
 func (f *floored) opens() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !About(Program(c)).Has(programs.RunsContainers) {
@@ -105,7 +105,7 @@ func (f *floored) opens() string {
 	return f.mounts()
 }
 
-// mounts is opens for a tool that has an argument for volumes, or that takes the description of a container.
+// mounts is opens for a tool with an argument for volumes, or one that takes the description of a container.
 func (f *floored) mounts() string {
 	var sources []string
 	for _, v := range f.call.Values() {
@@ -123,7 +123,7 @@ func (f *floored) mounts() string {
 	return f.gives(sources)
 }
 
-// gives says which of these folders a container may not get to write; "" if it may get all.
+// gives returns why one of these folders is not for a container to write, or "" if all are.
 func (f *floored) gives(sources []string) string {
 	i := slices.IndexFunc(sources, func(source string) bool { return vitalSource(source, f.call.Place) })
 	if i < 0 {
@@ -132,7 +132,7 @@ func (f *floored) gives(sources []string) string {
 	return fmt.Sprintf("gives a container %s to write", tools.Visible(sources[i]))
 }
 
-// hostPaths returns the folders of this machine that the description of a pod gives to it, in JSON or YAML.
+// hostPaths returns the folders of this machine that the description of a pod, in JSON or YAML, gives to the pod.
 func hostPaths(text string) (folders []string) {
 	if !strings.Contains(text, "hostPath") {
 		return nil
@@ -146,7 +146,7 @@ func hostPaths(text string) (folders []string) {
 	return folders
 }
 
-// cutLast cuts a text around the last separator; all of it is after if there is none.
+// cutLast cuts a text around the last separator. If there is none, after is the whole text.
 func cutLast(text, separator string) (before, after string) {
 	i := strings.LastIndex(text, separator)
 	if i < 0 {
@@ -155,7 +155,7 @@ func cutLast(text, separator string) (before, after string) {
 	return text[:i], text[i+len(separator):]
 }
 
-// bound returns the folder of this machine that an option gives to a container to write; "" when it gives none.
+// bound returns the folder of this machine that an option gives to a container to write, or "".
 func bound(word, next string) string {
 	given := ""
 	if m := bindOption.FindStringSubmatch(word); m != nil {
@@ -176,7 +176,7 @@ func bound(word, next string) string {
 }
 
 // vitalSource reports whether a container that may write to a folder can make the machine or an account useless. The
-// workspace is what containers are given to work on.
+// workspace does not count: it is what containers are given to work on.
 func vitalSource(source string, place tools.Place) bool {
 	for _, home := range []string{"~", "$HOME", "${HOME}"} {
 		if rest, ok := strings.CutPrefix(source, home); ok && (rest == "" || rest[0] == '/') {

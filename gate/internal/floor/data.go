@@ -25,7 +25,7 @@ var lossWords = map[tools.Loss]string{
 	tools.Removed: "removes or overwrites", tools.Moved: "moves away", tools.Closed: "changes permissions in all of", tools.Cleaned: "removes all untracked files of", tools.Told: "removes or overwrites", tools.Listed: "removes folders from a list,",
 }
 
-// vitalFolders are those without which a machine or an account does not work, or that hold a person's work.
+// vitalFolders lists folders without which a machine or an account does not work, or that hold a person's work.
 var vitalFolders = []struct{ pattern, what string }{
 	{"/", "the root of the file system"},
 	{"/*", "a folder of the system"},
@@ -35,12 +35,12 @@ var vitalFolders = []struct{ pattern, what string }{
 	{"[A-Za-z]:", "the root of a drive"}, {`[A-Za-z]:[/\\]`, "the root of a drive"}, {`[A-Za-z]:[/\\]Users`, "all homes"}, {`[A-Za-z]:[/\\]Users[/\\]*`, "a home"}, {`[A-Za-z]:[/\\]Windows`, "a folder of the system"},
 }
 
-// homeFolders are the folders of a home that hold a person's work or its keys.
+// homeFolders lists the folders of a home that hold a person's work or keys.
 var homeFolders = facts.WordsOf(`Documents Desktop Downloads Pictures Photos Music Videos Movies Public Library Dropbox OneDrive Projects projects Project Code code
 	src Source source dev Dev Developer development work Work workspace workspaces repos repositories git github go sites Sites www
 	.ssh .gnupg .config .local .aws .azure .kube .docker .password-store .mozilla .thunderbird .cache .git .claude .codex .gemini .cursor .vscode .local/share`)
 
-// vital says why the file or folder at a path must not be lost; "" if it is like any other.
+// vital returns why the file or folder at a path must not be lost, or "" if it is like any other.
 func vital(w tools.Wipe, place tools.Place) string {
 	if w.How == tools.Told {
 		return "which names what only running it tells"
@@ -78,7 +78,7 @@ func vital(w tools.Wipe, place tools.Place) string {
 	return repository(path, w.How)
 }
 
-// vitalName says why nobody may lose what a path is called by.
+// vitalName returns why a path must not be lost, by its name alone, or "".
 func vitalName(w tools.Wipe, path, home string) string {
 	for _, v := range vitalFolders {
 		if ok, err := filepath.Match(v.pattern, path); err == nil && ok && !(w.How == tools.Moved && v.pattern == "/*" && path == "/tmp") {
@@ -91,7 +91,7 @@ func vitalName(w tools.Wipe, path, home string) string {
 	return ""
 }
 
-// repository says what of a repository is at a path; "" when it is nothing of one.
+// repository returns which part of a repository is at a path, or "".
 func repository(path string, how tools.Loss) string {
 	switch filepath.Base(path) {
 	case ".git", ".hg", ".svn", ".jj":
@@ -103,14 +103,14 @@ func repository(path string, how tools.Loss) string {
 	return ""
 }
 
-// mounted are the mount points as they were last read.
+// mounted caches the mount points.
 var mounted struct {
 	sync.Mutex
 	read   time.Time
 	points []string
 }
 
-// mounts lists the mount points of this machine, where the system tells.
+// mounts returns the mount points of this machine, if the system tells them.
 func mounts() []string {
 	mounted.Lock()
 	defer mounted.Unlock()
@@ -153,7 +153,7 @@ func formats(program string) bool {
 	return About(program).Has(programs.Formats) || strings.HasPrefix(program, "mkfs") || strings.HasPrefix(program, "newfs")
 }
 
-// What puts out the environment.
+// What prints the environment.
 var (
 	jqDumps         = lazyregexp.New(`(?:^|[\s(,|+])(?:env|\$ENV)(?:$|[\s),|+])`) // of jq and those like it
 	environmentFile = lazyregexp.New(`/proc/[^/]+/environ`)
@@ -185,18 +185,19 @@ var (
 	copierOption = lazyregexp.New(`^-[FSoec]$`)
 )
 
-// maxStore and maxAddressText bound, in bytes, what is taken for a path or for something that holds an address.
+// maxStore and maxAddressText bound, in bytes, texts that are taken for a path or searched for an address.
 const (
 	maxStore       = 4096
 	maxAddressText = 64 << 10
 )
 
-// MayNameStore is a quick look for what no credential store is called without, in any case.
+// MayNameStore reports, at a quick look, whether arguments may name a credential store. Every store's name has a dot or
+// a word of mayStore, in any case.
 func MayNameStore(arguments []byte) bool {
 	return jsonx.MayHold(arguments, ".") || holdsAny(strings.ToLower(textscan.String(arguments)), mayStore)
 }
 
-// mayStore are parts, in lower case, of the names of stores without a dot.
+// mayStore lists parts, in lower case, of store names without a dot.
 var mayStore = strings.Fields("id_ _netrc shadow sudoers keychains login")
 
 // serves reports whether a command lets others fetch files.
@@ -205,7 +206,7 @@ func serves(line string) bool { return holdsAny(line, mayServe) && served.MatchS
 // prefix is a network.
 type prefix = netip.Prefix
 
-// Where clouds answer what machine asks.
+// The metadata services of clouds.
 var (
 	metadataNetworks = []prefix{
 		netip.MustParsePrefix("169.254.0.0/16"),      // AWS, Azure, Google, Oracle, DigitalOcean, OpenStack, Hetzner, Scaleway; ECS and EKS tasks
@@ -222,19 +223,19 @@ var (
 	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
 )
 
-// mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another
-// script.
+// mayNameMetadata reports, at a quick look, whether a text may name a metadata service. Every spelling has a digit of
+// any script, a URL or a word of mayMetadata.
 func mayNameMetadata(text string) bool {
 	return companions.MayNameAddress(text) || holdsAny(textscan.Lower(text), mayMetadata)
 }
 
 var mayMetadata = []string{"metadata", "instance-data"}
 
-// What ends callgate, and what switches off the permission checks of other agents.
+// What switches off the permission checks of other agents.
 var (
 	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
-	maySettle     = strings.Fields("permission approv danger yolo alwaysallow")  // in lower case, one of which offSetting has
-	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit") // in lower case, one of which offSwitch has
+	maySettle     = strings.Fields("permission approv danger yolo alwaysallow")  // in lower case; each match of offSetting has one
+	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit") // in lower case; each match of offSwitch has one
 	agentSettings = lazyregexp.New(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)
 	offSetting    = lazyregexp.New(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
 )
@@ -247,7 +248,7 @@ type loss struct {
 	local *lazyregexp.Regexp
 }
 
-// mayLose is a quick look for a word that each of losses has.
+// mayLose lists words in lower case. Each of losses needs one of them.
 var mayLose = strings.Fields("rollback force unpublish yank disable delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm")
 
 const options = `(?: -\S+(?: [^\s-]\S*)?)*`
@@ -271,10 +272,10 @@ var losses = []loss{
 	{"what an address serves", lazyregexp.New(`mutation\b.*\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*(?:\(|\{)`), lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|\[::1\])[:/ ]`)},
 }
 
-// What a tool's arguments say that destroys data of a database as a whole.
+// Statements in a tool's arguments that destroy data of a database as a whole.
 var (
 	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:where\s+(?:true|1|1\s*=\s*1)\s*)?(?:;|$)|detach\s+database|match\s*\(\w*\)\s*detach\s+delete\b)`)
 	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
-	mayLoseData   = strings.Fields("drop truncate delete detach match mutation") // one of which each of them has
+	mayLoseData   = strings.Fields("drop truncate delete detach match mutation") // in lower case; each match has one
 	localDatabase = lazyregexp.New(`(?i)sqlite|duckdb|local`)
 )

@@ -21,8 +21,8 @@ import (
 // Mark is the code of the marks that are the floor.
 const Mark = "floor"
 
-// floor lists what asks a person under every rule, level, mode and grant. Each entry returns in one sentence what the
-// call does, or "" if it does nothing of the kind. data.go has what each entry looks for.
+// floor lists what asks a person under every rule, level, mode and grant. Each entry returns the end of a sentence that
+// says what the call does, or "" if it does nothing of the kind. data.go has what each entry looks for.
 var floor = []func(*floored) string{
 	(*floored).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
 	(*floored).codes,        // runs a text in another language that names one of these, or a credential store
@@ -32,16 +32,16 @@ var floor = []func(*floored) string{
 	(*floored).tellsSecrets, // sends out a credential store
 	(*floored).tellsTokens,  // sends out a credential that the call spells out
 	(*floored).asksCloud,    // asks a cloud's metadata service, which gives out the machine's credentials
-	(*floored).disarms,      // ends callgate, or takes the permissions off another agent
+	(*floored).disarms,      // ends callgate, or switches off the permission checks of another agent
 	(*floored).losesRemote,  // destroys what no checkpoint holds: cloud resources, databases
 }
 
-// floored is one call that is held against the floor.
+// floored is a call that is checked against the floor.
 type floored struct {
 	call *facts.Call
 	a    *tools.Analysis
 
-	sender string // the first command of the text that can send what others put out; "" when there is none
+	sender string // the first program of the text that can send what others put out; "" if there is none
 }
 
 // Marks returns the marks of all entries that match the call.
@@ -55,7 +55,7 @@ func Marks(call *facts.Call, a *tools.Analysis) (marks []tools.Mark) {
 	return marks
 }
 
-// wipes looks at what is removed, moved or closed as a whole.
+// wipes looks at what the call removes, moves or closes as a whole.
 func (f *floored) wipes() string {
 	for _, w := range f.a.Wipes {
 		if what := vital(w, f.call.Place); what != "" {
@@ -68,7 +68,7 @@ func (f *floored) wipes() string {
 	return ""
 }
 
-// formats looks for block devices.
+// formats looks for writes to block devices, and for programs that change these as a whole.
 func (f *floored) formats() string {
 	for _, w := range f.a.Writes {
 		if isBlockDevice(w.Path) {
@@ -200,7 +200,7 @@ func (f *floored) asksCloud() string {
 	return ""
 }
 
-// proxied returns the metadata service that a variable names as the way to the network; "" when none does.
+// proxied returns the metadata service that a variable names as a proxy, or "" if none does.
 func (f *floored) proxied() string {
 	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) {
 		return ""
@@ -218,12 +218,12 @@ func (f *floored) proxied() string {
 	return ""
 }
 
-// quiet reports whether what a tool gets is text of files, which nothing follows.
+// quiet reports whether a tool is given only text of files, in which no address is followed.
 func quiet(t *tools.Tool) bool {
 	return facts.FileKind(t.Kind) && t.Bound && t.Kind != tools.KindResource
 }
 
-// disarms looks for what ends callgate or takes an agent's permissions off.
+// disarms looks for what ends callgate or switches off the permission checks of another agent.
 func (f *floored) disarms() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 {
@@ -257,7 +257,7 @@ func (f *floored) disarms() string {
 	return ""
 }
 
-// endsCallgate reports whether a command ends processes, this one among them.
+// endsCallgate reports whether a command ends this process.
 func endsCallgate(c tools.CommandView) bool {
 	return About(Program(c)).Has(programs.Kills) && slices.ContainsFunc(c.Argv[1:], func(word string) bool {
 		return namesCallgate(word) || c.Argv[0] != "launchctl" && isOwnProcess(word)
@@ -272,7 +272,7 @@ func isOwnProcess(word string) bool {
 	return err == nil && (pid == os.Getpid() || pid == -os.Getpid() || pid == os.Getppid() && pid > 1) || word == "-1"
 }
 
-// losesRemote looks for operations that destroy what lies elsewhere, and for options that say so themselves.
+// losesRemote looks for operations that destroy what lies elsewhere, and for options that say that they do.
 func (f *floored) losesRemote() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 {
@@ -319,9 +319,9 @@ func (f *floored) losingStatement() string {
 	return ""
 }
 
-// losing is the statement of a text that loses data; "" for none. One of SQL has white space, one of GraphQL a brace: a long
-// text without both is encoded, and may hold any word by chance. The expressions begin at the words that statements begin
-// with: they take a hundred times longer for a text than it takes to find those.
+// losing returns the statement in a text that loses data, or "". A statement of SQL has white space, one of GraphQL a
+// brace. A text without either is encoded and may contain any word by chance. The expressions are tried only where a
+// statement can begin: on a whole text they take a hundred times longer than finding these places.
 func losing(t *facts.Text) string {
 	if !textscan.HasOne(t.Said, " \n\t\r\f{") || !t.HoldsAny(mayLoseData) {
 		return ""
@@ -350,18 +350,18 @@ func losing(t *facts.Text) string {
 
 func isWordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '_' }
 
-// holdsAny reports whether text holds one of the words: most commands hold none, and need no closer look.
+// holdsAny reports whether text contains one of the words. Most commands contain none, and need no closer look.
 func holdsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// Program is the name of the program that a command runs, in lower case and without its folder.
+// Program returns the name of the program that a command runs, in lower case and without its folder.
 func Program(c tools.CommandView) string {
 	name := c.Argv[0]
 	return strings.TrimSuffix(strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:]), ".exe")
 }
 
-// About is what is known of a program.
+// About returns what is known of a program.
 func About(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
 
 func senderOf(a *tools.Analysis) string {
@@ -383,7 +383,7 @@ func senderOf(a *tools.Analysis) string {
 	return ""
 }
 
-// DumpsEnvironment reports whether a command puts out all variables.
+// DumpsEnvironment reports whether a command prints all environment variables.
 func DumpsEnvironment(c tools.CommandView) bool {
 	if len(c.Argv) == 0 {
 		return false
@@ -396,8 +396,8 @@ func DumpsEnvironment(c tools.CommandView) bool {
 	})
 }
 
-// storeIn returns the credential store that a command reads or sends, "" when it names none. A key that is only used to
-// prove who one is does not go out.
+// storeIn returns the credential store that a command reads or sends, or "". A key that is only used to log in does not
+// go out.
 func storeIn(c tools.CommandView) string {
 	if len(c.Argv) == 0 {
 		return ""
@@ -423,8 +423,8 @@ func storeIn(c tools.CommandView) string {
 	return ""
 }
 
-// stays reports whether the store that a word names stays where it is, after the word before: it proves who one is, or
-// the Program only uses it.
+// stays reports whether the store that a word names stays where it is: it is used to log in, or the program only uses
+// it. before is the word before it.
 func stays(program, before, word, store string) bool {
 	switch {
 	case About(program).Has(programs.Uploads):
@@ -437,8 +437,8 @@ func stays(program, before, word, store string) bool {
 	return About(program).Has(programs.Copies) && copierOption.MatchString(before)
 }
 
-// metadataIn returns the metadata service that a text leads to, "" when it leads to none. In words of a command a bare
-// host is an address.
+// metadataIn returns the metadata service that a text leads to, or "". If word is true, the text is a word of a
+// command, where a bare host is an address.
 func metadataIn(text string, word bool) string {
 	if len(text) > maxAddressText || !mayNameMetadata(text) {
 		return ""
@@ -468,7 +468,8 @@ func metadataIn(text string, word bool) string {
 }
 
 // EmbeddedAddresses returns the first n addresses with a scheme in a text: what matches
-// [A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+. An expression takes a hundred times longer for texts that have none.
+// [A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+. A regular expression takes a hundred times longer on a text that has
+// none.
 func EmbeddedAddresses(text string, n int) (list []string) {
 	for from, at := 0, 0; len(list) < n; {
 		colon := strings.IndexByte(text[at:], ':')
@@ -505,8 +506,8 @@ func isSchemeByte(c byte) bool {
 	return isLetter(c) || '0' <= c && c <= '9' || c == '+' || c == '.' || c == '-'
 }
 
-// isMetadata reports whether a host gives out credentials of the machine. A name without dots counts where a host
-// stands for certain.
+// isMetadata reports whether a host gives out credentials of the machine. A name without dots counts only if certain is
+// true: a host is sure to stand there.
 func isMetadata(host string, certain bool) bool {
 	for _, ip := range address.IPs(host) {
 		if slices.ContainsFunc(metadataNetworks, func(net prefix) bool { return net.Contains(ip) }) {

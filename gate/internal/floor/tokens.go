@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// tellsTokens looks for credentials themselves among what is sent: the token of an issuer that its form gives away, a
-// private key, and in headers also what only its name gives away.
+// tellsTokens looks for credentials themselves in what is sent: an issuer's token that its form gives away, a private
+// key, and in headers also what only its name gives away.
 func (f *floored) tellsTokens() string {
 	if len(f.a.Commands) == 0 {
 		if f.a.Risk == permissions.ReadOnly || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound {
@@ -48,7 +48,7 @@ func header(argv []string, i int) bool {
 	return i > 0 && (argv[i-1] == "-H" || argv[i-1] == "--header") || strings.HasPrefix(argv[i], "-H") || strings.HasPrefix(argv[i], "--header=")
 }
 
-// holdsSecret reports whether a word spells out a secret, and does not take it from a variable.
+// holdsSecret reports whether a word spells out a secret instead of taking it from a variable.
 func holdsSecret(word string) bool {
 	if strings.ContainsAny(word, "$`") {
 		return false

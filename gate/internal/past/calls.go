@@ -12,18 +12,18 @@ import (
 	"callgate/permissions"
 )
 
-// What a session remembers of the calls that it was let run, for conditions of rules.
+// Limits of what a session remembers of its past calls, for rule conditions.
 const (
-	MaxCalls = 512 // subjects
-	Slack    = 64  // how many more there may be before the oldest are forgotten, all at once
+	MaxCalls = 512 // subjects, without the slack
+	Slack    = 64  // how many more are kept until the oldest are forgotten, all at once
 	MaxValue = 4 << 10
 )
 
-// Calls are the last subjects that the session was let run, the oldest first.
+// Calls holds the last subjects that the session was let run, the oldest first.
 type Calls struct {
 	mu    sync.Mutex
 	calls []pastCall
-	whole time.Time // nothing that ended after it was forgotten; zero when nothing was
+	whole time.Time // nothing that ended after it was forgotten; zero if nothing was forgotten
 }
 
 type pastCall struct {
@@ -50,7 +50,7 @@ func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 				c.Values, c.Long = nil, true
 				break
 			}
-			c.Values = append(c.Values, strings.Clone(value)) // not the whole of the arguments
+			c.Values = append(c.Values, strings.Clone(value)) // so that not all of the arguments are kept
 		}
 		p.calls = append(p.calls, pastCall{id, c})
 	}
@@ -71,7 +71,7 @@ func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 func (p *Calls) End(id string, done bool, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	found := false // the subjects of a call stand together, and those of one that ends mostly at the end
+	found := false // the subjects of a call stand together, and a call that ends is mostly near the end of the list
 	for i := len(p.calls) - 1; i >= 0; i-- {
 		c := &p.calls[i]
 		if c.id != id || !c.Ended.IsZero() {
@@ -84,7 +84,7 @@ func (p *Calls) End(id string, done bool, now time.Time) {
 	}
 }
 
-// Each is permissions.Circumstances.Past.
+// Each implements permissions.Circumstances.Past, the newest first. yield MUST NOT call p.
 func (p *Calls) Each(yield func(*permissions.PastCall) bool) (whole time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

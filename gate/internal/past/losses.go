@@ -12,23 +12,24 @@ import (
 	"callgate/permissions"
 )
 
-// MarkLosses is the code of the mark for one irreversible call too many.
+// MarkLosses is the code of the mark for too many irreversible calls.
 const MarkLosses = "burst"
 
-// Losses counts what a session did that nobody can take back. Its zero value is ready.
+// Losses counts what a session did that cannot be undone. Its zero value is ready.
 type Losses struct {
-	Shared Tally // counts those at other replicas too; nil counts here
+	Shared Tally // counts at other replicas too; nil counts only here
 
 	mu   sync.Mutex
-	done []time.Time // one for each thing that was lost, the oldest first
+	done []time.Time // one time for each loss, the oldest first
 }
 
-// within returns how many there were in the window, and forgets older ones. The caller holds mu.
+// within forgets the losses before the window and returns how many are left. The caller holds mu.
 func (b *Losses) within(window time.Duration, now time.Time) int {
 	b.done = slices.DeleteFunc(b.done, func(t time.Time) bool { return now.Sub(t) >= window })
 	return len(b.done)
 }
 
+// Count returns how many losses there were in the window.
 func (b *Losses) Count(window time.Duration, now time.Time) int {
 	if b.Shared != nil {
 		return b.Shared.Count()
@@ -38,8 +39,8 @@ func (b *Losses) Count(window time.Duration, now time.Time) int {
 	return b.within(window, now)
 }
 
-// Take counts n more. Unless a person said so, it refuses what reaches the limit: calls that come at the same time do
-// not get past it together.
+// Take counts n more losses. Unless a person approved them, it counts none and returns false if they reach the limit.
+// So calls that come at the same time do not get past the limit together.
 func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now time.Time) (bool, error) {
 	switch {
 	case b.Shared != nil && approved:
@@ -53,7 +54,7 @@ func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now
 	if b.within(window, now)+n >= limit && !approved {
 		return false, nil
 	}
-	for range min(n, 2*limit) { // more tell nothing
+	for range min(n, 2*limit) { // more change nothing
 		b.done = append(b.done, now)
 	}
 	if over := len(b.done) - 4*limit; over > 0 {
@@ -62,11 +63,11 @@ func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now
 	return true, nil
 }
 
-// final are the effects of tools that nobody takes back, whatever class the tool was given.
+// final are the effects of tools that cannot be undone, whatever class the tool was given.
 var final = map[string]bool{tools.EffectMoney: true, tools.EffectDeletes: true}
 
-// LostBy is how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for tools
-// as many as their longest list has.
+// LostBy returns how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for a
+// tool the length of the longest list in its arguments, but at least 1.
 func LostBy(call tools.Call, a *tools.Analysis) int {
 	if a == nil || !a.Risk.Exceeds(permissions.Unknown) && !final[call.Tool.Labels.Effect] {
 		return 0
@@ -81,7 +82,7 @@ func LostBy(call tools.Call, a *tools.Analysis) int {
 	return max(1, longest(arguments))
 }
 
-// longest is the length of the longest list in a value.
+// longest returns the length of the longest list in a value.
 func longest(value any) (n int) {
 	switch value := value.(type) {
 	case []any:
@@ -97,8 +98,8 @@ func longest(value any) (n int) {
 	return n
 }
 
-// LossMark marks the call with which the losses of a session within the window reach the limit: it lost so much, and
-// the call loses n more.
+// LossMark marks the call with which the losses of a session within the window reach the limit. The session has lost
+// lost things, and the call loses n more.
 func LossMark(lost, n, limit int, window time.Duration) (tools.Mark, bool) {
 	if n == 0 || limit <= 0 || lost+n < limit {
 		return tools.Mark{}, false
@@ -125,7 +126,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// spell writes a duration in seconds, as people say it.
+// spell writes a duration for people, in seconds or minutes.
 func spell(d time.Duration) string {
 	if d < 10*time.Minute {
 		return fmt.Sprintf("%g s", d.Seconds())

@@ -12,14 +12,14 @@ import (
 // MarkManifest is the code of the mark for a build whose manifest the session has changed.
 const MarkManifest = "manifest-changed"
 
-// Manifests are the files that say what a build runs and that the session has changed without anybody
-// having looked: a program that can write them decides what `npm test` does.
+// Manifests holds the files that say what a build runs and that the session has changed without a person looking. A
+// program that can write them decides what `npm test` does.
 type Manifests struct {
 	mu    sync.Mutex
 	paths []string
 }
 
-// Note takes over what an allowed call writes that nobody looked at.
+// Note notes the manifests that an allowed call writes and that nobody looked at.
 func (m *Manifests) Note(a *tools.Analysis) {
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
@@ -42,13 +42,14 @@ func writes(kind string) bool {
 	return false
 }
 
+// Changed returns the manifests that nobody has looked at. The caller MUST NOT change the slice.
 func (m *Manifests) Changed() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.paths
 }
 
-// LookedAt forgets the changes: a person has approved a call that was marked for them.
+// LookedAt forgets the changes if the marks of an approved call showed them to a person.
 func (m *Manifests) LookedAt(marks []tools.Mark) {
 	if slices.ContainsFunc(marks, func(k tools.Mark) bool { return k.Code == MarkManifest }) {
 		m.mu.Lock()
@@ -57,8 +58,8 @@ func (m *Manifests) LookedAt(marks []tools.Mark) {
 	}
 }
 
-// ManifestMark marks a call that runs what a manifest says which the session changed, or which the call changes itself:
-// a build, a test, a named script or target, a script by its path, and git where it runs hooks.
+// ManifestMark marks a call that runs what a manifest says, if the session or the call itself changes that manifest.
+// Such a call is a build, a test, a named script or target, a script by its path, or git where it runs hooks.
 func ManifestMark(changed []string, a *tools.Analysis) (tools.Mark, bool) {
 	builds := a.Builds
 	for i := range a.Subjects {

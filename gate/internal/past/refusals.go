@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// What a person's no does when it is not heard. A model that asks the same thing again and again wears people
-// down until they click yes: so it is told to stop, and then the question is not put any more for a while.
+// What happens if a model repeats a call that people refused. Asking again and again wears people down until they click
+// yes. So callgate first tells the model to stop, and then does not ask about the call for a while.
 const (
 	refusedOften  = 2                // refusals of the very same call after which the model is told to stop
-	refusedEnough = 3                // refusals after which nobody is asked about it
-	CoolDown      = 10 * time.Minute // from the last of them
+	refusedEnough = 3                // refusals after which nobody is asked about the call
+	CoolDown      = 10 * time.Minute // since the last refusal
 	maxRefused    = 256              // calls that a session remembers
 )
 
@@ -21,7 +21,7 @@ type Refusals struct {
 	of map[refusedCall]refused
 }
 
-// refusedCall is the very same call: the digest has its arguments and agent.
+// refusedCall identifies a call: the digest covers its arguments and agent.
 type refusedCall struct{ tool, digest string }
 
 type refused struct {
@@ -29,12 +29,12 @@ type refused struct {
 	last  time.Time
 }
 
-// Note counts a person's refusal of the call and returns what the model is to be told beside their words.
+// Note counts a person's refusal of the call. It returns what to tell the model besides the person's words, or "".
 func (r *Refusals) Note(tool, digest string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil || len(r.of) >= maxRefused {
-		r.of = map[refusedCall]refused{} // who refused so much will see it again
+		r.of = map[refusedCall]refused{} // a person who refused so much will see it again
 	}
 	key := refusedCall{tool, digest}
 	before := r.of[key]
@@ -48,14 +48,14 @@ func (r *Refusals) Note(tool, digest string, now time.Time) string {
 	return fmt.Sprintf(" (callgate adds: this very call was refused %d times. Do not repeat it: tell the user what you want to achieve, and ask how to go on.)", before.times+1)
 }
 
-// Forget starts the count anew: somebody wanted the call after all.
+// Forget starts the count anew, because somebody wanted the call after all.
 func (r *Refusals) Forget(tool, digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.of, refusedCall{tool, digest})
 }
 
-// CoolingDown says why nobody is asked about the call now; "" when somebody can be.
+// CoolingDown returns why nobody is asked about the call now, or "" if people can be asked.
 func (r *Refusals) CoolingDown(tool, digest string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

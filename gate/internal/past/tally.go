@@ -1,6 +1,6 @@
 package past
 
-// Tally is what limits use of a gate.Tally.
+// Tally is the part of a gate.Tally that this package uses.
 type Tally interface {
 	Take(n, limit int) (bool, error)
 	Add(n int)

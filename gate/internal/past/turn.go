@@ -8,15 +8,15 @@ import (
 
 // Turn counts a session's calls.
 type Turn struct {
-	Shared Tally // counts those at other replicas too; nil counts here
+	Shared Tally // counts at other replicas too; nil counts only here
 
 	mu    sync.Mutex
 	calls int
 	last  time.Time
 }
 
-// Take counts one more call and says why it is one too many; "" when it is not. What is refused counts as a
-// call that came: a loop that is refused does not get on by repeating itself.
+// Take counts one more call. It returns why the call is one too many, or "". A refused call counts too, so that a loop
+// gets nowhere by repeating itself.
 func (t *Turn) Take(limit int, idle time.Duration, now time.Time) string {
 	if limit <= 0 {
 		return ""
@@ -46,7 +46,7 @@ func spent(limit int, idle time.Duration) string {
 	return fmt.Sprintf("This turn's budget of %d calls is used up. It frees after %s without a call: stop, and tell the user what is done and what is left.", limit, idle)
 }
 
-// Uncounted says that nobody knows what is left of a limit.
+// Uncounted formats the refusal of a call if nobody knows how much of a limit is left.
 func Uncounted(err error) string {
 	return fmt.Sprintf("How much of the limit the other replicas have left cannot be found out (%v), so the call does not run. Try again in a moment.", err)
 }

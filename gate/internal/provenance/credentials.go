@@ -11,14 +11,14 @@ import (
 	"callgate/permissions"
 )
 
-// Codes of the marks for arguments that hold a credential: of an earlier result, or one by its form.
+// Codes of the marks for arguments that hold a credential: one of an earlier result, or text in the form of one.
 const (
 	MarkSecret     = "secret-of-a-result"
 	markCredential = "credential-leaves"
 )
 
-// SecretMark marks a call that takes a credential elsewhere: one that a result of the session or a file of variables
-// held, or one that its form gives away and that the user did not say. Neither the mark nor what is remembered holds
+// SecretMark marks a call that may take a credential elsewhere: one that a result of the session or a file of variables
+// held, or text in the form of a credential that the user did not say. Neither the mark nor what is remembered contains
 // the credential.
 func (j *Asker) SecretMark(call *facts.Call, a *tools.Analysis) (tools.Mark, bool) {
 	reads := a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork
@@ -41,7 +41,7 @@ func (j *Asker) SecretMark(call *facts.Call, a *tools.Analysis) (tools.Mark, boo
 	return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The arguments contain a credential (%s) from the %s: the call can take it elsewhere.", found.Kind, found.Place)}, true
 }
 
-// credentialMark marks a call that leaves this machine with something that has the form of a credential.
+// credentialMark marks a call that may take text in the form of a credential off this machine.
 func (j *Asker) credentialMark(call *facts.Call, a *tools.Analysis) (tools.Mark, bool) {
 	said := func(value string) bool {
 		return j.Session != nil && j.Session.Memory.Know(value).Said&(flow.Prompt|flow.Answer) != 0

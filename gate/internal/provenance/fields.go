@@ -13,11 +13,12 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// parts are the texts of a result by what they are.
+// parts holds the texts of a result by their label.
 type parts map[flow.Label][]string
 
-// split takes a result apart by the fields that are labelled, and returns its documents in JSON too. Only the
-// structured content and texts that are an object or a list in strict JSON have fields: all else is as the whole.
+// split takes a result apart by its labelled fields. It also returns the result's documents in JSON. Only the
+// structured content, and texts that are an object or a list in strict JSON, have fields. The rest has the label of the
+// whole.
 func split(result []byte, o origin) (p parts, documents []string) {
 	p = parts{o.label: nil}
 	rest := func(text []byte) { p[o.label] = slices.AppendSeq(p[o.label], jsonx.Strings(text)) }
@@ -54,7 +55,7 @@ func split(result []byte, o origin) (p parts, documents []string) {
 	return p, documents
 }
 
-// document takes apart a text if it is an object or a list in strict JSON.
+// document takes apart a text that is an object or a list in strict JSON. It returns false for any other text.
 func (p parts) document(text []byte, o origin) bool {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' || jsonx.Check(text) != nil {
@@ -69,7 +70,7 @@ func (p parts) document(text []byte, o origin) bool {
 	return p.value(jsontext.NewDecoder(bytes.NewReader(text)), labels, "", o.label) == nil
 }
 
-// value takes the next value of d, which stands at a path and is of a label unless the path has one of its own.
+// value takes the next value of d, which stands at path. The value has the label unless labels has one for the path.
 func (p parts) value(d *jsontext.Decoder, labels map[string]flow.Label, path string, label flow.Label) error {
 	switch d.PeekKind() {
 	case '{':
@@ -82,7 +83,7 @@ func (p parts) value(d *jsontext.Decoder, labels map[string]flow.Label, path str
 				return err
 			}
 			name := t.String()
-			at, of := strings.ReplaceAll(name, ".", "\x00"), label // a dot in a name leads nowhere, and no name neither
+			at, of := strings.ReplaceAll(name, ".", "\x00"), label // a name with a dot leads nowhere, and neither does an empty one
 			at = cmp.Or(at, "\x00")
 			if path != "" {
 				at = path + "." + at

@@ -12,7 +12,7 @@ import (
 	"callgate/permissions"
 )
 
-// SendsOut reports whether a call lets others have something, by its labels or by what its commands are for.
+// SendsOut reports whether a call gives others something, by its labels or by what its commands are for.
 func SendsOut(call *facts.Call, a *tools.Analysis) bool {
 	t := call.Tool
 	if t == nil {
@@ -24,9 +24,9 @@ func SendsOut(call *facts.Call, a *tools.Analysis) bool {
 	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return c.Sends })
 }
 
-// Unguided says why level GUIDED asks about the call; "" lets it run. Everything that is known runs when it reads, when
-// it changes what is the user's own and can be taken back, and when it sends where the user's side or a rule names the
-// destination.
+// Unguided returns why level GUIDED asks about the call, or "" if the level lets it run. The level runs a known call
+// that reads, that changes what is the user's own and can be undone, or that sends where the user's side or a rule
+// names the destination.
 func (j *Asker) Unguided(v Judged, call *facts.Call) string {
 	if !slices.ContainsFunc(v.Findings, func(f permissions.Finding) bool { return !f.Subject.DeniesOnly && f.Grant == nil }) {
 		return "" // an earlier "always" lets all of it run
@@ -56,7 +56,7 @@ func (j *Asker) Unguided(v Judged, call *facts.Call) string {
 	return j.unguidedEffect(v, call, o)
 }
 
-// unguidedEffect is unguided for a labelled tool.
+// unguidedEffect is Unguided for a labelled tool.
 func (j *Asker) unguidedEffect(v Judged, call *facts.Call, o Outgoing) string {
 	nowhere := func(strictly bool) string {
 		if len(o.To) == 0 && !o.optional {
@@ -86,7 +86,7 @@ func (j *Asker) unguidedEffect(v Judged, call *facts.Call, o Outgoing) string {
 	return ""
 }
 
-// unguidedFiles is unguided for a tool that works on files.
+// unguidedFiles is Unguided for a tool that works on files.
 func unguidedFiles(call *facts.Call, a *tools.Analysis) string {
 	switch {
 	case a.Risk == permissions.Destructive:
@@ -106,8 +106,8 @@ func writesOutside(call *facts.Call, a *tools.Analysis) string {
 	return ""
 }
 
-// unguidedFetch is unguided for fetches of pages: an address that nobody named and no result holds was put
-// together, and can carry what the session knows.
+// unguidedFetch is Unguided for fetches of pages. An address that nobody named and no result holds was put together,
+// and can carry what the session knows.
 func (j *Asker) unguidedFetch(v Judged, call *facts.Call, addresses []string) string {
 	for _, to := range addresses {
 		if j.named(v, call, to, false) {
@@ -130,7 +130,7 @@ func (j *Asker) unguidedFetch(v Judged, call *facts.Call, addresses []string) st
 	return ""
 }
 
-// unguidedCommands is unguided for a shell text.
+// unguidedCommands is Unguided for a shell text.
 func (j *Asker) unguidedCommands(v Judged, call *facts.Call, o Outgoing) string {
 	a := v.Analysis
 	for _, c := range a.Commands {

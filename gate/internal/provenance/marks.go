@@ -27,7 +27,7 @@ type Judged struct {
 	Findings []permissions.Finding
 }
 
-// Marks says what flow asks about the call.
+// Marks returns the marks that flow sets on the call.
 func (j *Asker) Marks(v Judged, call *facts.Call) []tools.Mark {
 	if j.Session == nil {
 		return nil
@@ -92,7 +92,7 @@ type flowQuestions struct {
 	marks   []tools.Mark
 }
 
-// mark adds a question about words of the arguments that a result held.
+// mark adds a question about quote, words of the arguments that a result held.
 func (q *flowQuestions) mark(code, quote string, from flow.Source, text string, arguments ...any) {
 	source := tools.Source{Call: from.Call, Tool: from.Tool, Server: from.Server, At: from.At.UTC().Truncate(time.Second)}
 	q.marks = append(q.marks, tools.Mark{Code: code, Text: fmt.Sprintf(text, arguments...), Quote: quote, From: source})
@@ -115,7 +115,8 @@ func (q *flowQuestions) ofRunning() {
 	}
 }
 
-// ofDestinations asks where the call goes. It returns a place that nobody named and that the call gives something to.
+// ofDestinations asks where the call goes. It returns a place that nobody named and that the call gives something to,
+// or "".
 func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 	for _, to := range q.out.To {
 		if q.judge.named(q.verdict, q.call, to, false) {
@@ -138,8 +139,8 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 	return unnamed
 }
 
-// takesAlong reports whether an address at a host that nobody has mentioned holds private text that is more than a common
-// word: a long one, or one with a digit or a capital letter.
+// takesAlong reports whether an address at a host that nobody has mentioned holds private text. The text must be more
+// than a common word: long, or with a digit or a capital letter.
 func (q *flowQuestions) takesAlong(to string) bool {
 	if host := q.memory.Know(facts.HostOf(to)); host.Said != 0 || host.In != 0 {
 		return false
@@ -201,7 +202,7 @@ func (q *flowQuestions) ofLoss() {
 }
 
 // ofContent asks about what the call gives away: secrets, links, and private text if it matters here. why ends the
-// sentence about that.
+// sentence about private text.
 func (q *flowQuestions) ofContent(private bool, why string) {
 	for _, text := range q.out.content {
 		if len(q.out.commands) == 0 {
@@ -217,8 +218,8 @@ func (q *flowQuestions) ofContent(private bool, why string) {
 	}
 }
 
-// ofOrders asks about what a call takes from a result that gave the model orders: a name or an id that nobody else said,
-// or a piece of the text. What it keeps as the user's own counts too, for it may be obeyed later.
+// ofOrders asks about what a call takes from a result that gave the model orders: a name or an id that nobody else
+// said, or a piece of the text. What the call keeps as the user's own counts too, because the model may obey it later.
 func (q *flowQuestions) ofOrders() {
 	if _, ok := q.memory.Seen(flow.Orders, q.judge.trustsSource); !ok || facts.FileKind(q.call.Tool.Kind) || len(q.verdict.Analysis.Commands) > 0 || q.out.effect == effectFetch {
 		return
@@ -235,15 +236,16 @@ func (q *flowQuestions) ofOrders() {
 	}
 }
 
-// heeds marks words of a result that gave the model orders.
+// heeds marks words from a result that gave the model orders, unless a person trusts the result or a rule names the
+// words.
 func (q *flowQuestions) heeds(text string, from flow.Source) {
 	if !q.judge.trusts(from) && !q.judge.namedByRule(q.verdict, q.call, text) {
 		q.mark(markFlowUntrusted, text, from, "It takes %s from %s, and a result of this tool reads as if it told the model what to do.", shown(text), described(from))
 	}
 }
 
-// ofLinks asks about the first address within a text that is known only from untrusted text. One that was put together
-// counts by its host: its query can carry anything there, as that of a picture does when somebody looks at it.
+// ofLinks asks about the first address in a text that is known only from untrusted text. An address that was put
+// together counts by its host: its query can carry anything there, as that of a picture does when somebody looks at it.
 func (q *flowQuestions) ofLinks(text string) {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "www.") {
 		return
@@ -256,7 +258,7 @@ func (q *flowQuestions) ofLinks(text string) {
 	}
 }
 
-// toward ends a sentence with where something goes.
+// toward returns the end of a sentence that says where something goes.
 func toward(to string) string {
 	if to == "" {
 		return "to a place that the call does not name"
@@ -288,8 +290,8 @@ func shown(text string) string {
 // IsFlow reports whether flow set the mark.
 func IsFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
 
-// Offers are answers that last, for a call that only flow marks: its destinations, the results that the marks
-// speak of, and the tool that gave one.
+// Offers returns lasting answers for a call that only flow marks: for its destinations, for the results that the marks
+// speak of, and for the tool that returned one.
 func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers []tools.Offer) {
 	if j.Session == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !IsFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
 		return nil
@@ -311,7 +313,7 @@ func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers [
 	return offers
 }
 
-// Facts says what rules with a condition ask of a call.
+// Facts returns what rules with a flow condition ask about a call: what it carries, and where its values come from.
 func (j *Asker) Facts(call *facts.Call, a *tools.Analysis) (carries, from []string) {
 	if j.Session == nil || !j.Policy.AsksFlow() {
 		return nil, nil

@@ -11,8 +11,9 @@ import (
 	"callgate/permissions"
 )
 
-// named reports whether the user's side or a rule names a destination. Strictly is for payments: only the user's own
-// words name those. Files of the workspace name nothing once untrusted text was read: it may stand in them.
+// named reports whether the user's side or a rule names a destination. With strictly, which is for payments, nothing of
+// the user's side counts but the user's own words. Once untrusted text was read, files of the workspace do not count,
+// because that text may stand in them.
 func (j *Asker) named(v Judged, call *facts.Call, to string, strictly bool) bool {
 	if j.namedByRule(v, call, to) {
 		return true
@@ -33,7 +34,8 @@ func (j *Asker) named(v Judged, call *facts.Call, to string, strictly bool) bool
 	return host != "" && host != to && !strictly && j.Session.Memory.Know(host).Said&(flow.Prompt|flow.Answer) != 0
 }
 
-// namedByRule reports whether a grant of flow, or an allow that spells the destination out, names it.
+// namedByRule reports whether a rule or grant names a destination: a flow grant, a rule for destinations that allows
+// it, or an allow or grant for the call whose pattern spells it out.
 func (j *Asker) namedByRule(v Judged, call *facts.Call, to string) bool {
 	if j.granted(GrantDestination, to, call, v.Analysis.Risk) {
 		return true
@@ -57,8 +59,8 @@ func (j *Asker) namedByRule(v Judged, call *facts.Call, to string) bool {
 	return false
 }
 
-// spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *": who
-// wrote that named the operation, and with it the place that it goes to where the command names none.
+// spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *". The
+// person who wrote that named the operation, and with it the place where it goes if the command names none.
 func spelledOut(v Judged) (named bool) {
 	for i := range v.Findings {
 		f := &v.Findings[i]
@@ -81,8 +83,8 @@ func spelledOut(v Judged) (named bool) {
 	return named
 }
 
-// destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's
-// the last that matches counts; a deny of the agent's profile is a veto.
+// destinationRule returns the rule about a destination for the call's effect, or nil. A deny of the agent's profile is
+// a veto. Otherwise the file's last match counts, and the profile's if the file has none.
 func (j *Asker) destinationRule(call *facts.Call, a *tools.Analysis, to string) *permissions.Rule {
 	if !j.Policy.AsksDestinations() {
 		return nil
@@ -94,8 +96,8 @@ func (j *Asker) destinationRule(call *facts.Call, a *tools.Analysis, to string) 
 	return file
 }
 
-// Denial is the part of phase 1 that the rules for an effect decide: any destination's deny is final. It returns the
-// rule and what it denies.
+// Denial is the part of phase 1 that rules about destinations decide: a deny of any destination is final. It returns
+// the rule and what it denies, or nil and "".
 func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why string) {
 	if !j.Policy.AsksDestinations() {
 		return nil, ""
@@ -103,7 +105,7 @@ func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why 
 	o := outgoingOf(call, v.Analysis)
 	places := o.To
 	if len(places) == 0 {
-		places = []string{""} // only a rule for every destination is about it
+		places = []string{""} // only a rule for every destination applies
 	}
 	for _, to := range places {
 		if r := j.destinationRule(call, v.Analysis, to); r != nil && r.Action == permissions.Deny {
@@ -118,12 +120,13 @@ func (j *Asker) trustsSource(tool string) bool {
 	return j.granted(GrantSource, tool, nil, permissions.ReadOnly)
 }
 
-// trusts reports whether a person trusts a result, or all of its tool.
+// trusts reports whether a person trusts a result, or all results of its tool.
 func (j *Asker) trusts(result flow.Source) bool {
 	return j.trustsSource(result.Tool) || j.granted(GrantResult, result.Call, nil, permissions.ReadOnly)
 }
 
-// granted looks for a grant of flow.
+// granted reports whether a flow grant of the kind what covers text. If call is not nil, it must be for the call's
+// server and workspace too.
 func (j *Asker) granted(what, text string, call *facts.Call, risk permissions.Risk) bool {
 	for g := range j.Policy.GrantsOf(what, text) {
 		if risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) {

@@ -9,8 +9,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// orders reports whether a result reads as if it told the model what to do. It is a sieve that only adds questions:
-// what it lets pass is not proven harmless. The result comes as it is, in JSON.
+// orders reports whether a result, in raw JSON, reads as if it told the model what to do. It can only add questions: a
+// result that it lets pass is not proven harmless.
 func orders(result []byte) bool {
 	text := textscan.Lower(textscan.String(result[:min(len(result), 1<<20)]))
 	words := orderWords
@@ -47,14 +47,15 @@ func orders(result []byte) bool {
 	return false
 }
 
-// span is a part of a text that is looked at closely.
+// span is a part of a text that needs a closer look.
 type span struct{ from, to int }
 
-// wordsIn returns the orderWords that a long text may have. The stack of others need not have the room.
+// wordsIn returns the orderWords that a long text may contain. It is a function of its own to keep the stack of orders
+// small.
 func wordsIn(text string) (words []string) {
 	var grams textscan.Grams
 	grams.Of(text)
-	spaced := strings.IndexByte(text, ' ') >= 0 // what is encoded holds any three letters, and no space
+	spaced := strings.IndexByte(text, ' ') >= 0 // encoded text contains any three letters, and no space
 	for _, word := range orderWords {
 		if (spaced || strings.IndexByte(word, ' ') < 0) && grams.MayHold(word) {
 			words = append(words, word)
@@ -63,10 +64,10 @@ func wordsIn(text string) (words []string) {
 	return words
 }
 
-// unescaped takes off what JSON puts where a word begins.
+// unescaped undoes the JSON escapes that can stand before a word.
 var unescaped = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\u003c`, "<")
 
-// orderWords are what one of them says, in small letters: most results hold none.
+// orderWords lists words in lower case. Every match of ordering contains one, and most results contain none.
 var orderWords = []string{
 	"assistant", "the user", "instruction", "directive", "system note", "system message", "system prompt", "system:", "[system", "<system",
 	"<important", "003cimportant", "important:", "important!", "important note", "important message", "important prompt", "urgent:", "urgent!",
@@ -75,5 +76,5 @@ var orderWords = []string{
 	"from now on", "to complete th", "private ", "secret", "credential", "password", "api key", "[inst]", "[admin]",
 }
 
-// ordering is what orders to a model look like.
+// ordering matches what looks like orders to a model.
 var ordering = lazyregexp.New(`(?i)(?:ignore|disregard|forget|override) (?:all |any |the |your |my )*(?:previous|prior|earlier|above|other) (?:instructions?|rules|messages)|\b(?:system|important|urgent|new|hidden|admin) (?:note|message|instructions?|prompt|directive|override)\b|\b(?:system|important|attention|urgent)\s*[:!]+\s*(?:you|always|never|assistants?|agents?)\b|\bfrom now on,? (?:you|always|never)\b|\[(?:system|inst|admin)\]|<\s*/?(?:important|system|instructions?)\b|(?:\b(?:you (?:must|should|need to|have to|are required to)|now|first|then)|please)[ ,:]{1,3}(?:also |first |immediately |immediate )?(?:call|invoke|use|run|execute|fetch|visit|open|browse|send|forward|post|upload|share|transfer|pay|invite|delete|reply|email|mail)\b[^.]{0,80}(?:\b(?:tool|function|url|https?:|www\.|link|webpage|page)\b|@|://)|(?:\b(?:you (?:must|should|need to|have to)|now|first|then|also)|please)[ ,:]{1,3}(?:also |first )?(?:list|read|find|get|collect|gather|search|look|copy|paste|include|add|append|write|export|dump|reveal|share|send|post)\b[^.]{0,80}\b(?:private (?:repo|channel|file|note|message|key|data|mail)|secrets?\b|credentials?\b|passwords?\b|api keys?\b)|\b(?:(?:ai|llm|language model) (?:assistants?|agents?|models?)|assistants)\b[^.]{0,60}\b(?:must|should|have to|please|need to)\b|\bto complete (?:the|this|your) (?:operation|task|request)\b|\bwhen(?:ever)? the user (?:next )?(?:says|writes|types|replies|answers|thanks)\b|do not (?:tell|inform|mention|notify|ask) (?:this to )?the user`)

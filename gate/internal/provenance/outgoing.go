@@ -16,13 +16,13 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Outgoing is what a call does, as flow looks at it.
+// Outgoing is what a call does, as the flow checks see it.
 type Outgoing struct {
-	effect   string   // one of the effects of tools.Labels; fetches for what only asks for an address; "" for none
+	effect   string   // an effect of tools.Labels, effectFetch, effectUnknown, or "" for none
 	To       []string // destinations
 	names    bool     // the tool has arguments for destinations, or the destination is part of what it is
-	optional bool     // all of them were left out, and may be
-	loses    bool     // a tool deletes for good, or changes who may do what
+	optional bool     // no destination was given, and none is required
+	loses    bool     // the tool deletes for good, or changes who may do what
 	content  []string // what goes there
 	packages []string // what is installed
 	commands []string // what is run
@@ -32,15 +32,16 @@ type Outgoing struct {
 // effectFetch is the effect of a call that asks for an address and sends nothing else.
 const effectFetch = "fetches"
 
-// effectUnknown is the effect of an unlabelled tool, which sends only if an argument names a place or somebody.
+// effectUnknown is the effect of an unlabelled tool, which counts as sending only if an argument names a place or
+// somebody.
 const effectUnknown = "unknown"
 
-// leaves reports whether the call lets others have something.
+// leaves reports whether the call gives others something.
 func (o *Outgoing) leaves() bool {
 	return o.effect == tools.EffectOutside || o.effect == tools.EffectMoney || o.effect == effectUnknown
 }
 
-// outgoingOf reads a call.
+// outgoingOf returns what a call does.
 func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 	t := call.Tool
 	switch {
@@ -67,7 +68,7 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 	return o
 }
 
-// ofHome reads a call that lets nobody have anything but an address.
+// ofHome reads a call that gives nobody anything except perhaps an address.
 func (o *Outgoing) ofHome(call *facts.Call, a *tools.Analysis) {
 	t := call.Tool
 	if t.Bound && facts.FileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
@@ -76,7 +77,7 @@ func (o *Outgoing) ofHome(call *facts.Call, a *tools.Analysis) {
 	if t.Kind == "" || a.Fetches() {
 		o.OfReading(call)
 	}
-	if t.Kind == "" && t.Bound && o.effect == "" && a.Risk == permissions.Network { // a search of what is public
+	if t.Kind == "" && t.Bound && o.effect == "" && a.Risk == permissions.Network { // a search of public data
 		o.effect = effectFetch
 		for _, v := range call.Values() {
 			o.content = append(o.content, v.Text)
@@ -84,8 +85,8 @@ func (o *Outgoing) ofHome(call *facts.Call, a *tools.Analysis) {
 	}
 }
 
-// ofUnlabelled reads a call of a tool that nobody labelled. What its name suggests can only add questions: it may send
-// whatever it is given all the same.
+// ofUnlabelled reads a call of a tool that nobody labelled. Its name can only add questions, because the tool may send
+// whatever it is given.
 func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	var l tools.Labels
 	if !call.Tool.Bound {
@@ -99,9 +100,9 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	if l.Effect == tools.EffectMoney {
 		o.effect = l.Effect
 	}
-	// What stands where people and accounts are named is a destination, and so is a page or a mail address anywhere.
+	// An argument named for people or accounts holds a destination. So does any argument with a page or a mail address.
 	values := call.Values()
-	// Days, units and short names in "from" and "to" are where something begins and ends, unless a text goes along.
+	// Days, units and short names in "from" and "to" are the ends of a range, unless a text goes along.
 	common := func(text string) bool { return !facts.Telling(text) || facts.IsDate(text) }
 	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" && common(v.Text) }) &&
 		!slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
@@ -114,7 +115,7 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	}
 }
 
-// OfReading reads a call of a tool that only looks: an address that it is given tells the place something.
+// OfReading reads a call of a tool that only looks. An address that the tool is given tells the place something.
 func (o *Outgoing) OfReading(call *facts.Call) {
 	places := call.Tool.Labels.Destination
 	if len(places) == 0 && !jsonx.MayHold(call.Arguments, "://") {
@@ -129,8 +130,8 @@ func (o *Outgoing) OfReading(call *facts.Call) {
 	}
 }
 
-// opensAddress reports whether a call of a tool that is said to reach others gives a place nothing but its address, and
-// returns what stands there: it opens a page.
+// opensAddress reports whether a call opens a page: its tool is labelled as reaching others and returning what stands
+// there, and every argument is the address of a page.
 func opensAddress(call *facts.Call) bool {
 	l := &call.Tool.Labels
 	if l.Effect != tools.EffectOutside || len(l.Content) > 0 || !slices.Contains(l.Returns, tools.ReturnsUntrusted) && !slices.Contains(l.Returns, tools.ReturnsPublic) {
@@ -140,7 +141,8 @@ func opensAddress(call *facts.Call) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(v facts.Value) bool { return !v.Under(l.Destination) || !v.LooksLikePage() })
 }
 
-// ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
+// ofLabels reads a call of a labelled tool. If no argument is labelled as content, all that are not destinations are
+// content.
 func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 	o.effect, o.names, o.loses = l.Effect, len(l.Destination) > 0, l.Loses()
 	own := false
@@ -170,7 +172,7 @@ func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 	default:
 		o.optional = !requires(call.Tool.Definition, l.Destination)
 	}
-	// Issue 12 of the repository that the user named is as good as the repository: a number is only a part of the place.
+	// A number is only part of a place: issue 12 of the repository that the user named is as good as the repository.
 	if named := slices.DeleteFunc(slices.Clone(o.To), isPart); len(named) > 0 {
 		o.To = named
 	}
@@ -178,7 +180,7 @@ func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 
 func isPart(value string) bool { return strings.Trim(value, "0123456789.") == "" }
 
-// commandEffects are the effects of commands, the gravest last: a shell text has that of its gravest command.
+// commandEffects lists the effects of commands, the gravest last. A shell text has the effect of its gravest command.
 var commandEffects = []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
 
 // ofCommands reads a shell text.
@@ -206,9 +208,9 @@ func (o *Outgoing) ofCommands(a *tools.Analysis) {
 	o.names, o.optional = len(o.To) > 0, remotes && !others
 }
 
-// commandEffect is what one command does.
+// commandEffect returns the effect of one command.
 func commandEffect(c tools.CommandView, text string) string {
-	anything := c.Risk == permissions.Unknown && floor.About(floor.Program(c)).Has(programs.SometimesSends) // of a program that sends: it may
+	anything := c.Risk == permissions.Unknown && floor.About(floor.Program(c)).Has(programs.SometimesSends) // a program that sometimes sends may do so here
 	switch {
 	case c.Sends || len(c.Connects) > 0 || anything || uploads.MatchString(text):
 		return tools.EffectOutside
@@ -233,7 +235,7 @@ func (o *Outgoing) ofWords(c tools.CommandView) {
 	}
 }
 
-// uploads is what makes a program that fetches send.
+// uploads matches commands that make a fetching program send.
 var uploads = lazyregexp.New(`^(?:curl|wget|xh|http|https|httpie)\b.* (?:-d|-F|-T|--data\S*|--form\S*|--upload-file|--json|--post-\S+|--body-\S+|-X ?(?:POST|PUT|PATCH))`)
 
 // installs reports whether a command brings packages in.

@@ -12,7 +12,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// OriginOf says what the result of a call will be.
+// OriginOf returns what the result of a call will be.
 func OriginOf(call *facts.Call, a *tools.Analysis) (o origin) {
 	t := call.Tool
 	switch {
@@ -37,7 +37,7 @@ func OriginOf(call *facts.Call, a *tools.Analysis) (o origin) {
 	return o
 }
 
-// ofLabels says what a labelled tool returns.
+// ofLabels adds what a tool with these labels returns.
 func (o *origin) ofLabels(returns []string) {
 	for _, r := range returns {
 		switch r {
@@ -54,7 +54,7 @@ func (o *origin) ofLabels(returns []string) {
 	}
 }
 
-// ofCommands says what commands print.
+// ofCommands adds what commands print.
 func (o *origin) ofCommands(a *tools.Analysis) {
 	for _, c := range a.Commands {
 		switch {
@@ -71,7 +71,7 @@ func (o *origin) ofCommands(a *tools.Analysis) {
 
 var plainFetch = facts.WordsOf("curl wget wget2 http https xh xhs httpie aria2c dig nslookup host ping")
 
-// ofPaths says what files are: those of the workspace are the user's side, unless others wrote them.
+// ofPaths adds what files are. Files of the workspace are the user's side, unless others wrote them.
 func (o *origin) ofPaths(call *facts.Call, a *tools.Analysis) {
 	inside := len(a.Paths) > 0
 	for _, p := range a.Paths {
@@ -92,5 +92,5 @@ func (o *origin) ofPaths(call *facts.Call, a *tools.Analysis) {
 	}
 }
 
-// foreign are folders whose files others wrote.
+// foreign matches folders whose files others wrote.
 var foreign = lazyregexp.New(`(?i)/(?:node_modules|bower_components|vendor|third_party|site-packages|dist-packages|\.venv|\.cargo/registry|go/pkg/mod|Downloads|Attachments)(?:/|$)`)

@@ -1,5 +1,5 @@
-// Package provenance asks about where the values of a call come from and where they would go. It never allows anything,
-// and a session that read nothing untrusted is never asked by it.
+// Package provenance asks about where the values of a call come from and where they would go. It never allows a denied
+// call. Its flow marks ask nothing until the session has read untrusted text.
 package provenance
 
 import (
@@ -24,26 +24,26 @@ const (
 	markFlowUnnamed   = "flow-unnamed"   // private and untrusted data were read, and something leaves to a place that nobody named
 )
 
-// What grants of flow are called in the rules file: a destination that is fine, a tool whose results are trusted, one
-// call whose result is.
+// Tool names of flow grants in the rules file: for a destination that is fine, for a tool whose results are trusted,
+// and for one call whose result is trusted.
 const (
 	GrantDestination = "flow:destination"
 	GrantSource      = "flow:source"
 	GrantResult      = "flow:result"
 )
 
-// Session is what flow keeps of a session.
+// Session is what flow remembers of a session.
 type Session struct {
 	Off    bool // nothing is remembered
 	Memory flow.Memory
 
 	mu      sync.Mutex
-	Results map[string]origin      // by call id: what the result of a call that runs will be
+	Results map[string]origin      // what the results of running calls will be, by call id
 	made    map[string]flow.Source // files and folders that the session made of untrusted text
 	prompt  string                 // the beginning of what the user said last
 }
 
-// origin is what a result is: its label, or that it holds the user's own files or records.
+// origin says what a result is: its label, or that it holds the user's own files or records.
 type origin struct {
 	label  flow.Label
 	own    flow.Speaker
@@ -51,7 +51,7 @@ type origin struct {
 	guess  bool                // nobody labelled the tool
 }
 
-// Before notes what a call is about to give, and what it makes.
+// Before notes what a call is about to return, and the files that it makes.
 func (p *Session) Before(id string, call *facts.Call, a *tools.Analysis) {
 	o := OriginOf(call, a)
 	p.mu.Lock()
@@ -61,7 +61,7 @@ func (p *Session) Before(id string, call *facts.Call, a *tools.Analysis) {
 			o.own, o.fields = 0, nil
 		}
 	}
-	if p.Results == nil || len(p.Results) >= 4096 { // calls whose end nobody told
+	if p.Results == nil || len(p.Results) >= 4096 { // calls whose end nobody reported
 		p.Results = map[string]origin{}
 	}
 	p.Results[id] = o
@@ -69,7 +69,7 @@ func (p *Session) Before(id string, call *facts.Call, a *tools.Analysis) {
 	p.makes(id, call, a, o)
 }
 
-// makes notes the files that a call makes of untrusted text: what it fetches, and what it writes of a result.
+// makes notes the files that a call makes of untrusted text: of what it fetches, or of a result.
 func (p *Session) makes(id string, call *facts.Call, a *tools.Analysis, o origin) {
 	if len(a.Writes) == 0 {
 		return
@@ -118,7 +118,8 @@ func (p *Session) madeOf(path string) (flow.Source, bool) {
 	}
 }
 
-// runsMade returns a file that the call runs and that the session made of untrusted text.
+// runsMade returns a file that the call runs and that the session made of untrusted text. trusted reports whether a
+// person trusts a tool's results.
 func (p *Session) runsMade(a *tools.Analysis, trusted func(string) bool) (string, flow.Source, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,6 +146,7 @@ func (p *Session) runsMade(a *tools.Analysis, trusted func(string) bool) (string
 	return "", flow.Source{}, false
 }
 
+// Prompted remembers what the user said to the model.
 func (p *Session) Prompted(text string) {
 	if p.Off {
 		return
@@ -177,7 +179,7 @@ func (p *Session) Taken(id string) origin {
 	return o
 }
 
-// Saw takes over a result.
+// Saw learns from a result. o is what Taken returned.
 func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	if hints := tools.HintsOf(result); len(hints) > 0 {
 		h := origin{}
@@ -192,7 +194,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	case o.label != 0:
 		if o.label&flow.Untrusted != 0 && orders(result) {
 			o.label |= flow.Orders
-			o.fields = nil // who gives orders may have written any field
+			o.fields = nil // whoever gives orders may have written any field
 		}
 		s := flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label, Guess: o.guess}
 		if len(o.fields) == 0 {
@@ -217,7 +219,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	}
 }
 
-// Approved takes the places that a call goes to which a person approved.
+// Approved remembers the destinations and packages of a call that a person approved.
 func (p *Session) Approved(call *facts.Call, a *tools.Analysis) {
 	out := outgoingOf(call, a)
 	p.Memory.Said(flow.Answer, slices.Concat(out.To, out.packages)...)

@@ -14,22 +14,22 @@ import (
 	"callgate/internal/secrets"
 )
 
-// Surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must
-// not leave, and the remotes of the repository, which are the user's own places.
+// Surroundings learns what a session knows of its workspaces besides results: the values in .env files, which must not
+// leave, and the remotes of the repository, which are the user's own places.
 type Surroundings struct {
 	mu   sync.Mutex
 	seen map[string]bool // by folder
 }
 
 const (
-	maxSurrounding  = 256 << 10 // bytes of one file that are read
-	maxSurroundings = 16        // files of one folder, and folders of a session
+	maxSurrounding  = 256 << 10 // bytes that are read of one file
+	maxSurroundings = 16        // files and remotes of one folder, and folders of a session
 )
 
 // remotes finds the addresses in a git configuration.
 var remotes = lazyregexp.New(`(?m)^\s*(?:push)?url\s*=\s*(\S+)`)
 
-// Look reads what stands in the workspaces of a call, once for each. Nothing of it is kept but fingerprints.
+// Look reads these files in the workspaces of a call, once for each folder. Only fingerprints of them are kept.
 func (s *Surroundings) Look(place tools.Place, known *secrets.Memory, session *Session) {
 	folders := place.Workspace
 	if len(folders) == 0 {
@@ -66,12 +66,12 @@ func (s *Surroundings) Look(place tools.Place, known *secrets.Memory, session *S
 	}
 }
 
-// globEscape makes filepath.Glob take a folder as it is.
+// globEscape escapes a folder for filepath.Glob.
 func globEscape(folder string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(folder)
 }
 
-// readBounded returns the beginning of a regular file, "" for anything else.
+// readBounded returns the beginning of a regular file, or "" for anything else.
 func readBounded(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
