@@ -14,8 +14,8 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// readsPacked reports whether servers are known to read a text where an argument of the role is expected as the
-// JSON that it holds: a list of paths that came as one text, say.
+// readsPacked reports whether servers are known to parse a text as JSON where they expect an argument of the role: a
+// list of paths that came as one text, for example.
 func readsPacked(r Role) bool {
 	switch r {
 	case kinds.ReadPath, kinds.ReadFolder, kinds.WritePath, kinds.DeletePath, kinds.ListFolder, kinds.PatternPath, kinds.Command, kinds.URL, kinds.URLText, kinds.URI, kinds.Name, kinds.Revision:
@@ -24,8 +24,8 @@ func readsPacked(r Role) bool {
 	return false
 }
 
-// packed looks at texts inside an argument's JSON text, in the argument's own role. Some servers parse such a text and
-// others take it as it is, so it must be harmless either way.
+// packed looks at the texts inside a text of an argument, in the argument's own role. Some servers parse such a text
+// and others take it as it is, so it must be harmless either way.
 func (b *builder) packed(a arguments.Argument, role Role, s string) {
 	if !readsPacked(role) || !arguments.LooksPacked(s) {
 		return
@@ -43,12 +43,12 @@ func (b *builder) packed(a arguments.Argument, role Role, s string) {
 	}
 }
 
-// idWords end the names of arguments that say which thing a call is about, and carry no text.
+// idWords lists words at the end of the names of arguments that identify a thing and carry no text.
 var idWords = wording.Set(`id uid uuid udid gid key slug name namespace owner repo repository org organization project workspace branch ref sha
 	revision tag path file filename filepath dirpath folder container pod node cluster region zone bucket table collection database schema app
 	application service host hostname device channel user username board queue topic stream index version resource kind type`)
 
-// behindSeparator finds the words of a text that a shell would take for programs, behind what ends a command.
+// behindSeparator finds the words of a text that a shell would take for programs, after the end of a command.
 var behindSeparator = lazyregexp.New(`(?:[;|\n]|&&)\s*(?:/[\w./-]*/)?([a-z][a-z0-9_.-]*)`)
 
 // escapes marks an argument that names a thing and would mean more to a shell, or leads up in a path: servers have put

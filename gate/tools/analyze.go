@@ -16,9 +16,9 @@ import (
 	"callgate/shellparse"
 )
 
-// Analyze says everything about one call that does not depend on rules. It reads the file system to resolve paths, and
-// nothing else. So a caller that decides now and forwards later MUST analyze again right before it forwards. It never
-// panics. The zero Tool is an unknown tool.
+// Analyze returns everything about one call that does not depend on rules. It reads the file system, which may change.
+// So a caller that decides now and forwards later MUST analyze again right before it forwards. It never panics. The
+// zero Tool is an unknown tool.
 func Analyze(c Call) *Analysis {
 	b := newBuilder(c)
 	if b.record.tool == nil {
@@ -68,15 +68,15 @@ type files struct {
 	globs      workspace.Globs
 	hasPattern bool                 // the call holds a glob that selects files
 	reading    *shellparse.Command  // the command whose files are looked at, nil when an allow for it is not at stake
-	readsAs    int                  // its subject
-	reader     *permissions.Subject // a copy of that, once it is needed
+	readsAs    int                  // index of its subject
+	reader     *permissions.Subject // a copy of that subject, once it is needed
 }
 
-// wiper finds what a call makes useless as a whole.
+// wiper finds what a call may wipe.
 type wiper struct {
 	record *record
 	files  *files
-	listed []listedFile // what commands of the text put out that others may remove
+	listed []listedFile // what commands of the text list, which others may remove
 }
 
 // toucher makes the subjects of what a command of a shell text reads and writes.
@@ -93,7 +93,7 @@ type shells struct {
 	toucher *toucher
 	dialect shellparse.Dialect
 	named   bool   // the call says which shell reads its commands
-	effect  string // what the surroundings of a command do beyond its text
+	effect  string // what every command does beyond its text
 }
 
 // builder reads the arguments of a call by their roles, or by what they seem to be.
@@ -103,7 +103,7 @@ type builder struct {
 	shells *shells
 }
 
-// newBuilder makes the parts, each of which knows the record and those that it asks.
+// newBuilder makes the parts, which share one record.
 func newBuilder(c Call) *builder {
 	var parts struct {
 		record  record
@@ -310,8 +310,8 @@ func (b *record) count() bool {
 	return true
 }
 
-// raw returns the arguments for patterns of the form "arg=glob"; never nil, which would say that there
-// are none to match.
+// raw returns the arguments for patterns of the form "arg=glob". It never returns nil, which would mean that there are
+// none to match.
 func (b *record) raw() []byte {
 	if len(b.call.Arguments) == 0 {
 		return []byte("{}")
@@ -337,9 +337,10 @@ func (b *record) own(s permissions.Subject, from source) {
 
 // subject adds s and keeps the worst risk and the furthest category.
 //
-// A file or an address that a tool of another kind opens is judged as if a tool of its own kind did: rules for a shell
-// speak of commands, and one that asks about every command must not lift a deny on a file. If the tool is only guessed,
-// or belongs to another machine, rules for the kind can only deny, and the tool's own rules must allow it.
+// A file or an address that a tool of another kind opens is judged as if a tool of its own kind opened it. Rules for a
+// shell are about commands, and a rule that asks about every command must not lift a deny on a file. If the tool is
+// only guessed, or belongs to another machine, rules for the kind can only deny, and the tool's own rules must allow
+// it.
 func (b *record) subject(s permissions.Subject, category string, from source) {
 	s.Tool = b.tool.Qualified
 	if b.tool.Plain != s.Tool {
@@ -384,7 +385,7 @@ func (b *record) mark(code, sentence string) {
 	}
 }
 
-// refuse says why the call must not run at all.
+// refuse notes why the call must not run at all.
 func (b *record) refuse(code, sentence string) {
 	b.mark(code, sentence)
 	b.out.Risk = b.out.Risk.Worse(permissions.Unknown)
@@ -402,7 +403,7 @@ func (b *record) touch(l *workspace.Location) {
 	}
 }
 
-// finish fills in what follows from the whole.
+// finish fills in what depends on the whole call.
 func (b *builder) finish() {
 	if len(b.record.out.Subjects) == 0 {
 		b.record.noSubject()

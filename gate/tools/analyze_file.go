@@ -17,7 +17,7 @@ import (
 	"callgate/permissions"
 )
 
-// unresolved says why, without the path: it is told beside it.
+// unresolved returns the reason without the path, which the caller gives.
 func unresolved(err error) string {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		err = of.Err
@@ -49,7 +49,7 @@ func (b *files) file(role Role, given string) {
 	b.fileAs(fileKind(b.record.tool.Kind, role), role, given)
 }
 
-// fileAs makes them of the kind.
+// fileAs is file for subjects of the kind.
 func (b *files) fileAs(kind string, role Role, given string) {
 	b.record.note(role, given)
 	if isAddress(given) {
@@ -92,12 +92,12 @@ func (b *files) stage(given string) {
 	}
 }
 
-// writes notes the paths that a written location leads to. With whole, that includes all that is in a folder.
+// writes notes the paths that a written location leads to. If whole is true, that includes everything in a folder.
 func (b *files) writes(l *workspace.Location, whole bool) {
 	b.noteWrites(l, Written{Whole: whole})
 }
 
-// mayWrite notes the paths that a location leads to which the call writes perhaps.
+// mayWrite notes the paths that a location leads to and that the call may write.
 func (b *files) mayWrite(l *workspace.Location) { b.noteWrites(l, Written{Guessed: true}) }
 
 // noteWrites notes each absolute path of the location as w says. What is known of a path replaces a guess.
@@ -195,7 +195,7 @@ func (b *files) fileCategory(kind string, l *workspace.Location) string {
 	return category
 }
 
-// deny adds a subject for denies on another kind that must hold for the same file.
+// deny adds a subject, for denies, of another kind that must hold for the same file.
 func (b *files) deny(kind string, l *workspace.Location) {
 	s := permissions.Subject{Kind: kind, Value: l.Real(), Decides: l.Decides, Also: l.Also}
 	b.outside(&s, l)
@@ -206,13 +206,13 @@ func (b *files) deny(kind string, l *workspace.Location) {
 	b.record.touch(l)
 }
 
-// ReadSubject is the reading of one file at a real, absolute path, for denials alone.
+// ReadSubject returns the subject of reading one file at a real, absolute path, for denies only.
 func ReadSubject(path string, p Place) permissions.Subject {
 	return permissions.Subject{Tool: KindReadFile, Kind: KindReadFile, KindBound: true, Value: path,
 		Decides: p.Spellings(path, false), DeniesOnly: true, Risk: permissions.ReadOnly}
 }
 
-// WriteSubjects are the ways to write one file at a real, absolute path, for denials alone.
+// WriteSubjects returns the subjects of writing one file at a real, absolute path, for denies only.
 func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
 	for _, kind := range []string{KindWriteFile, KindEditFile} {
 		subjects = append(subjects, permissions.Subject{Tool: kind, Kind: kind, KindBound: true, Value: path,
@@ -221,7 +221,7 @@ func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
 	return subjects
 }
 
-// locate reads a path and marks what makes it uncertain.
+// locate returns the readings of a path and marks what makes them uncertain.
 func (b *files) locate(given string) []workspace.Location {
 	if len(given) > arguments.MaxPath {
 		b.record.refuse("too-long", "A path is longer than any file system allows.")
@@ -255,7 +255,7 @@ func (b *files) locate(given string) []workspace.Location {
 // maxFolders bounds how many folders of one call are looked through.
 const maxFolders = 32
 
-// readsBeneath notes a folder that is read recursively, unless one that holds it is noted.
+// readsBeneath notes a folder that is read recursively, unless it lies in one that is noted.
 func (b *files) readsBeneath(folder string) { b.searches(folder, nil) }
 
 // searches is readsBeneath for a program that leaves something out.

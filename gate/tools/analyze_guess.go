@@ -12,8 +12,8 @@ import (
 	"callgate/permissions"
 )
 
-// guessed analyzes a call of an unmapped tool. It takes the arguments for what they seem to be. That adds denies, marks
-// and risk, and allows nothing.
+// guessed analyzes a call of an unmapped tool. It takes the arguments for what they seem to be, which adds denies,
+// marks and risk, and allows nothing.
 func (b *builder) guessed(list []arguments.Argument) {
 	b.record.floor = b.record.tool.baseRisk
 	if b.record.tool.Kind == "" {
@@ -72,7 +72,7 @@ func (b *builder) walk(list []arguments.Argument, depth int) {
 
 // walkText looks at one text at some depth.
 func (b *builder) walkText(a arguments.Argument, role Role, depth int) {
-	// It may hold others; behind space and escapes that is not seen yet.
+	// It may hold others as JSON. Behind white space or escapes that shows only after decoding.
 	packed := len(a.Value) > 1 && strings.IndexByte("{[ \\", a.Value[1]) >= 0
 	if !b.record.count() || role == Unmapped && !packed && len(a.Value) > maxGuessedText { // no path or address is that long
 		return
@@ -83,7 +83,7 @@ func (b *builder) walkText(a arguments.Argument, role Role, depth int) {
 		return
 	}
 	if depth == 0 && slices.Contains(b.record.tool.enums[a.Name], s) {
-		return // one of a few words that the schema names, so no text of the caller's
+		return // one of the words that the schema allows, so not the caller's own text
 	}
 	if arguments.LooksPacked(s) { // arguments for another tool, or a list as text
 		b.walkPacked(a.Name, s, depth)
@@ -196,7 +196,7 @@ func (b *builder) guessedPath(name, s string) {
 	}
 }
 
-// ownRole is the role of a path for a tool that seems to be of the kind.
+// ownRole is the role of a path argument of a tool that seems to be of the kind.
 var ownRole = map[string]Role{
 	KindReadFile: kinds.ReadPath, KindWriteFile: kinds.WritePath, KindEditFile: kinds.WritePath, KindDeleteFile: kinds.DeletePath,
 	KindMoveFile: kinds.DeletePath, KindGrep: kinds.ReadFolder, KindGlob: kinds.ReadFolder,
@@ -209,7 +209,7 @@ const (
 	maxGuessedText = 6 * arguments.MaxPath
 )
 
-// looksLikePath reports whether text may name a file: an argument's name does not tell.
+// looksLikePath reports whether text may name a file, whatever its argument is called.
 func looksLikePath(s string) bool {
 	if len(s) == 0 || len(s) > maxGuessedPath || strings.ContainsAny(s, "\n\r") {
 		return false

@@ -41,7 +41,7 @@ func (b *files) url(given string) {
 func addressesIn(text string) (list []string) {
 	for word := range strings.FieldsSeq(text) {
 		switch {
-		case strings.Count(word, "://") > 1: // where one ends, readers disagree
+		case strings.Count(word, "://") > 1: // programs disagree about where one ends
 			return []string{text}
 		case strings.Contains(word, "://"):
 			list = append(list, word)
@@ -55,8 +55,8 @@ func addressesIn(text string) (list []string) {
 	return list
 }
 
-// address reads an address: an allow must match its normal form, and a deny looks at it in all the ways in which
-// programs read it, too. A "file:" address is a file that is read as well.
+// address makes the subject of an address. An allow must match its normal form. A deny looks at it in every way in
+// which programs read it. A "file:" address is also a file that is read.
 func (b *files) address(given string) permissions.Subject {
 	s := permissions.Subject{Kind: KindFetch, Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
 	standard, ok := address.Parse(given)
@@ -132,7 +132,7 @@ func (b *files) peer(given string) {
 	}
 }
 
-// openSandbox makes the subjects of a file that a server may have from its next start. Rules that deny the file to
+// openSandbox makes the subjects of a file that a server may use from its next start on. Rules that deny the file to
 // tools deny it here too.
 func (b *builder) openSandbox(given string) {
 	b.record.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.record.floor}, source{})
@@ -163,7 +163,7 @@ func (b *builder) input(given string) {
 	b.record.subject(s, kinds.CategoryTerminalWrite, source{})
 }
 
-// arithmetic is text that can only be a sum, in whatever language: 3*(4+5).
+// arithmetic matches text that can only be a sum in any language: 3*(4+5).
 var arithmetic = lazyregexp.New(`^[( ]*[0-9]+(?:\.[0-9]+)?(?:[ )]*(?: / |[-+*%,^])[ (]*[0-9]+(?:\.[0-9]+)?)*[ )]*$`)
 
 // code makes the subject of source text that the tool executes.
@@ -190,8 +190,9 @@ func (b *record) raise(r permissions.Risk) {
 	}
 }
 
-// statements raises the floor to the risk of the SQL, GraphQL and filters that a tool without kind is given, in an argument or a
-// member of one (params.sql). Where that member is missing, the statements may stand elsewhere.
+// statements raises the floor to the risk of the SQL, GraphQL and MongoDB statements that a tool is given, in an
+// argument or in a member of one (params.sql). If that member is missing, the statements may be elsewhere, so the risk
+// is UNKNOWN.
 func (b *builder) statements(list []arguments.Argument) {
 	var names []string
 	for name, role := range b.record.tool.Roles {

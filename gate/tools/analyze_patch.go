@@ -8,7 +8,7 @@ import (
 )
 
 // patch makes the subjects of the files that the headers of a patch name. A patch with a line that is neither a header
-// nor what follows one asks: programs may read it otherwise.
+// nor the content below one asks, because programs may read it differently.
 func (b *builder) patch(text string) {
 	unclear, updated := false, ""
 	for line := range strings.Lines(text) {
@@ -46,7 +46,7 @@ func (b *builder) patch(text string) {
 	}
 }
 
-// endsLine reports whether some readers begin a new line behind a character, as Python's splitlines does.
+// endsLine reports whether some programs begin a new line after a character, as Python's splitlines does.
 func endsLine(r rune) bool {
 	return r >= '\v' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }

@@ -9,16 +9,16 @@ import (
 	"callgate/permissions"
 )
 
-// Bounds of the search in the arguments of an unknown tool, for each object.
+// Bounds of the search for file names in the arguments of an unknown tool, for each object.
 const (
 	maxPieces  = 64 // parts of one text
-	maxHolders = 4  // folders, and names, that are joined
+	maxHolders = 4  // folders that names are joined to
 	maxNames   = 8
 )
 
-// pieces looks for file names in the middle of a text. Known texts were checked already.
+// pieces looks for file names in the middle of a text. It skips known, which was checked already.
 func (b *builder) pieces(s, known string) {
-	if len(s) > arguments.MaxPath || strings.ContainsAny(s, " \t") || b.record.place.Dir == "" || b.record.tool.remote { // sentences name what nobody opens
+	if len(s) > arguments.MaxPath || strings.ContainsAny(s, " \t") || b.record.place.Dir == "" || b.record.tool.remote { // nobody opens what a sentence names
 		return
 	}
 	seen := 0
@@ -32,14 +32,14 @@ func (b *builder) pieces(s, known string) {
 	}
 }
 
-// memberName looks at the name of a member: maps of files have their paths there.
+// memberName looks at the name of a member, because maps of files have their paths there.
 func (b *builder) memberName(name string) {
 	if len(name) <= arguments.MaxPath && strings.ContainsAny(name, `./\~`) && looksLikePath(name) {
 		b.names(b.record.place, name)
 	}
 }
 
-// split looks for a path in two members of one object: a folder, and a name in it.
+// split looks for a path that is split over two members of one object: a folder, and a name in it.
 func (b *builder) split(list []arguments.Argument) {
 	if len(list) < 2 || b.record.place.Dir == "" || b.record.tool.remote {
 		return

@@ -11,8 +11,7 @@ import (
 	"callgate/shellparse"
 )
 
-// maxGuessedCommand bounds the texts that are read as commands though nothing but a name says that they are, in
-// bytes.
+// maxGuessedCommand bounds, in bytes, the texts that are read as commands only because of a name.
 const maxGuessedCommand = 16 << 10
 
 // mayRun adds the denials that would hold if a shell ran a text of an unmapped tool. That is a guess, so it marks and
@@ -57,7 +56,7 @@ func (b *builder) joined(list []arguments.Argument) {
 	b.mayRun(program + " " + strings.Join(words, " "))
 }
 
-// argumentWords returns the words of a list of texts, quoted for a shell, or a text as it is.
+// argumentWords returns the words of a list of texts, quoted for a shell, or a single text as it is.
 func argumentWords(raw []byte) []string {
 	if s, ok := arguments.Text(raw); ok {
 		return []string{s}
@@ -77,8 +76,7 @@ func argumentWords(raw []byte) []string {
 	return words
 }
 
-// Names of arguments that may hold what is run, besides those that guessRole knows, and of arguments with the
-// words that follow it.
+// Names of arguments that may hold a program, besides those that guessRole knows, and of arguments that hold its words.
 var (
 	runNames  = wording.Set("run runs step steps execute program executable exe binary bin script scripts shellscript bashscript")
 	wordNames = wording.Set("args arg arguments argv argument params parameters options flags")

@@ -73,7 +73,7 @@ func (b *shells) dir(given string) {
 	b.record.place.Dir = real
 }
 
-// trustedShells are programs whose text shellparse understands.
+// trustedShells holds the shells whose text shellparse understands, by name.
 var trustedShells = map[string]shellparse.Dialect{
 	"bash": shellparse.Bash, "ksh": shellparse.Bash, "mksh": shellparse.Bash,
 	"sh": shellparse.POSIX, "dash": shellparse.POSIX, "ash": shellparse.POSIX, "zsh": shellparse.Zsh,
@@ -109,7 +109,7 @@ func (b *shells) variables(a arguments.Argument) {
 	b.addEffect("sets variables: " + wording.Bounded(strings.Join(names, ", "), wording.MaxField))
 }
 
-// addEffect notes what the surroundings of every command of the call do.
+// addEffect adds something that every command of the call does beyond its text.
 func (b *shells) addEffect(s string) {
 	if !strings.Contains(b.effect, s) {
 		b.effect = joinEffects(b.effect, s)
@@ -140,8 +140,8 @@ func (b *shells) argv(a arguments.Argument) {
 	b.shell(strings.Join(quoted, " "))
 }
 
-// shell makes the subjects of a shell text: one for every command that it can reach, and for the files
-// that these write and read.
+// shell makes the subjects of a shell text: one for every command that it can reach, and those of the files that the
+// commands write and read.
 func (b *shells) shell(text string) {
 	b.record.note(kinds.Command, text)
 	if strings.TrimSpace(text) == "" {
@@ -202,7 +202,7 @@ func (b *shells) shellSubject(s permissions.Subject, from source) {
 	b.record.subject(s, category, from)
 }
 
-// runs are the files of this machine whose content the command executes.
+// runs returns the files of this machine whose content the command executes.
 func (b *shells) runs(c *shellparse.Command) []string {
 	if b.record.tool.remote {
 		return nil
@@ -210,8 +210,8 @@ func (b *shells) runs(c *shellparse.Command) []string {
 	return commands.Runs(c)
 }
 
-// command makes the subjects of one of all the effective commands of the text whole. One that needs no allow of its own
-// makes a subject for denies only, provided that another command of the text does need one.
+// command makes the subjects of the command at index at of all, the effective commands of the text whole. If it needs
+// no allow of its own and another command of the text does, its subject is for denies only.
 func (b *shells) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
 	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all))
@@ -226,7 +226,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	plain := b.plainly(c)
 	effects := slices.Concat(b.effects(plain, elsewhere, makesNoNames(all, at)), b.leads(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
 	if c.Remote && c.DenyOnly {
-		effects = nil // who allows the command that it stands in allows that
+		effects = nil // an allow for the command around it covers it
 	}
 	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !commands.Sends(c)
 	if len(effects) > 0 {
@@ -259,8 +259,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	b.toucher.gitReads(c)
 }
 
-// remarks notes what is known of a command beside its subject: why it cannot be undone, what it builds and what it may
-// start.
+// remarks notes what else is known of a command: why it cannot be undone, what it builds and what it may start.
 func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why string) {
 	if commands.MountsHost(c) {
 		b.record.mark("host-access", "A container gets the whole file system of this machine.")
@@ -278,8 +277,8 @@ func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why strin
 	}
 }
 
-// classified is classify for one command of a text, with the commands within its words. They are allowed with it, so it
-// is at least as risky as they are.
+// classified is commands.Classify for one command of a text, with the commands inside its words. They are allowed with
+// it, so it is at least as risky as they are.
 func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
 	c := &all[at]
 	risk, category, why = commands.Classify(c)
@@ -302,7 +301,7 @@ func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.
 	return risk, category, why
 }
 
-// viewOf is a command as others see it.
+// viewOf returns a command as others see it.
 func viewOf(c *shellparse.Command, risk permissions.Risk) CommandView {
 	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value, Connects: c.Connects, Sends: commands.Sends(c), Risk: risk}
 	view.Code = slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool {
@@ -329,7 +328,7 @@ func viewOf(c *shellparse.Command, risk permissions.Risk) CommandView {
 	return view
 }
 
-// touches makes the subjects of the files and addresses of one of the commands of the text whole.
+// touches makes the subjects of the files and addresses of the command at index at of the text whole.
 func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	c := &all[at]
 	for _, f := range c.Writes {
@@ -365,11 +364,11 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	}
 }
 
-// effects returns the effects of a command, nil for none. It also returns how much of the text a rule must spell out to
-// name each effect, and the effects from elsewhere, which no rule names.
+// effects returns the effects of a command, or of a text without one if c is nil. Each says how much of the text a rule
+// must spell out to name it. No rule can name elsewhere, the effects of the surroundings.
 //
-// Where the text makes no names of files, an effect that only comes from such a name is left to shellRead and matching,
-// which look at the names that are there.
+// If makesNoNames is true, the text creates no file names. An effect that only comes from such a name is then left to
+// shellRead and matching, which look at the names that are there.
 func (b *shells) effects(c *shellparse.Command, elsewhere string, makesNoNames bool) (list []permissions.Effect) {
 	if c == nil {
 		elsewhere = b.effect
@@ -401,7 +400,7 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string, makesNoNames b
 	return list
 }
 
-// makesNoNames says that the commands of a text other than one make no files.
+// makesNoNames reports whether no command of a text but the one at index at makes files.
 func makesNoNames(all []shellparse.Command, at int) bool {
 	for i := range all {
 		if risk, _, _ := commands.Classify(&all[i]); i != at && (risk != permissions.ReadOnly || len(all[i].Writes) > 0) {
@@ -411,7 +410,7 @@ func makesNoNames(all []shellparse.Command, at int) bool {
 	return true
 }
 
-// started makes one subject, for denials, of all the commands that a program may start.
+// started makes one subject, for denies, of all the commands that a program may start.
 func (b *shells) started(commands []string) {
 	if len(commands) == 0 || !b.record.count() {
 		return
@@ -423,7 +422,7 @@ func (b *shells) started(commands []string) {
 	b.shellSubject(s, source{})
 }
 
-// maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.
+// maxReasons bounds how many reasons for DESTRUCTIVE commands the summary of a call gives.
 const maxReasons = 3
 
 // shellWrite makes the subject of a file that a command writes: it needs an allow of its own.
@@ -438,8 +437,8 @@ func (b *toucher) shellWrite(f shellparse.File, whole bool) {
 	}
 }
 
-// shellMake makes the subject of an empty file that a database client leaves where there is none: in the workspace only
-// a deny counts.
+// shellMake makes the subject of an empty file that a database client creates if there is none. In the workspace only a
+// deny counts.
 func (b *toucher) shellMake(f shellparse.File) {
 	for _, l := range b.files.locate(f.Path.Value) {
 		if _, _, in := b.record.place.InWorkspace(l.Real()); !in {
@@ -451,8 +450,9 @@ func (b *toucher) shellMake(f shellparse.File) {
 	}
 }
 
-// writesMatching makes the subjects of a file that a command writes whose name depends on the run: of those that its
-// pattern stands for. If they cannot be told, denies alone count, and it returns that as an effect of the command.
+// writesMatching makes the subjects of a file that a command writes and whose name depends on the run: one for each
+// file that its pattern matches. If these cannot be told, only denies count, and it returns that as an effect of the
+// command.
 func (b *toucher) writesMatching(all []shellparse.Command, at int, f shellparse.File, whole string) (effect string) {
 	var paths []string
 	known := !moves(&all[at]) && (!f.Split || makesNoNames(all, at))
@@ -471,7 +471,7 @@ func (b *toucher) writesMatching(all []shellparse.Command, at int, f shellparse.
 	return ""
 }
 
-// matching returns the files that the pattern of one stands for; ok is false if they cannot be told.
+// matching returns the files that the pattern of f matches; ok is false if they cannot be told.
 func (b *toucher) matching(f shellparse.File, whole string) (paths []string, ok bool) {
 	if b.record.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		return nil, false
@@ -496,14 +496,14 @@ func (b *toucher) matching(f shellparse.File, whole string) (paths []string, ok 
 	return paths, len(paths) > 0 || !f.Tracked && f.Split && strings.Contains(f.Pattern, "/**/") // a list without names writes nothing
 }
 
-// edits says that what a program writes are files in place, as it does always or as an option tells it.
+// edits reports whether a program edits files in place, always or by an option.
 func edits(program string) bool {
 	about := commands.Known(program)
 	row := about.Row
 	return about.Inspector == "formatter" || row != nil && slices.ContainsFunc(row.Options.List, func(o programs.Option) bool { return o.Does == 'm' })
 }
 
-// moves says that a command gives files other names, of which a pattern says nothing.
+// moves reports whether a command gives files other names, which no pattern can tell.
 func moves(c *shellparse.Command) bool {
 	return slices.ContainsFunc(c.Argv[:min(2, len(c.Argv))], func(w shellparse.Word) bool {
 		return w.Known && commands.Known(path.Base(w.Value)).Wipes == "moved"
@@ -529,8 +529,8 @@ func (b *toucher) shellWriteAny(f shellparse.File) {
 	}
 }
 
-// inNoFolder reports whether a file that a program like cp may write would lie in its target, which is no folder, nor do
-// the commands before it make one: /tmp/a.bak/a of "cp a /tmp/a.bak".
+// inNoFolder reports whether a file that a program like cp may write would lie in its target, although that is not a
+// folder and no command before it makes one: /tmp/a.bak/a of "cp a /tmp/a.bak".
 func (b *toucher) inNoFolder(all []shellparse.Command, at int, f shellparse.File) bool {
 	folder := filepath.Dir(f.Path.Value)
 	row := commands.Known(f.By).Row
@@ -538,8 +538,8 @@ func (b *toucher) inNoFolder(all []shellparse.Command, at int, f shellparse.File
 		slices.ContainsFunc(all[at].Writes, func(o shellparse.File) bool { return o.Path.Known && o.By == f.By && o.Path.Value == folder })
 }
 
-// writesWhole reports whether a folder that a command writes is written with what is in it. Where the command
-// is known to write something directly in it, it puts that there and leaves the rest.
+// writesWhole reports whether a command writes a folder with all that is in it. If the command is known to write
+// something directly in the folder, it leaves the rest.
 func writesWhole(c *shellparse.Command, f shellparse.File) bool {
 	switch f.By {
 	case "redirect", "mkdir", "touch":
@@ -570,7 +570,7 @@ func (b *toucher) shellRead(f shellparse.File, whole string, recursive bool, lea
 	b.readsMatching(f, whole, recursive, leaves, unknown)
 }
 
-// readsMatching makes the subjects of the files that a pattern stands for; unknown marks what cannot be told.
+// readsMatching makes the subjects of the files that the pattern of f matches. It calls unknown if they cannot be told.
 func (b *toucher) readsMatching(f shellparse.File, whole string, recursive bool, leaves *searches.Search, unknown func(why string)) {
 	// The source of an extended glob may spell the leading dot that the pattern leaves open.
 	loose := strings.Contains(f.Path.Value, "(") || commands.WidensGlobs(whole)
@@ -580,7 +580,7 @@ func (b *toucher) readsMatching(f shellparse.File, whole string, recursive bool,
 		return
 	}
 	if len(found.Files)+len(found.Folders) == 0 {
-		b.files.reads(f.Pattern) // the name that the shell hands on, and what may be there by then
+		b.files.reads(f.Pattern) // the name that the shell passes on, and what may be there by then
 	}
 	for _, folder := range found.Folders {
 		if f.Split {
@@ -614,7 +614,7 @@ func (b *files) reads(path string) {
 	}
 }
 
-// readsWhole notes a path whose files are all read when it is a folder, but for what leaves says.
+// readsWhole notes that a path is read, and if it is a folder, all files in it except those that leaves leaves out.
 func (b *files) readsWhole(path string, leaves *searches.Search) {
 	b.reads(path)
 	if workspace.IsFolder(path) {

@@ -12,18 +12,17 @@ import (
 	"callgate/permissions"
 )
 
-// Labels say what a known server's tool returns and where it reaches.
+// Labels says what a known server's tool returns and where it reaches.
 type Labels struct {
-	Returns []string `json:"returns,omitempty"` // of what it returns: "private", "untrusted", "secret", "public"
-	// Fields are the labels of some fields of what it returns in JSON, in place of Returns: a.b is a member within,
-	// also of each element of a list. Everything outside these fields, and text that is not JSON, has the labels of
-	// Returns.
+	Returns []string `json:"returns,omitempty"` // labels of its results: "private", "untrusted", "secret", "public"
+	// Fields holds the labels of some fields of its JSON results, instead of Returns: a.b is a member within a, also of
+	// each element of a list. Everything outside these fields, and text that is not JSON, has the labels of Returns.
 	Fields      map[string][]string `json:"fields,omitempty"`
 	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
 	Destination []string            `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
 	Content     []string            `json:"content,omitempty"`     // arguments that carry text there
 	Own         []string            `json:"own,omitempty"`         // values of destinations that mean the user's own place: "primary"
-	Undo        string              `json:"undo,omitempty"`        // the tool of the same server that takes it back
+	Undo        string              `json:"undo,omitempty"`        // the tool of the same server that undoes it
 }
 
 // What a call of a tool does beyond giving an answer.
@@ -36,7 +35,7 @@ const (
 	EffectAccess  = "access" // who may do what
 )
 
-// Effects lists what Labels.Effect may be, from the least to the furthest.
+// Effects returns what Labels.Effect may be, from the mildest to the gravest.
 func Effects() []string {
 	return []string{EffectNone, EffectOwn, EffectOutside, EffectMoney, EffectDeletes, EffectAccess}
 }
@@ -49,7 +48,7 @@ const (
 	ReturnsPublic    = "public"    // what anybody may read
 )
 
-// Check says what is wrong with labels that somebody wrote. An empty Effect means none.
+// Check returns what is wrong with labels that somebody wrote, or nil. An empty Effect means none.
 func (l *Labels) Check() error {
 	if l.Effect != "" && !slices.Contains(Effects(), l.Effect) {
 		return fmt.Errorf("unknown effect %q: use one of %s", l.Effect, strings.Join(Effects(), ", "))
@@ -77,7 +76,7 @@ func (l *Labels) mayReturn(label string) bool {
 	return slices.Contains(l.Returns, label) || label == ReturnsPrivate && slices.Contains(l.Returns, ReturnsSecret)
 }
 
-// effectRisk is the class of a tool without kind, where its file says no other.
+// effectRisk is the class of a tool without kind, unless its file says another.
 var effectRisk = map[string]permissions.Risk{
 	EffectNone: permissions.ReadOnly, EffectOwn: permissions.Write, EffectOutside: permissions.Network,
 	EffectMoney: permissions.Destructive, EffectDeletes: permissions.Destructive, EffectAccess: permissions.Destructive,
@@ -89,7 +88,8 @@ func (l *Labels) Loses() bool { return l.Effect == EffectDeletes || l.Effect == 
 // GivesSecrets reports whether a tool with the labels returns credentials.
 func (l *Labels) GivesSecrets() bool { return slices.Contains(l.Returns, ReturnsSecret) }
 
-// risk is the class of a tool without kind that has the labels. One that hands credentials out does more than read.
+// risk returns the class of a tool without kind that has the labels. A tool that hands out credentials does more than
+// read.
 func (l *Labels) risk() permissions.Risk {
 	if l.Effect == EffectNone && l.GivesSecrets() {
 		return permissions.Unknown
@@ -97,24 +97,24 @@ func (l *Labels) risk() permissions.Risk {
 	return effectRisk[l.Effect]
 }
 
-// kindEffect is the effect of the kinds for which it is always the same.
+// kindEffect is the effect of the kinds that always have the same one.
 var kindEffect = map[string]string{
 	KindReadFile: EffectNone, KindGlob: EffectNone, KindGrep: EffectNone, KindWriteFile: EffectOwn, KindEditFile: EffectOwn,
 	KindMoveFile: EffectOwn, KindDeleteFile: EffectDeletes, KindFetch: EffectOutside,
 }
 
-// serverFile is one file of the folder servers: what is known of one server. schema.json there says the same to
+// serverFile is one file of the folder servers: what is known of one server. schema.json there describes it for
 // editors.
 type serverFile struct {
 	Schema string `json:"$schema"`
 	Name   string `json:"name"`
-	// Packages are the names by which a configured command or URL is known to be this server: of packages, binaries,
+	// Packages lists the names that identify this server in a configured command or URL: of packages, binaries,
 	// modules, container images and hosts.
 	Packages []string `json:"packages"`
 	Source   string   `json:"source"`          // where the list of tools and arguments comes from
 	Local    bool     `json:"local,omitempty"` // what it changes is on this machine
-	// Reading are plain arguments that every tool of effect "none" may have: ids and filters, by any of the names that
-	// versions of the server give them. An address, a path on this machine or a statement MUST NOT stand here.
+	// Reading lists plain arguments that every tool of effect "none" may have: ids and filters, by any of the names
+	// that versions of the server give them. An address, a path on this machine or a statement MUST NOT stand here.
 	Reading []string              `json:"reading,omitempty"`
 	Tools   map[string]serverTool `json:"tools"`
 }
@@ -123,11 +123,11 @@ type serverTool struct {
 	Labels
 	Kind      string              `json:"kind,omitempty"`
 	Arguments map[string][]string `json:"arguments,omitempty"` // by role
-	Risk      string              `json:"risk,omitempty"`      // the class, where effect or kind do not say it
+	Risk      string              `json:"risk,omitempty"`      // the class, if neither effect nor kind gives it
 	Category  string              `json:"category,omitempty"`
 	Remote    bool                `json:"remote,omitempty"`
-	// Shapes are the shapes of the labelled definitions, see Shape. A definition with another shape has no labels.
-	// Without Shapes the arguments decide: a call with one that is not listed asks.
+	// Shapes lists the shapes of the labelled definitions, see definitions.Shape. A definition with another shape has
+	// no labels. Without Shapes the arguments decide: a call with one that is not listed asks.
 	Shapes []string `json:"shapes,omitempty"`
 }
 
@@ -138,14 +138,14 @@ type entry struct {
 	roles    roles
 	risk     permissions.Risk // of a tool without kind; at least this for one with a kind
 	category string           // of a tool without kind
-	remote   bool             // paths and commands are another machine's: rules for this one only tighten
+	remote   bool             // paths and commands are another machine's; rules for this machine only tighten
 	labels   Labels
 	shapes   []string
 	local    bool // nothing of it leaves this machine
 }
 
-// fits reports whether the definition is one of those that were labelled. Without a definition nobody can tell, and
-// each argument of a call is looked at all the same.
+// fits reports whether the definition is one of those that were labelled. It is true without a definition, because each
+// argument of a call is looked at all the same.
 func (e *entry) fits(definition []byte) bool {
 	return len(e.shapes) == 0 || definition == nil || slices.Contains(e.shapes, definitions.Shape(definition))
 }
@@ -169,7 +169,7 @@ func (f *serverFile) entries() (map[string]entry, error) {
 	return list, nil
 }
 
-// categoryOf is the category of a server's tool that does not name one.
+// categoryOf returns the category of a server's tool that does not name one.
 func (f *serverFile) categoryOf(effect string) string {
 	switch {
 	case effect == EffectNone:
@@ -180,7 +180,7 @@ func (f *serverFile) categoryOf(effect string) string {
 	return CategoryNetwork
 }
 
-// read takes the arguments of each role from a file.
+// read adds the arguments of each role in a file.
 func (r roles) read(arguments map[string][]string) error {
 	for name, list := range arguments {
 		role, err := ParseRole(name)

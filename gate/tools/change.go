@@ -19,7 +19,7 @@ type FileChange struct {
 	State  string `json:"state"` // new, changed, same or unknown
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	Why    string `json:"why,omitempty"` // why it is not known, or what else is to be said
+	Why    string `json:"why,omitempty"` // why the change is not known, or a remark
 }
 
 // States of a FileChange.
@@ -33,9 +33,9 @@ const (
 // maxChanged bounds the files that are read to be compared, in bytes.
 const maxChanged = 1 << 20
 
-// Changes compares what a call writes with the file as it is on the disk now. a is the call's own analysis; hidden
-// says whether what is in the file at an absolute path MUST NOT be shown. It returns nothing for calls that write no
-// file, write several, or write where this machine's disk is not.
+// Changes compares what a call writes with the file as it is on the disk now. a is the call's own analysis. hidden
+// reports whether the content of the file at an absolute path MUST NOT be shown. Changes returns nothing for calls that
+// write no file or several, or that write on another machine.
 func Changes(call Call, a *Analysis, hidden func(path string) bool) []FileChange {
 	if a == nil || call.Tool == nil || call.Tool.remote || call.Tool.Kind != KindWriteFile && call.Tool.Kind != KindEditFile {
 		return nil
@@ -72,7 +72,7 @@ var (
 	allNames     = []string{"replace_all", "replaceAll"}
 )
 
-// editsOf reads the steps from a call's arguments; nil if they are not known.
+// editsOf returns the steps that a call's arguments describe, or nil if they are not known.
 func editsOf(call Call) []edit {
 	list, ok := arguments.Members(call.Arguments)
 	if !ok {

@@ -13,14 +13,14 @@ import (
 //go:embed common.txt
 var commonText string
 
-// CommonCommands are everyday shell commands, harmless and not, each as a subject. They show what a pattern would newly
-// allow before somebody grants it.
+// CommonCommands returns everyday shell commands, harmless and not, each as a subject. They show what a pattern would
+// newly allow before somebody grants it.
 var CommonCommands = sync.OnceValue(func() []permissions.Subject {
 	return CommandSubjects(strings.Split(strings.TrimSpace(commonText), "\n"))
 })
 
-// CommandSubjects analyses command texts in a folder that does not exist. Texts that are more than one
-// command, or that a grant could never release, are left out.
+// CommandSubjects analyzes command texts in a folder that does not exist, and returns their subjects. It leaves out
+// texts that are more than one command, or that a grant could never release.
 func CommandSubjects(texts []string) (subjects []permissions.Subject) {
 	shell := KindTool(KindShell)
 	for _, text := range texts {

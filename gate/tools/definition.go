@@ -35,10 +35,10 @@ type definition struct {
 	arguments   []string            // names, in the schema's order
 	enums       map[string][]string // by argument: the only values that the schema allows
 	hints       hints
-	returns     []string // what it says that its results hold, as in Labels.Returns
+	returns     []string // labels that it claims for its results, as in Labels.Returns
 }
 
-// parseDefinition reads as much of a raw definition as it can. What it cannot read stays unknown, and unknown is judged
+// parseDefinition parses as much of a raw definition as it can. The rest stays unknown, and unknown is judged
 // strictest.
 func parseDefinition(raw []byte) (d definition) {
 	if len(raw) == 0 {
@@ -60,7 +60,7 @@ func parseDefinition(raw []byte) (d definition) {
 	d.description, d.returns = in.Description, claimed(raw)
 	d.hints = hints{hintOf(in.Annotations.ReadOnly), hintOf(in.Annotations.Destructive), hintOf(in.Annotations.OpenWorld)}
 	if d.hints == (hints{no, yes, yes}) && hintOf(in.Annotations.Idempotent) == no {
-		d.hints = hints{} // what MCP assumes of every tool: libraries fill it in, and it says nothing of this one
+		d.hints = hints{} // MCP's defaults, which libraries fill in: they say nothing about this tool
 	}
 	schema, ok := arguments.Members(in.InputSchema)
 	if !ok {
@@ -84,10 +84,10 @@ func parseDefinition(raw []byte) (d definition) {
 	return d
 }
 
-// Description is what the tool's server says of it, "" when it says nothing that can be read. It is a claim.
+// Description returns what the tool's server says about it, or "" if it says nothing that can be read. It is a claim.
 func (t *Tool) Description() string { return parseDefinition(t.Definition).description }
 
-// enumOf returns the values that a schema allows when all of them are strings.
+// enumOf returns the values that a schema allows, if all of them are strings.
 func enumOf(schema []byte) []string {
 	var in struct {
 		Enum []string `json:"enum"`

@@ -13,10 +13,10 @@ import (
 	"callgate/permissions"
 )
 
-// Describe says what is known of the tool that server s calls name and that rules see as qualified. The
-// user's mapping wins over the catalogue, the catalogue over a guess. definition is the upstream's raw
-// definition, or nil when none was seen; the Tool keeps it, so the caller MUST NOT change it afterwards.
-// Callers describe a tool once per definition: Analyze is what runs for every call.
+// Describe returns what is known of the tool that server s calls name and that rules see as qualified. The user's
+// mapping wins over the catalogue, and the catalogue over a guess. definition is the upstream's raw definition, or nil
+// if none was seen; the Tool keeps it, so the caller MUST NOT change it afterwards. Call it once per definition:
+// Analyze is what runs for every call.
 func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	t := &Tool{Qualified: qualified, Server: s.Name, Name: name, Definition: definition}
 	if definition != nil {
@@ -52,8 +52,9 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	return t
 }
 
-// harmlessRole is the role of an argument of a tool that a person labelled without naming any role: what could be a
-// path, a command or code stays unmapped, so that calls with it ask, unless it holds a plain name (builder.bare).
+// harmlessRole returns the role of an argument of a tool that a person labelled without naming any role. An argument
+// that could be a path, a command or code stays unmapped, so that calls with it ask, unless it holds a plain name
+// (builder.bare).
 func harmlessRole(name string) Role {
 	switch role := guessRole(name); role {
 	case Unmapped, kinds.Input:
@@ -68,9 +69,8 @@ func harmlessRole(name string) Role {
 	return Unmapped
 }
 
-// heed adds to a labelled tool's returns and effect what its server says beyond the label; to the effect only if the
-// server is not trusted. It also raises the effect of a tool that sets a credential, because that decides who may do
-// what.
+// heed adds what a labelled tool's server claims beyond the labels to its returns, and to its effect only if the server
+// is not trusted. It also raises the effect of a tool that sets a credential, because that decides who may do what.
 func (t *Tool) heed(d definition, trusted bool) {
 	if t.Labels.Effect != "" {
 		for _, r := range d.returns {
@@ -111,7 +111,7 @@ func (t *Tool) NamesCredential() bool { return namesCredential(t.Name) }
 
 var credentialWords = wording.Set("password passwords passwd passphrase pwd secret secrets credential credentials apikey")
 
-// Risk is the least class of the tool's calls: what a call holds can only raise it.
+// Risk returns the lowest class of the tool's calls. The content of a call can only raise it.
 func (t *Tool) Risk() permissions.Risk { return t.baseRisk }
 
 // mapped fills t from the user's own mapping, and reports whether there is one.
@@ -151,14 +151,14 @@ func (t *Tool) apply(m Mapping, d definition) {
 	}
 }
 
-// giveRoles gives the arguments the roles that a mapping says, or that its labels let them have.
+// giveRoles gives the arguments the roles that a mapping names, or that its labels let them have.
 func (t *Tool) giveRoles(m Mapping, d definition) {
 	t.Roles = roles{}
 	maps.Copy(t.Roles, m.Roles)
 	if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
 		for _, name := range d.arguments {
 			if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && name == "code" {
-				t.Roles[name] = Plain // to format or count it is not an effect, and to run it would be one
+				t.Roles[name] = Plain // to format or count code is not an effect, and to run it would be one
 			}
 		}
 	}
@@ -169,8 +169,8 @@ func (t *Tool) giveRoles(m Mapping, d definition) {
 	}
 }
 
-// applyHints lets the annotations of the definition raise the risk, and lower it for a trusted server. What
-// is bound is known better than by what the server says of itself.
+// applyHints lets the annotations of the definition raise the risk of a tool that is not bound, and lower it if the
+// server is trusted. A bound tool is known better than its server's claims.
 func (t *Tool) applyHints(h hints, trusted bool) {
 	if t.Bound {
 		return

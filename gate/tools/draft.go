@@ -7,7 +7,7 @@ import (
 	"callgate/gate/tools/internal/wording"
 )
 
-// Words of names that say what a tool does to others, from the furthest; the first that a name has counts.
+// Words of names that say what a tool does to others, from the gravest effect; the first group with a match counts.
 var draftWords = []draftGroup{
 	{EffectDeletes, deleteWords},
 	{EffectDeletes, wording.Set("cancel expel kick ban evict deactivate clear reset flush void")},
@@ -22,10 +22,10 @@ type draftGroup struct {
 	words  map[string]bool
 }
 
-// Who adds or creates a user lets somebody in.
+// To add or create a user lets somebody in.
 var addWords, userWords = wording.Set("add create new register"), wording.Set("user users account accounts")
 
-// personWords are names of arguments that name the people whom a tool notifies.
+// personWords are names of arguments that name the people a tool notifies.
 var personWords = wording.Set("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
 // receiverWords are names of arguments that name who gets something, whatever the tool does.
@@ -45,8 +45,8 @@ var (
 	webWords     = wording.Set("web webpage webpages page url website site scrape crawl browse browser fetch internet news")
 )
 
-// draft is what names, schema and annotations suggest about an unlabelled tool. It must never let a call run: until a
-// person accepts it, it only tightens. sure says that a word of the name gives the effect.
+// draft returns what name, schema and annotations suggest about an unlabelled tool. It MUST NOT let a call run: until a
+// person accepts it, it only tightens. sure reports whether a word of the name gives the effect.
 func draft(name string, d definition) (l Labels, sure bool) {
 	words := wordsOf(name)
 	has := func(set map[string]bool) bool {
@@ -74,16 +74,16 @@ func draft(name string, d definition) (l Labels, sure bool) {
 	return l, sure
 }
 
-// actWords are verbs, and hardly ever nouns, of what no reading tool does.
+// actWords are verbs, and hardly ever nouns, for what no reading tool does.
 var actWords = wording.Set("send transfer pay refund buy purchase withdraw grant revoke invite publish deploy push merge cancel")
 
-// acts reports whether a name begins with the verb of a tool that does not only read.
+// acts reports whether a name has the verb of a tool that does not only read, at its beginning or as alsoActs finds it.
 func acts(name string) bool {
 	words := wordsOf(name)
 	return len(words) > 0 && (deleteWords[words[0]] || actWords[words[0]]) || alsoActs(words)
 }
 
-// alsoActs reports whether a name that begins like one of a tool that reads goes on with a verb of another: search_and_send.
+// alsoActs reports whether a name joins another verb to the one that it begins with: search_and_send.
 func alsoActs(words []string) bool {
 	for i, w := range words[:max(0, len(words)-1)] {
 		if w != "and" && w != "then" && w != "or" {
@@ -96,7 +96,8 @@ func alsoActs(words []string) bool {
 	return false
 }
 
-// guessEffect is what annotations suggest of a tool whose name says whether it reads and whether it changes something.
+// guessEffect returns the effect that annotations and arguments suggest for a tool whose name says whether it reads and
+// whether it changes something.
 func (d *definition) guessEffect(reads, changes bool) string {
 	people := slices.ContainsFunc(d.arguments, func(a string) bool {
 		return slices.ContainsFunc(wordsOf(a), func(w string) bool { return personWords[w] })
@@ -112,7 +113,7 @@ func (d *definition) guessEffect(reads, changes bool) string {
 	return EffectOutside
 }
 
-// guessArguments tells by their names which arguments say where something goes, and which what goes there.
+// guessArguments guesses from their names which arguments say where something goes, and which hold what goes there.
 func (l *Labels) guessArguments(arguments []string) {
 	for _, argument := range arguments {
 		words := wordsOf(argument)
@@ -125,7 +126,7 @@ func (l *Labels) guessArguments(arguments []string) {
 	}
 }
 
-// guessReturns is what a tool without an effect seems to return.
+// guessReturns returns the labels for what a tool without an effect seems to return.
 func guessReturns(has func(map[string]bool) bool) []string {
 	switch {
 	case has(secretWords):
@@ -150,7 +151,8 @@ func (t *Tool) Draft() Labels {
 	return l
 }
 
-// Suspected is the draft for an unlabelled tool whose name says what it does to others. It may only tighten.
+// Suspected returns what a tool without labels seems to do to others: by its name, or by labels that it has outgrown.
+// It may only tighten.
 func (t *Tool) Suspected() (Labels, bool) { return t.suspected, t.suspected.Effect != "" }
 
 // Arguments lists the arguments of a tool in the order of its schema.

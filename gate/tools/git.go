@@ -16,20 +16,20 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// readsIfThere makes the subjects of a path that may as well be something else.
+// readsIfThere makes the subjects of reading a path that may be something else, if a file is there.
 func (b *toucher) readsIfThere(path string) {
 	if _, err := os.Lstat(path); err == nil {
 		b.files.reads(path)
 	}
 }
 
-// gitObeys marks a git command in a folder that has the form of a repository: git obeys the configuration there, which
-// may run programs.
+// gitObeys marks a git command in a folder that has the form of a repository, because git obeys the configuration
+// there, which may run programs.
 func (b *toucher) gitObeys(c *shellparse.Command) {
 	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Argv) == 0 || !programs.Find(path.Base(c.Argv[0].Value)).Has(programs.VersionControl) {
 		return
 	}
-	folders, _ := b.runsIn(c) // what cannot be told is asked about by itself
+	folders, _ := b.runsIn(c) // another check asks about folders that cannot be told
 	for _, folder := range folders {
 		folder = gitfiles.Bare(folder)
 		if _, around := workspace.Within(folder, b.record.place.Dir); folder != "" && !around {
@@ -39,8 +39,8 @@ func (b *toucher) gitObeys(c *shellparse.Command) {
 	}
 }
 
-// gitReads notes the files whose content a git command shows: those that its words name, and those that it
-// shows without naming them, which are what the repository tracks, as its index lists.
+// gitReads notes the files whose content a git command shows: those that its words name, and those that it shows
+// without naming them. The latter are the files that the repository tracks, by its index.
 func (b *toucher) gitReads(c *shellparse.Command) {
 	shows := commands.Shows(c)
 	if shows == "" {
@@ -70,7 +70,7 @@ func (b *toucher) gitReads(c *shellparse.Command) {
 	}
 }
 
-// readsGlob notes that the files which a glob matches are read.
+// readsGlob notes that the files that a glob matches are read.
 func (b *toucher) readsGlob(pattern string) {
 	found, err := b.files.globs.Expand(pattern, false)
 	if err != nil || len(found.Files) > workspace.MaxGlob {
@@ -80,11 +80,11 @@ func (b *toucher) readsGlob(pattern string) {
 	for _, path := range slices.Concat(found.Files, found.Folders) {
 		b.files.reads(path)
 	}
-	b.files.reads(pattern) // what no file matches is handed on as it is
+	b.files.reads(pattern) // the shell passes on a pattern that no file matches
 }
 
-// pathspecs returns what a git command leaves out because its words name the paths that it shows, nil when it may show
-// all.
+// pathspecs returns what a git command leaves out because its words name the paths that it shows, or nil if it may show
+// everything.
 func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	args := c.Argv[2:]
 	greps := commands.Shows(c) == "tracked"
@@ -115,8 +115,8 @@ func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	return &s
 }
 
-// tracked returns the files that git tracks below the folder of a pattern, whose names match its last part; none if they
-// cannot be told.
+// tracked returns the files that git tracks below the folder of a pattern and whose names match its last part. It
+// returns none if they cannot be told.
 func tracked(pattern string) (paths []string) {
 	folder := workspace.FixedPart(pattern)
 	index, ok := workspace.GitIndex(folder)
@@ -135,8 +135,8 @@ func tracked(pattern string) (paths []string) {
 	return paths
 }
 
-// tracksPlainNames says that the names of tracked files which a command gets are known, those of removed files too, and
-// that none can be an option or several words.
+// tracksPlainNames reports whether the names of the tracked files that a command gets are known, also those of removed
+// files, and none of them can be an option or several words.
 func tracksPlainNames(c *shellparse.Command) bool {
 	return !slices.ContainsFunc(slices.Concat(c.Reads, c.Writes), func(f shellparse.File) bool {
 		if !f.Tracked {
@@ -147,8 +147,8 @@ func tracksPlainNames(c *shellparse.Command) bool {
 	})
 }
 
-// readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names
-// stay whole: it is false where that cannot be told.
+// readsAnyTracked notes that the command reads some of the files that git tracks below a folder. It returns false if
+// these cannot be told, if one is a link, or if a name may be split.
 func (b *toucher) readsAnyTracked(f shellparse.File) bool {
 	folder := workspace.FixedPart(f.Pattern)
 	index, ok := workspace.GitIndex(folder)

@@ -36,7 +36,7 @@ var (
 	fileWords    = wording.Set("file files path document doc folder directory dir workspace")
 	processWords = wording.Set("process session interact keys keystrokes pty tmux repl stdin terminal")
 	sqlWords     = wording.Set("sql query database db postgres postgresql mysql mariadb sqlite bigquery snowflake clickhouse duckdb mssql")
-	// Names of arguments that tell where something begins and ends, be it a file, a journey or a mail.
+	// Names of arguments that tell where something begins and ends: a file, a journey or a mail.
 	endpointWords = wording.Set("from to location target destination source")
 
 	speakWords  = wording.Set("speak tts say play announce")
@@ -106,8 +106,8 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 	return "", ""
 }
 
-// file is the argument that seems to name a file; "" where neither the tool's words nor another argument speaks of
-// files: from Berlin to Rome, from miles to kilometres.
+// file returns the argument that seems to name a file. It returns "" if neither the tool's words nor another argument
+// is about files: from Berlin to Rome, from miles to kilometres.
 func (d *definition) file(has func(map[string]bool) bool, argument string) string {
 	if has(fileWords) || has(moveWords) || slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return fileWords[w] }) ||
 		slices.ContainsFunc(d.arguments, func(a string) bool { return guessRole(a) == kinds.ReadPath && !endpointWords[a] }) {
@@ -116,7 +116,7 @@ func (d *definition) file(has func(map[string]bool) bool, argument string) strin
 	return ""
 }
 
-// callable reports whether a kind is one of tools, not of other requests of hosts and servers.
+// callable reports whether a kind is one of tools, not of other requests by hosts and servers.
 func callable(kind string) bool {
 	return kind != KindResource && kind != KindPrompt && kind != KindSampling && kind != KindConnect && !kinds.OpensSandbox(kind)
 }
@@ -136,7 +136,7 @@ func changesFiles(has func(map[string]bool) bool) string {
 	return ""
 }
 
-// guessRole says what an argument seems to be by its name alone.
+// guessRole returns what an argument seems to be by its name alone.
 func guessRole(name string) Role {
 	switch strings.Map(dropSeparators, strings.ToLower(name)) {
 	case "command", "cmd", "commandline", "cmdline", "shellcommand", "bashcommand", "bash", "exec", "commands":

@@ -12,9 +12,9 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
-// others: npx fetches a package only where there is none. The program is known by its name, so the command is judged as
-// if the program ran by itself.
+// installed returns the command that npx or a path runs if that is a program that the project has installed, else nil.
+// npx fetches a package only if the project has none. The program is known by its name, so the command is judged as if
+// the program ran by itself.
 func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
 		return nil
@@ -43,8 +43,8 @@ var (
 	pythonBinary = lazyregexp.New(`^/(usr/bin|usr/local/bin|opt/homebrew/Cellar/python@3[\w./]*/bin)/python3(\.[0-9]+)?$`)
 )
 
-// isPython reports whether the file at path is the interpreter of an environment of the project, by a link to the
-// system's: python only takes its settings from beside the link, so that folder and they must lie in the workspace.
+// isPython reports whether the file at path is the Python of an environment of the project, by a link to the system's.
+// Python takes its settings from beside the link, so the link's folder and the settings must lie in the workspace.
 func (b *shells) isPython(path, real string) bool {
 	dir := filepath.Dir(path)
 	environment := filepath.Dir(dir)
@@ -60,8 +60,8 @@ func (b *shells) isPython(path, real string) bool {
 	return true
 }
 
-// inProject reports whether a file of that name stands in dir, which lies in the workspace, or a folder above it, up to
-// the workspace root. The file that an absolute path names only has to lie in the workspace. No link leads there from
+// inProject reports whether there is a file of that name in dir, which lies in the workspace, or in a folder above it,
+// up to the workspace root. A file with an absolute path only has to lie in the workspace. No link may lead there from
 // elsewhere.
 func (b *shells) inProject(name, dir string) bool {
 	absolute := filepath.IsAbs(name)

@@ -15,8 +15,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// lists makes the subjects of the files that the command writes because a patch or an archive names them. If the names
-// are not known, it returns that as an effect of the command. all are the commands of the text.
+// lists makes the subjects of the files that the command writes because a patch or an archive names them. If it cannot
+// tell the names, it returns that as an effect of the command. all holds the commands of the text.
 func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect string) {
 	for i := range c.Lists {
 		l := &c.Lists[i]
@@ -43,7 +43,7 @@ func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect
 	return effect
 }
 
-// top is the top of the repository that dir lies in.
+// top returns the top of the repository that dir lies in, or dir if it lies in none.
 func (b *toucher) top(dir string) string {
 	at := b.record.place.At(dir).Dir
 	for d := at; ; d = filepath.Dir(d) {
@@ -56,7 +56,7 @@ func (b *toucher) top(dir string) string {
 	}
 }
 
-// namesIn returns the names that a patch or an archive holds, as long as nothing of the text can change it before.
+// namesIn returns the names in a patch or an archive, unless another command of the text may change it before.
 func (b *toucher) namesIn(c *shellparse.Command, l *shellparse.Listing, all []shellparse.Command) ([]string, error) {
 	if l.From.Path.Value == "" {
 		if l.Text == "" || l.Format != "patch" {

@@ -14,7 +14,7 @@ type (
 	Role       = kinds.Role
 )
 
-// Two of the roles: nobody said which one, and none that concerns the gate.
+// Two of the roles: nobody said which, and no role that concerns the gate.
 const (
 	Unmapped = kinds.Unmapped
 	Plain    = kinds.Plain
@@ -41,7 +41,7 @@ const (
 	KindSandboxWrite = kinds.KindSandboxWrite
 )
 
-// Two of the categories that every class of risk carries.
+// Two of the categories, see package kinds.
 const (
 	CategoryNetwork     = kinds.CategoryNetwork
 	CategoryAudioOutput = kinds.CategoryAudioOutput
@@ -50,10 +50,10 @@ const (
 // Kinds returns the names of all kinds, sorted.
 func Kinds() []string { return kinds.Kinds() }
 
-// OpensSandbox reports whether a kind makes the sandbox of a server wider.
+// OpensSandbox reports whether a kind widens the sandbox of a server.
 func OpensSandbox(kind string) bool { return kinds.OpensSandbox(kind) }
 
-// ParseRole reads the name of a role.
+// ParseRole parses the name of a role.
 func ParseRole(name string) (Role, error) { return kinds.ParseRole(name) }
 
 // IsManifest reports whether a path names a file that says what builds and tests run.
@@ -62,8 +62,7 @@ func IsManifest(path string) bool { return commands.IsManifest(path) }
 // IsHookManifest reports whether a path names a file that says which hooks git runs.
 func IsHookManifest(path string) bool { return commands.IsHookManifest(path) }
 
-// CredentialStore returns the part of a text that names a file or folder where credentials are kept; "" when there is
-// none.
+// CredentialStore returns the part of a text that names a file or folder where credentials are kept, or "".
 func CredentialStore(text string) string { return workspace.CredentialStore(text) }
 
 // Visible returns s with everything that a person cannot see, or that changes how the rest is seen, in a visible

@@ -16,7 +16,7 @@ import (
 	"callgate/shellparse"
 )
 
-// operationAlone reports whether a pattern fixes no word behind the operation, whose name has so many bytes.
+// operationAlone reports whether a pattern fixes no word behind the operation, whose name is operation bytes long.
 func operationAlone(pattern string, operation int) bool {
 	return operation > 0 && strings.HasSuffix(pattern, " *") && !strings.HasSuffix(pattern, "/*") && len(pattern)-2 <= operation
 }
@@ -68,7 +68,7 @@ func Offers(c Call, a *Analysis) []Offer {
 	return list
 }
 
-// with is the offer of a pattern for a subject.
+// with returns the offer of a pattern for a subject.
 func (o Offer) with(p shellparse.Pattern, s *permissions.Subject, from source) Offer {
 	o.Pattern, o.Default, o.Bound = p.Text, p.Default, p.Bound
 	if from.command != nil && !p.Default && operationAlone(p.Text, s.Operation) {
@@ -121,7 +121,7 @@ func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellp
 	return exactly(s.Decides[0])
 }
 
-// maxExact is the longest text of arguments that is offered: people have to read it.
+// maxExact bounds, in bytes, the text of arguments that is offered, because people have to read it.
 const maxExact = 1000
 
 // argumentPatterns offers, for a tool without a kind, the arguments as they are, then each of them that says what the
@@ -148,7 +148,7 @@ func argumentPatterns(s *permissions.Subject) []shellparse.Pattern {
 	return append(patterns, shellparse.Pattern{Text: "*", Default: !s.Risk.Exceeds(permissions.Network)})
 }
 
-// places are words that names of arguments have which say what a call is about, and not what it does there.
+// places lists words in names of arguments that say what a call is about, and not what it does there.
 var places = []string{
 	"account", "board", "branch", "bucket", "channel", "cluster", "database", "db", "domain", "env", "environment", "host", "hostname", "id",
 	"key", "namespace", "org", "organization", "owner", "project", "queue", "region", "repo", "repository", "service", "table", "team", "topic", "workspace",
@@ -231,7 +231,7 @@ func holds(folder string, p Place) bool {
 }
 
 // HoldsHome reports whether folder is the root of a volume, the home directory, or above one of these or above the
-// workspace.
+// workspace. A workspace root itself is none of these unless it holds the home.
 func HoldsHome(p Place, folder string) bool {
 	if slices.ContainsFunc(p.Bases(), func(root string) bool {
 		real, _, err := workspace.RealPath(root)
@@ -255,8 +255,8 @@ func urlPatterns(address string) []shellparse.Pattern {
 	return append(patterns, shellparse.Pattern{Text: permissions.QuoteGlob(u.Scheme+"://"+u.Host) + "/*", Bound: true})
 }
 
-// Suggestions returns the rules, from narrow to broad, each of which would allow one subject of the call: its text, and
-// the name of its operation. There are none if no rule can.
+// Suggestions returns the rules, from narrow to broad, each of which would allow the i-th subject of the call: one for
+// its text, and one for the name of its operation. It returns none if no rule can.
 func Suggestions(c Call, a *Analysis, i int) (rules []permissions.Rule) {
 	s := &a.Subjects[i]
 	var texts []string

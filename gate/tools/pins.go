@@ -22,12 +22,12 @@ import (
 // cover the new one. It is safe for concurrent use.
 type Pins struct {
 	path   string
-	shared *sharing // nil where the file is all there is
+	shared *sharing // nil if there is only the file
 
 	mu    sync.Mutex
 	known map[string]map[string]pin // by server identity, then by tool
 	bytes map[string]int            // of all definitions of a server
-	last  fs.FileInfo               // of the file that known was read from, nil when there was none
+	last  fs.FileInfo               // of the file that known was read from, nil if there was none
 }
 
 // pin is one accepted definition. It is kept as text, byte for byte, so that its hash can be checked.
@@ -94,14 +94,14 @@ func (p *Pins) Of(server string) (Pinned, error) {
 	return Pinned{known: p.known[server], bytes: p.bytes[server]}, nil
 }
 
-// Pinned are the pins of one server at one moment.
+// Pinned holds the pins of one server at one moment.
 type Pinned struct {
 	known     map[string]pin
 	elsewhere map[string]bool // tools of which another replica has seen another definition
 	bytes     int
 }
 
-// Check is Pins.Check.
+// Check is Pins.Check for this server.
 func (p Pinned) Check(tool, hash string) (known, changed bool, old []byte) {
 	was, known := p.known[tool]
 	if !known || was.Hash == hash && !p.elsewhere[tool] {
@@ -165,7 +165,7 @@ func (p *Pins) accept(server string, all map[string]pin) error {
 	return p.reload()
 }
 
-// fits says why that many definitions of one server, with that many bytes, are too many.
+// fits returns an error if a server has too many definitions, or too many bytes of them.
 func fits(tools, bytes int) error {
 	if tools > maxPins || bytes > maxPinBytes {
 		return fmt.Errorf("the server has more tools than callgate can remember: %d of at most %d, with %d bytes of at most %d", tools, maxPins, bytes, maxPinBytes)
@@ -210,7 +210,7 @@ func unreadable(err error) error {
 	return fmt.Errorf("the accepted tool definitions cannot be read: %w", err)
 }
 
-// damaged says what is wrong with the file's content, and the cure.
+// damaged formats the error for a file with damaged content, and names the cure.
 func (p *Pins) damaged(err error) error {
 	return fmt.Errorf("the accepted tool definitions in %s are damaged: %w; put the file back from a backup, "+
 		"or remove it and review every tool with callgate tools", p.path, err)

@@ -11,10 +11,10 @@ import (
 	"callgate/permissions/store"
 )
 
-// sharedPin is a pin that replicas share, with what any of them has seen since.
+// sharedPin is a pin that replicas share, with a change that any of them has seen since.
 type sharedPin struct {
 	pin
-	Before  []string `json:"before,omitempty"` // hashes of what was accepted before: who still sees it is behind
+	Before  []string `json:"before,omitempty"` // hashes that were accepted before; a replica that still sees one is behind
 	Changed *change  `json:"changed,omitempty"`
 }
 
@@ -24,10 +24,11 @@ type change struct {
 	By   string `json:"by"` // the replica
 }
 
-// maxBefore bounds how many hashes are kept of what was accepted before.
+// maxBefore bounds how many earlier hashes are kept.
 const maxBefore = 8
 
-// sharing are the pins of several replicas, one text for each server. Their first are those of the file.
+// sharing holds the pins that several replicas share, as one text for each server. They begin with the pins of the
+// file.
 type sharing struct {
 	of   func(server string) store.Shared
 	by   string                // this replica
@@ -39,13 +40,13 @@ type sharedRead struct {
 	pins     map[string]sharedPin
 }
 
-// Share makes the pins those of several replicas; by names this one. Call it before the pins are used.
+// Share makes several replicas share the pins, and returns p. by names this replica. Call it before the pins are used.
 func (p *Pins) Share(of func(server string) store.Shared, by string) *Pins {
 	p.shared = &sharing{of: of, by: by, read: map[string]sharedRead{}}
 	return p
 }
 
-// sharedOf is Of where pins are shared; the caller holds p.mu and MUST NOT change the map.
+// sharedOf is Of for shared pins. The caller holds p.mu and MUST NOT change the map.
 func (p *Pins) sharedOf(server string) (map[string]sharedPin, uint64, error) {
 	text, revision, err := p.shared.of(server).Text()
 	if err != nil {
@@ -76,7 +77,7 @@ func (p *Pins) sharedOf(server string) (map[string]sharedPin, uint64, error) {
 	return pins, revision, nil
 }
 
-// changeShared changes the pins of a server at all replicas; change returns false when there is nothing to change.
+// changeShared changes the pins of a server at all replicas. change returns false if there is nothing to change.
 func (p *Pins) changeShared(server string, change func(pins map[string]sharedPin) (bool, error)) error {
 	return store.WhileStale(func() error {
 		p.mu.Lock()
@@ -98,7 +99,7 @@ func (p *Pins) changeShared(server string, change func(pins map[string]sharedPin
 	})
 }
 
-// acceptShared is Accept where pins are shared.
+// acceptShared is Accept for shared pins.
 func (p *Pins) acceptShared(server string, all map[string]pin) error {
 	return p.changeShared(server, func(pins map[string]sharedPin) (bool, error) {
 		size := 0
@@ -121,8 +122,8 @@ func (p *Pins) acceptShared(server string, all map[string]pin) error {
 	})
 }
 
-// Saw tells the other replicas which of a server's tools differ from what was accepted, as this one sees them: hash by
-// tool. Without others it does nothing.
+// Saw tells the other replicas which of a server's tools differ from the accepted definitions. hashes holds what this
+// replica sees, by tool. It does nothing if the pins are not shared.
 func (p *Pins) Saw(server string, hashes map[string]string) error {
 	if p.shared == nil {
 		return nil
@@ -147,7 +148,7 @@ func (p *Pins) Saw(server string, hashes map[string]string) error {
 }
 
 // Moved reports whether a tool with an accepted definition must be held back now, because another replica has seen a
-// different definition or a person has accepted one. Without other replicas it is false.
+// different definition or a person has accepted one. It is false if the pins are not shared.
 func (p *Pins) Moved(server, tool, hash string) (bool, error) {
 	if p.shared == nil {
 		return false, nil

@@ -17,7 +17,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// searchesFolder notes a folder that is read whole. It is false when there is no folder at path.
+// searchesFolder notes that the folder at path is read whole. It returns false if there is no folder.
 func (b *toucher) searchesFolder(path string, leaves *searches.Search) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -56,14 +56,14 @@ func (b *toucher) recursive(c *shellparse.Command) {
 			found = b.searchesFolder(b.record.place.At(c.Dir).Absolute(b.record.place.Expand(w.Value)), leaves) || found
 		}
 	}
-	given := leaves != nil && len(leaves.Operands) > 0 // what it was given, and is no folder, it reads by name or not at all
+	given := leaves != nil && len(leaves.Operands) > 0 // an operand that is not a folder is read by its name, or not at all
 	if !found && !given && commands.Known(c.Argv[0].Value).Has(programs.Searches) {
 		b.files.searches(b.record.place.At(c.Dir).Dir, leaves)
 	}
 }
 
 // upward makes the subjects, for denies, of the paths of a command that go up. By its text, "link/../x" is x. The
-// kernel looks for x beside the target of the link, and for "../x" in a linked folder likewise.
+// kernel looks for x beside the target of the link, and likewise for "../x" in a linked folder.
 func (b *toucher) upward(c *shellparse.Command) {
 	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Reads) == 0 || !strings.Contains(c.Raw, "..") {
 		return

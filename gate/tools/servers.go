@@ -18,9 +18,9 @@ import (
 //go:embed servers/*.json
 var serverFiles embed.FS
 
-// catalogue holds the tools of well-known servers by every name in their files, each of which is read when it is first
-// asked for: few of them are. Every argument of a tool is listed; a call with another argument asks. A tool that is not
-// listed is judged as an unknown tool.
+// catalogue holds the tools of well-known servers by every name in their files. A file is read when its tools are first
+// asked for, because few files are needed. Every argument of a tool is listed; a call with another argument asks. A
+// tool that is not listed is judged as an unknown tool.
 var catalogue = sync.OnceValue(func() map[string]func() map[string]entry {
 	c, err := indexServers(serverFiles)
 	if err != nil {
@@ -29,10 +29,10 @@ var catalogue = sync.OnceValue(func() map[string]func() map[string]entry {
 	return c
 })
 
-// Own lists callgate's own tools by the names that callgate gives them, whether the configuration offers them or not.
+// Own returns callgate's own tools by the names that callgate gives them, whether the configuration offers them or not.
 func Own() []string { return slices.Sorted(maps.Keys(catalogue()["callgate"]())) }
 
-// indexServers finds the packages of all files.
+// indexServers indexes all files by their packages.
 func indexServers(files fs.FS) (map[string]func() map[string]entry, error) {
 	names, err := fs.Glob(files, "servers/*.json")
 	if err != nil {
@@ -50,7 +50,7 @@ func indexServers(files fs.FS) (map[string]func() map[string]entry, error) {
 		list := sync.OnceValue(func() map[string]entry {
 			list, err := readServer(files, name)
 			if err != nil {
-				panic(err) // likewise
+				panic(err) // for the same reason
 			}
 			return list
 		})
@@ -64,7 +64,7 @@ func indexServers(files fs.FS) (map[string]func() map[string]entry, error) {
 	return all, nil
 }
 
-// packagesOf reads a file as far as its packages, which stand at the beginning.
+// packagesOf reads a file up to its packages, which stand at the beginning.
 func packagesOf(files fs.FS, name string) (packages []string, err error) {
 	file, err := files.Open(name)
 	if err != nil {
@@ -91,7 +91,7 @@ func packagesOf(files fs.FS, name string) (packages []string, err error) {
 	return nil, errors.New("packages are needed")
 }
 
-// readServer reads a file.
+// readServer reads the tools of a file.
 func readServer(files fs.FS, name string) (map[string]entry, error) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -126,7 +126,7 @@ func lookUp(s Server, tool string) (e entry, from string, ok bool) {
 	return entry{}, "", false
 }
 
-// packageName strips a version: "name@1.2.3", "name==1.2", "image:tag".
+// packageName removes a version: "name@1.2.3", "name==1.2".
 func packageName(name string) string {
 	if i := strings.Index(name, "=="); i > 0 {
 		name = name[:i]

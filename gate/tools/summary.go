@@ -13,7 +13,7 @@ import (
 	"callgate/gate/tools/kinds"
 )
 
-// sentences say what calls do of which one argument says it all.
+// sentences holds the summaries of the kinds that one argument describes.
 var sentences = map[string]struct {
 	before string
 	roles  []Role
@@ -29,8 +29,8 @@ var sentences = map[string]struct {
 	KindSampling:     {"Let the server ", []Role{kinds.Name}, " ask the host's model."},
 }
 
-// summary says in one or two sentences what the call does. Every word from the call or the server is escaped, quoted
-// and bounded, so that it cannot change what the summary says.
+// summary returns one or two sentences that say what the call does. Every word from the call or the server is escaped,
+// quoted and bounded, so that it cannot change what the summary says.
 func (b *record) summary() string {
 	var s string
 	switch b.tool.Kind {
@@ -121,7 +121,7 @@ func (b *record) ofServer() string {
 	return " of the server " + wording.Quote(b.tool.Server)
 }
 
-// size says how long a text argument is.
+// size returns how long a text argument is, for a sentence, or "".
 func (b *record) size(name string) string {
 	for _, a := range b.list {
 		if a.Name == name && len(a.Value) > 1 && a.Value[0] == '"' {
@@ -134,7 +134,7 @@ func (b *record) size(name string) string {
 	return ""
 }
 
-// textSize is how many bytes of UTF-8 a JSON string without its quotes stands for.
+// textSize returns how many bytes of UTF-8 a JSON string without its quotes stands for.
 func textSize(text []byte) int {
 	n := len(text)
 	for {
@@ -159,7 +159,7 @@ func (b *record) has(role Role) bool {
 	return slices.ContainsFunc(b.noted, func(n note) bool { return n.role == role })
 }
 
-// quoted returns the noted values of the roles, or says that there is none.
+// quoted returns the noted values of the roles, or says that there are none.
 func (b *record) quoted(roles ...Role) string {
 	var list []string
 	for _, n := range b.noted {

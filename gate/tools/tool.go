@@ -19,9 +19,9 @@ import (
 	"callgate/permissions"
 )
 
-// KindTool returns a bare kind as a tool of no server, bound, with canonical arguments; nil for a kind that
-// does not exist. It is what `callgate check shell_exec …` judges, and what stands for requests that are no
-// tool calls: resource_read, prompt_get and sampling. The caller owns the Tool and may name a server in it.
+// KindTool returns the tool that a bare kind stands for: bound, of no server, with canonical arguments. It returns nil
+// for a kind that does not exist. `callgate check shell_exec …` judges such a tool, and others stand for requests that
+// are not tool calls: resource_read, prompt_get and sampling. The caller owns the Tool and may name a server in it.
 func KindTool(name string) *Tool {
 	k, ok := kinds.Of[name]
 	if !ok {
@@ -35,8 +35,8 @@ func KindTool(name string) *Tool {
 	return t
 }
 
-// PrimaryArgument returns the name of the argument that holds what rules for t match: "command" for a
-// shell, "path" for files. It is "" for a tool whose kind has no values.
+// PrimaryArgument returns the name of the argument that holds what rules for t match: "command" for a shell, "path" for
+// files. It returns "" for a tool whose kind has no values.
 func PrimaryArgument(t *Tool) string {
 	k, ok := kinds.Of[t.Kind]
 	if !ok {
@@ -62,11 +62,11 @@ func PrimaryArgument(t *Tool) string {
 	return slices.Min(names)
 }
 
-// Server is what the configuration says of the server that a tool belongs to.
+// Server is what the configuration says about the server of a tool.
 type Server struct {
 	Name     string   // alias in the configuration, sanitized: the first part of the qualified name
 	Packages []string // package names found in the configured command, arguments or URL
-	Identity string   // what outlives the alias: which program or address it is; definitions are pinned under it
+	Identity string   // which program or address it is, whatever its alias; definitions are pinned under it
 	Trusted  bool     // the user trusts its annotations to lower risk
 	Mappings []Mapping
 }
@@ -74,7 +74,7 @@ type Server struct {
 // Mapping is one tool that the user mapped in the configuration.
 type Mapping struct {
 	Tool  string          // the upstream's own name for the tool, or a glob over names; the first mapping that matches counts
-	Kind  string          // "" for a tool that is none of the kinds, whose arguments have roles all the same
+	Kind  string          // "" for a tool of no kind; its arguments can have roles all the same
 	Roles map[string]Role // by argument name; arguments not named are Unmapped
 	// Risk is the class of the tool's calls; Unknown leaves it to the labels or the kind. The content of a call, such
 	// as a command or a statement, can only raise it.
@@ -85,7 +85,7 @@ type Mapping struct {
 // Tool is what is known of one tool. It is computed once per definition and immutable.
 type Tool struct {
 	Qualified  string // "{server}_{tool}", what rules see
-	Plain      string // what rules would see if no other tool of the server were called the same; "" or Qualified when none is
+	Plain      string // the qualified name without the suffix that a collision adds; "" or Qualified if there is none
 	Server     string
 	Name       string // the upstream's own name
 	Kind       string // canonical kind, or ""
@@ -94,24 +94,24 @@ type Tool struct {
 	Roles      map[string]Role
 	Labels     Labels // from the catalogue or the configuration; empty for a tool that neither knows
 	Definition []byte // the upstream's raw definition; nil when none was seen
-	Local      bool   // its server is known to keep all that it is given on this machine
-	Outgrown   bool   // its labels were made for other arguments than its definition has, and do not count
-	Hash       string // SHA-256 of Definition in hex, "" when there is none
+	Local      bool   // its server is known to keep everything that it is given on this machine
+	Outgrown   bool   // its labels do not count, because they were made for other arguments than its definition has
+	Hash       string // SHA-256 of Definition in hex, "" if there is none
 
 	unroled   bool // a person labelled it and gave no argument a role
 	baseRisk  permissions.Risk
-	category  string              // of a call whose subjects bring none of their own
+	category  string              // of a call whose subjects have none
 	remote    bool                // its paths and commands belong to another machine
 	enums     map[string][]string // by argument: the only values that the schema allows
-	suspected Labels              // what the name of a tool that nobody labelled says that it does to others
-	guess     guess               // what names and schema say of a tool that is not bound
+	suspected Labels              // labels that may only tighten: suggested by the name, or outgrown
+	guess     guess               // what name and schema suggest about a tool that is not bound
 }
 
-// Reads reports whether the name of a tool that nobody labelled says that it only looks.
+// Reads reports whether the name of an unlabelled tool says that it only looks.
 func (t *Tool) Reads() bool { return t.guess.reads }
 
-// MayOpen reports whether the page that a tool without labels is given may be one that it opens: nothing says that it
-// changes something.
+// MayOpen reports whether an unlabelled tool may open the page that it is given: its name says so, or nothing says that
+// it changes something.
 func (t *Tool) MayOpen() bool { return !t.guess.changes || t.guess.opens }
 
 // Call is what Analyze looks at.
@@ -125,8 +125,8 @@ type Call struct {
 type Mark struct {
 	Code string `json:"code"` // stable, for programs: "dynamic", "unparsable", "start-up-file", "process-input", "no-subject", …
 	Text string `json:"text"` // one sentence for people
-	// Quote are the words of the arguments that it speaks of, From the result that they are known from: of a mark about
-	// where values come from.
+	// Quote holds the words of the arguments that a mark about the origin of values speaks of, and From the result that
+	// they are known from.
 	Quote string `json:"quote,omitempty"`
 	From  Source `json:"from,omitzero"`
 }
@@ -136,12 +136,12 @@ type Source struct {
 	Call   string    `json:"call"` // its id
 	Tool   string    `json:"tool"` // qualified name
 	Server string    `json:"server"`
-	At     time.Time `json:"at"` // in seconds of UTC, so that two of them can be compared
+	At     time.Time `json:"at"` // in whole seconds of UTC, so that two sources can be compared
 }
 
 // Written is one path that a call writes.
 type Written struct {
-	Path  string // absolute, and not resolved where a link itself may be what is written
+	Path  string // absolute; not resolved if the call may write the link itself
 	Whole bool   // a folder is written, moved or removed with all that is in it
 	// Guessed says that nobody knows whether the call writes it: the text looks like a path, and what the tool does with
 	// it is unknown.
@@ -158,7 +158,7 @@ type CommandView struct {
 	Input    string           `json:"-"` // the text on its standard input, where that is known
 	Code     bool             `json:"-"` // it runs a text in another language: a word of it, or its standard input
 	Around   []string         `json:"-"` // variables that are set for it, and options before its subcommand
-	Sends    bool             `json:"-"` // data goes out to another machine by what the command is for
+	Sends    bool             `json:"-"` // the command is for sending data to another machine
 	Risk     permissions.Risk `json:"risk"`
 }
 
@@ -168,10 +168,11 @@ type Offer struct {
 	Pattern     string           `json:"pattern"`
 	Risk        permissions.Risk `json:"risk"`                  // ceiling that the grant would have
 	Subject     int              `json:"subject"`               // index into Analysis.Subjects
-	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // which known commands the pattern would allow from now on; nil for none
+	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // known commands that the pattern would newly allow; nil for none
 	Approved    int              `json:"approved,omitempty"`    // how many approved calls of the project the pattern would have answered
-	Default     bool             `json:"default,omitempty"`     // the one that "always" grants for this subject when nobody chooses
-	// Folder and Denied are the grant's: Pattern is then text for people, and Glob the grant's pattern.
+	Default     bool             `json:"default,omitempty"`     // what "always" grants for this subject if nobody chooses
+	// Folder and Denied are those of the grant. If they are set, Pattern is text for people, and Glob is the grant's
+	// pattern.
 	Folder string `json:"folder,omitempty"`
 	Denied string `json:"denied,omitempty"`
 	Glob   string `json:"glob,omitempty"`
@@ -204,24 +205,24 @@ type Analysis struct {
 	Builds, Hooks bool
 	Dir           string           // where it runs, absolute; "" when nobody knows
 	Risk          permissions.Risk // the worst subject's
-	Category      string           // of all that the call does, what reaches furthest: "read", "workspace-write", "network", …
+	Category      string           // the furthest-reaching of all that the call does: "read", "workspace-write", "network", …
 	Summary       string           // one or two plain sentences; every quoted field escaped
-	// Refuse says why the call must not run at all, whoever approves it: arguments that cannot be read, or
-	// more of them than can be looked at. "" when there is no such reason.
+	// Refuse says why the call must not run at all, whoever approves it: its arguments cannot be read, or there are
+	// more of them than can be looked at. It is "" if there is no such reason.
 	Refuse string
 
-	searches []*searches.Search // by folder: what is left out of it; nil where all of it is read
+	searches []*searches.Search // by folder: what the program leaves out; nil if it reads all of it
 
 	sources []source // by subject: what Offers needs of it
 }
 
-// Fetches reports whether the call asks for an address of the web, whatever its tool is for.
+// Fetches reports whether the call asks for a web address, whatever its tool is for.
 func (a *Analysis) Fetches() bool {
 	return slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == KindFetch && !s.DeniesOnly })
 }
 
-// DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program
-// leaves out counts as not there. cure says how it would leave out the first file; "" when it cannot.
+// DeniedBeneath is workspace.DeniedBeneath for the i-th of Folders, without the files that the program leaves out. cure
+// tells people how it would leave out the first of the paths; it is "" if it cannot.
 func (a *Analysis) DeniedBeneath(i int, denied func(path string) bool) (paths []string, cure string, err error) {
 	folder := a.Folders[i]
 	var s *searches.Search

@@ -7,8 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// trustHints are what MCP's proposals have servers say of the data that a tool returns: SEP-1913, SEP-1560, SEP-1561. A
-// definition has them in its annotations, a result there or in _meta, for all of it or for a part.
+// trustHints are the hints by which servers describe the data that a tool returns, as MCP's proposals SEP-1913,
+// SEP-1560 and SEP-1561 have them. A definition has them in its annotations. A result has them there or in _meta, for
+// all of it or for a part.
 type trustHints struct {
 	Private   bool           `json:"privateHint"`
 	Secret    bool           `json:"secretHint"`
@@ -18,8 +19,7 @@ type trustHints struct {
 	Malicious bool           `json:"maliciousActivityHint"`
 }
 
-// returns are the labels that the hints add. openWorldHint is not among them: of a definition it says where a tool
-// works.
+// returns returns the labels that the hints add. openWorldHint adds none: in a definition it says where a tool works.
 func (h *trustHints) returns() (list []string) {
 	sensitive := string(bytes.Trim(h.Sensitive, `" `))
 	if h.Private || sensitive == "medium" {
@@ -34,7 +34,7 @@ func (h *trustHints) returns() (list []string) {
 	return list
 }
 
-// claimed are the labels that the annotations of a definition add.
+// claimed returns the labels that the annotations of a definition add.
 func claimed(definition []byte) []string {
 	if !bytes.Contains(definition, []byte(`Hint"`)) {
 		return nil
@@ -46,8 +46,8 @@ func claimed(definition []byte) []string {
 	return d.Annotations.returns()
 }
 
-// HintsOf says what a raw result claims of itself: labels as in Labels.Returns. It can add to what is known of a tool's
-// results, and takes nothing away.
+// HintsOf returns the labels that a raw result claims for itself, as in Labels.Returns. They can add to what is known
+// of a tool's results, and take nothing away.
 func HintsOf(result []byte) (returns []string) {
 	if !bytes.Contains(result, []byte(`Hint"`)) {
 		return nil

@@ -31,8 +31,8 @@ const (
 	Moved               // to another place
 	Closed              // its permissions or owners are changed, with all that is in it
 	Cleaned             // what its repository does not track is removed
-	Told                // a folder is removed or overwritten whose name a command puts out while the call runs; Path is the word
-	Listed              // folders are removed that stand in a list, which no word of the call shows; Path is "*"
+	Told                // a folder whose name a command prints while the call runs is removed or overwritten; Path is the word
+	Listed              // folders in a list that no word of the call shows are removed; Path is "*"
 )
 
 // wipes notes what one command of the shell text whole wipes.
@@ -115,7 +115,8 @@ func (b *wiper) wipesClosed(c *shellparse.Command, whole string) {
 	}
 }
 
-// wipesSynced reads the destination of an rsync that removes there what the source does not have.
+// wipesSynced reads the destination of an rsync that removes there what the source does not have, and the sources of
+// one that removes what it has sent.
 func (b *wiper) wipesSynced(c *shellparse.Command, whole string) {
 	words := commands.Operands(c)
 	for _, w := range c.Argv {
@@ -154,15 +155,16 @@ func (b *wiper) wipesUntracked(c *shellparse.Command, whole string) {
 	}
 }
 
-// Words of find and fd. What picks some of the files by their name, age or size makes it no wiping; types do not.
+// Words of find and fd. A search that picks some of the files by name, age or size is no wiping; one that picks types
+// is.
 var (
 	findPicks   = wording.Set("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -empty -mtime -mmin -atime -amin -ctime -cmin -newer -size -inum -samefile -perm -user -group -nouser -nogroup -links")
 	histories   = wording.Set(".git .hg .svn .jj")
 	findRemoves = wording.Set("-delete rm grm unlink shred srm trash rimraf")
 )
 
-// wipesFound reads where find begins, when it removes what it finds, or fd, whose first word is a pattern. What it
-// finds may be removed by another command, too.
+// wipesFound reads where find begins, or fd after its pattern. If the program does not remove what it finds, another
+// command may, so the places are noted for that.
 func (b *wiper) wipesFound(c *shellparse.Command, whole string, pattern bool) {
 	roots, words := commands.FindRoots(c.Argv[1:])
 	removes, below := false, ""
@@ -195,13 +197,13 @@ func (b *wiper) wipesFound(c *shellparse.Command, whole string, pattern bool) {
 	}
 }
 
-// listedFile is a word that a command puts out, for another to read.
+// listedFile is a word that a command prints, for another to read.
 type listedFile struct {
 	command *shellparse.Command
 	word    shellparse.Word
 }
 
-// listsFor notes what a command puts out that another one may remove.
+// listsFor notes what a command prints that another may remove.
 func (b *wiper) listsFor(c *shellparse.Command, _ string) {
 	words := commands.Operands(c)
 	if len(words) == 0 {
@@ -259,7 +261,7 @@ func (b *wiper) wipesNamed(c *shellparse.Command, place Place, name string, how 
 	}
 }
 
-// wipesListed notes what lies where other commands list files: a word that is not known can be any of that.
+// wipesListed notes what lies where other commands list files, because an unknown word can be any of that.
 func (b *wiper) wipesListed(place Place, whole string, how Loss) {
 	for _, f := range b.listed {
 		if f.word.Known {
@@ -273,7 +275,7 @@ func (b *wiper) wipesListed(place Place, whole string, how Loss) {
 	}
 }
 
-// Words that begin with something that only running tells.
+// Words that begin with something that only running the command tells.
 var (
 	variablePath = lazyregexp.New(`^(?:\$\{([A-Za-z_]\w*)([^}]*)\}+|\$([A-Za-z_]\w*)|~([\w.-]*))(/.*)?$`)
 	commandPath  = lazyregexp.New("^(?:\\$\\((.*)\\)|`(.*)`)(/.*)?$")
@@ -281,7 +283,8 @@ var (
 	defaultOf    = lazyregexp.New(`^:?[-=](.+)$`)
 )
 
-// harmlessOutput are commands whose output never names a root, a home or a repository, or that are judged themselves.
+// harmlessOutput matches commands whose output never names a root, a home or a repository, or that are judged
+// themselves.
 var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.
@@ -295,8 +298,8 @@ func (b *wiper) printedPath(inner, tail string) (paths []string, unread bool) {
 	return nil, tail == "/" || path.Base(tail) == ".git"
 }
 
-// mayBe returns the absolute paths that a word of the text whole which is not known can be. A variable that is not set
-// leaves what follows it. unread says that the word is the output of a command that may print any path.
+// mayBe returns the absolute paths that source, an unknown word of the text whole, can be. An unset variable leaves
+// what follows it. unread reports whether the word is the output of a command that may print any path.
 func (b *wiper) mayBe(source, whole string) (paths []string, unread bool) {
 	source = strings.NewReplacer(`"`, "", `'`, "").Replace(source)
 	rest := func(tail string) string { return commands.WholeOf("/" + strings.TrimLeft(tail, "/")) }
@@ -343,8 +346,8 @@ func (b *wiper) givenPath(text, tail, whole string) (paths []string, unread bool
 	return paths, false
 }
 
-// wipesArguments looks at every word of a text for what the arguments of a function or the words behind an alias may
-// be.
+// wipesArguments looks at every word of a text, because the arguments of a function and the words behind an alias can
+// be any of them.
 func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 	for i, field := range strings.Fields(whole) {
 		field = strings.Trim(field, "\"'`;&|(){}")
@@ -359,7 +362,7 @@ func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 	}
 }
 
-// wipe notes paths.
+// wipe notes paths as wiped.
 func (b *files) wipe(how Loss, paths ...string) {
 	for _, p := range paths {
 		if w := (Wipe{Path: p, How: how}); p != "" && !slices.Contains(b.record.out.Wipes, w) {

@@ -16,7 +16,7 @@ import (
 )
 
 // plainly returns the command as an allow looks at it, with its paths spelled plainly: src/../../x is ../x, so that a
-// rule for src/* does not cover it. Where a link makes it lead elsewhere, the real path stands for it.
+// rule for src/* does not cover it. If a link makes the path lead elsewhere, the real path replaces it.
 func (b *shells) plainly(c *shellparse.Command) *shellparse.Command {
 	plain := c
 	labels := len(c.Argv) > 0 && commands.Known(c.Argv[0].Value).Has(programs.TakesLabels)
@@ -50,7 +50,7 @@ func (b *shells) behindLinks(c *shellparse.Command, value string) (string, bool)
 	}
 	raw := b.record.place.At(c.Dir).AbsoluteRaw(b.record.place.Expand(value))
 	real, err := filepath.EvalSymlinks(raw)
-	if err != nil { // the folder may be there where the file is not
+	if err != nil { // the folder may exist although the file does not
 		folder, rest := raw, ""
 		for err != nil && strings.Contains(folder, "..") {
 			i := strings.LastIndexByte(folder, filepath.Separator)
@@ -72,8 +72,8 @@ func (b *shells) behindLinks(c *shellparse.Command, value string) (string, bool)
 	return portable(filepath.Clean(real)), true
 }
 
-// wordOf returns how many leading bytes of the command's text there are up to the word that names one of the paths, 0
-// when none does.
+// wordOf returns the length in bytes of the command's text up to the end of the word that names one of the paths, or 0
+// if none does.
 func (b *files) wordOf(c *shellparse.Command, paths []string) int {
 	for i := len(c.Argv) - 1; i >= 0; i-- {
 		value := c.Argv[i].Value
@@ -89,7 +89,8 @@ func (b *files) wordOf(c *shellparse.Command, paths []string) int {
 	return 0
 }
 
-// leads are the scripts that a command runs and that links take out of the workspace: a rule has to name them.
+// leads returns an effect for each script that a command runs and that links take out of the workspace. A rule has to
+// name it.
 func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	for _, path := range b.runs(c) {
 		if real := b.outOf(path); real != "" {
@@ -99,8 +100,8 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	return effects
 }
 
-// loadsManifest says that code for Node.js which requires ./package.json may get another file: where that is no plain file,
-// Node.js takes what a link leads to, package.json.js or a folder, and runs it.
+// loadsManifest returns an effect if code for Node.js that requires ./package.json may get another file. If that is not
+// a plain file, Node.js runs what a link leads to, package.json.js or a folder.
 func (b *shells) loadsManifest(all []shellparse.Command, at int) (effects []permissions.Effect) {
 	c := &all[at]
 	asks := func(w shellparse.Word) bool {
@@ -134,8 +135,8 @@ func (b *shells) loadsManifest(all []shellparse.Command, at int) (effects []perm
 	return effects
 }
 
-// discards says that the only word of git checkout names files, whose changes are lost: they are there, and no branch, tag
-// or commit is called that. Where nobody can look, a name with an extension counts as a file.
+// discards returns an effect if the only word of git checkout names files, whose changes are lost: they exist, and no
+// branch, tag or commit has that name. If nobody can look, a name with an extension counts as a file.
 func (b *shells) discards(c *shellparse.Command) (effects []permissions.Effect) {
 	at := commands.MayDiscard(c)
 	if at == 0 {
@@ -167,7 +168,7 @@ func configured(c *shellparse.Command) bool {
 	return programs.Find(name...).Has(programs.Configured)
 }
 
-// runsIn returns the folders that a command may run in; it is false where they cannot be told.
+// runsIn returns the folders that a command may run in; ok is false if they cannot be told.
 func (b *toucher) runsIn(c *shellparse.Command) (folders []string, ok bool) {
 	for _, dir := range c.Dirs {
 		folders = append(folders, b.record.place.At(dir).Dir)
@@ -182,8 +183,8 @@ func (b *toucher) runsIn(c *shellparse.Command) (folders []string, ok bool) {
 	return folders, true
 }
 
-// strays says that a command which executes what the files around it say runs, by a link or by what depends on the run,
-// outside the workspace.
+// strays returns an effect if a command that executes what the files around it say runs outside the workspace, because
+// of a link or of something that depends on the run.
 func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect string) {
 	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 ||
 		risk != permissions.BuildTest && !configured(c) {
@@ -205,8 +206,8 @@ func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect st
 	return ""
 }
 
-// follows says that a word of a command which runs, or may run, what it is given names a place of the workspace that links
-// take out of it.
+// follows returns an effect for each word that names a place of the workspace which links take out of it. It looks at
+// commands that run, or may run, what they are given.
 func (b *shells) follows(c *shellparse.Command, risk permissions.Risk) (effects []permissions.Effect) {
 	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 {
 		return nil
@@ -239,7 +240,7 @@ func (b *shells) follows(c *shellparse.Command, risk permissions.Risk) (effects 
 	return effects
 }
 
-// leaves says that a name of a command, in one of its folders, lies in the workspace by its name alone.
+// leaves reports whether a name of a command, in one of its folders, lies in the workspace by its name alone.
 func (b *shells) leaves(c *shellparse.Command, name string) bool {
 	dirs := c.Dirs
 	if !slices.Contains(dirs, c.Dir) {
@@ -251,7 +252,8 @@ func (b *shells) leaves(c *shellparse.Command, name string) bool {
 	})
 }
 
-// mayBeThere is false if a plain relative name certainly leads nowhere: nothing in the folder has the name it begins with.
+// mayBeThere returns false if a plain relative name is sure to lead nowhere, because nothing in the folder has the name
+// it begins with.
 func mayBeThere(dir, name string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
 	if dir == "" || first == "" || first[0] == '.' || first[0] == '~' || strings.ContainsAny(first, `$\`) {
@@ -261,7 +263,7 @@ func mayBeThere(dir, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// outOf returns where links take a path of the workspace, if that is outside of it and no python of the system; else "".
+// outOf returns where links take a path of the workspace, if that is outside and not a Python of the system; else "".
 func (b *shells) outOf(path string) string {
 	real, _, err := workspace.RealPath(path)
 	if err != nil || real == path {

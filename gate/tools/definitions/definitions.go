@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// HashOf is the SHA-256 of a raw definition in hex, as pins and approvals know it.
+// HashOf returns the SHA-256 of a raw definition in hex, as pins and approvals use it.
 func HashOf(definition []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(definition))
 }

@@ -7,8 +7,8 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Hidden returns the first character in the texts of a definition that a model reads and a person cannot
-// see, as U+XXXX, or "". Line ends and tabs, and what emoji are joined with, have their place in texts.
+// Hidden returns the first character in the texts of a definition that a model reads and a person cannot see, as
+// U+XXXX, or "". Line ends, tabs, soft hyphens and the joiners of emoji do not count.
 func Hidden(definition []byte) (found string) {
 	for text := range jsonx.Strings(definition) {
 		for _, r := range text {

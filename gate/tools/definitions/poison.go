@@ -16,9 +16,9 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Poisoned says why a new definition has to wait for a person; "" if it reads like others. A definition tells what a
-// tool does. Most attacks on MCP hosts begin with a definition that also tells the model what to do, what to keep from
-// its user, or where credentials are. This is a sieve: what passes is not proven harmless.
+// Poisoned returns why a new definition has to wait for a person, or "" if it reads like others. A definition tells
+// what a tool does. Most attacks on MCP hosts begin with a definition that also tells the model what to do, what to
+// keep from its user, or where credentials are. A definition that passes is not proven harmless.
 func Poisoned(definition []byte) (why string) {
 	key := sha256.Sum256(definition)
 	verdicts.Lock()
@@ -37,7 +37,8 @@ func Poisoned(definition []byte) (why string) {
 	return why
 }
 
-// verdicts are what Poisoned has said: every session lists the same tools, and a look takes a tenth of a millisecond.
+// verdicts caches what Poisoned returned: every session lists the same tools, and a look takes a tenth of a
+// millisecond.
 var verdicts = struct {
 	sync.Mutex
 	of map[[sha256.Size]byte]string
@@ -71,7 +72,7 @@ func poisoned(definition []byte) (why string) {
 	return ""
 }
 
-// poisons are what a definition has no business to say. The text comes in one line, with blanks for underscores.
+// poisons lists what a definition has no business to say. The text comes as one line, with blanks for underscores.
 var poisons = []struct {
 	what   string
 	says   *lazyregexp.Regexp
@@ -86,10 +87,10 @@ var poisons = []struct {
 	{"has something sent elsewhere", lazyregexp.New(`(?i)\b(?:also|then|first|additionally|always|secretly|must|and|please) (?:be )?(?:send|sent|forward|forwarded|post|posted|upload|uploaded|copy|copied|cc|bcc|bcc'd|transmit|exfiltrate|report|mail|email|emailed|beacon)\b[^.]{0,80}(?:https?://|\b[\w.+-]+@[\w-]+\.\w|\+\d{6,}|\b\d{1,3}(?:\.\d{1,3}){3}\b)|\b(?:change|replace|set|rewrite|redirect|substitute|add|use|swap|modify)\b[^.]{0,50}\b(?:recipients?|bcc|cc|destination|address|payee|account|number|iban|wallet|phone|email)\b[^.]{0,40}(?:https?://|\b[\w.+-]+@[\w-]+\.\w|\+\d{6,}|0x[0-9a-f]{6,}|\b[A-Z]{2}\d{2}[A-Z]{0,4}\d{6,}|\b\d{8,})|\b(?:recipients?|payee|account|iban|destination|wallet) (?:must|should|has to|needs to|is to|will|to) (?:be )?(?:always )?[^.]{0,40}(?:@[\w-]+\.\w|\+\d{6,}|0x[0-9a-f]{6,}|[A-Z]{2}\d{2}[A-Z]{0,4}\d{6,}|\d{8,})|exfiltrat|\bbcc\b[^.]{0,30}@|\bcurl\b[^.]{0,60}(?:-d|\||https?://)|\b(?:wget|nc) [^.]{0,40}(?:https?://|\|)|base64[^.]{0,40}(?:send|append|include|url)`), false},
 }
 
-// forbids is what stands before words that a definition wants nobody to follow.
+// forbids matches what stands before words that a definition tells nobody to follow.
 var forbids = lazyregexp.New(`(?i)\b(?:do not|don't|never|must not|should not|not to|cannot|can't|will not|won't|does not|doesn't) (?:ever |try to )?$`)
 
-// mentionsOnly is how a definition tells what its tool leaves alone, or what its own configuration is.
+// mentionsOnly matches how a definition tells what its tool leaves alone, or what its own configuration is.
 var mentionsOnly = lazyregexp.New(`(?i)\b(?:e\.g\.|(?:for example|such as|kubeconfig|default(?:s| is|:)?|loads? (?:environment|variables) from|excludes?|ignor(?:es?|ing)|never (?:reads?|includes?|returns?)|does not (?:read|include|return)|(?:are|is) (?:rejected|refused|blocked|not allowed))\b)`)
 
 // mentions reports whether a text only mentions the credential store that it names.
@@ -114,10 +115,10 @@ func mentionedAt(text string, from, to int) bool {
 	return mentionsOnly.MatchString(text[max(0, from-120):min(len(text), to+60)])
 }
 
-// takes is what stands before a file whose contents a definition is after.
+// takes matches what stands before a file whose contents a definition is after.
 var takes = lazyregexp.New(`(?i)\b(?:read|open|cat|load|get|fetch|copy|include|pass|send|attach|put|paste|upload|collect|contents?|values?)\b[^\n]*$`)
 
-// familyOf are the words before "tools" that say whose they are.
+// familyOf matches the words before "tools" that say whose they are.
 var familyOf = lazyregexp.New(`(?i)\b([a-z]{4,}) (?:tools?|functions?)\b`)
 
 // ofItsFamily reports whether what a definition says of other tools is about those that share a word of its name:
@@ -132,16 +133,16 @@ func ofItsFamily(says, name string) bool {
 	return len(found) > 0
 }
 
-// nameIn is the name in a definition.
+// nameIn returns the name in a definition.
 func nameIn(definition []byte) string {
 	var named struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(definition, &named) // what has no name has no family
+	_ = json.Unmarshal(definition, &named) // without a name there is no family
 	return named.Name
 }
 
-// mixedScript returns the first word that is written in Latin letters and in such of another script that look alike.
+// mixedScript returns the first word that mixes Latin letters with letters of another script that look alike, or "".
 func mixedScript(text string) string {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		latin, other := false, false

@@ -11,9 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Shape is a short hash of the arguments that a tool's definition names, those within others too, and of their types.
-// What it says in words, which values it allows and what it requires do not count. It is "" for a definition that
-// cannot be read.
+// Shape returns a short hash of the arguments that a tool's definition names, nested ones included, and of their types.
+// Descriptions, allowed values and required arguments do not count. It returns "" for a definition that cannot be read.
 func Shape(definition []byte) string {
 	var d struct {
 		InputSchema jsontext.Value `json:"inputSchema"`

@@ -26,7 +26,8 @@ const (
 	KindSampling     = "sampling"
 	KindConnect      = "connect" // a network connection of a server in a sandbox
 
-	// A file or a folder that a sandbox has kept from its server, and that the server's next process may read or change.
+	// A file or a folder that a sandbox has refused to its server, and that the server's next process may read or
+	// change.
 	KindSandboxRead  = "sandbox_read"
 	KindSandboxWrite = "sandbox_write"
 )
@@ -44,8 +45,8 @@ const (
 	CategoryAudioOutput   = "audio-output"
 )
 
-// CategoryOrder sorts the categories from what stays inside to what reaches furthest: a call has the furthest
-// of its subjects'.
+// CategoryOrder orders the categories from what stays inside to what reaches furthest. A call has the furthest category
+// of its subjects.
 var CategoryOrder = map[string]int{
 	CategoryRead: 1, CategoryGitRead: 2, CategoryTerminalRead: 3, CategoryAudioOutput: 4, CategoryAudioInput: 5,
 	CategoryWrite: 6, CategoryGitWrite: 7, CategoryTerminalWrite: 8, CategoryNetwork: 9,
@@ -55,7 +56,7 @@ var CategoryOrder = map[string]int{
 type kind struct {
 	Risk     permissions.Risk
 	Category string
-	// arguments are the usual names of its arguments, the one that holds the value first within a role.
+	// Arguments lists the usual names of its arguments. Within a role, the one that holds the value comes first.
 	Arguments []argumentRole
 }
 
@@ -64,7 +65,7 @@ type argumentRole struct {
 	Role Role
 }
 
-// Of are the canonical tools. The argument names are those that `callgate check KIND` takes.
+// Of holds the kinds by name. The argument names are those that `callgate check KIND` takes.
 var Of = map[string]kind{
 	KindReadFile: {permissions.ReadOnly, CategoryRead, []argumentRole{
 		{"path", ReadPath}, {"file_path", ReadPath}, {"paths", ReadPath},
@@ -94,7 +95,7 @@ var Of = map[string]kind{
 		{"name", Name}, {"skill", Name}, {"arguments", Plain}, {"args", Plain}}},
 	KindProcessInput: {permissions.Unknown, CategoryTerminalWrite, []argumentRole{
 		{"input", Input}, {"text", Input}, {"pid", Plain}, {"session", Plain}, {"timeout_ms", Plain}}},
-	// What else such a request says is "params": for people, rules do not see it.
+	// Everything else in such a request is in "params", for people; rules do not see it.
 	KindResource: {permissions.ReadOnly, CategoryRead, []argumentRole{{"uri", URI}, {"params", Plain}}},
 	KindPrompt:   {permissions.ReadOnly, CategoryRead, []argumentRole{{"name", Name}, {"params", Plain}}},
 	KindSampling: {permissions.Network, CategoryNetwork, []argumentRole{{"server", Name}, {"params", Plain}}},
@@ -104,7 +105,7 @@ var Of = map[string]kind{
 	KindSandboxWrite: {permissions.Unknown, CategoryWrite, []argumentRole{{"path", Name}}},
 }
 
-// OpensSandbox reports whether a kind makes the sandbox of a server wider.
+// OpensSandbox reports whether a kind widens the sandbox of a server.
 func OpensSandbox(kind string) bool { return kind == KindSandboxRead || kind == KindSandboxWrite }
 
 // Kinds returns the names of all kinds, sorted.

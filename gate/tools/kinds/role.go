@@ -37,6 +37,7 @@ const (
 	Mongo                   // a filter or a pipeline of MongoDB, in JSON
 )
 
+// RoleNames holds the roles as a configuration spells them.
 var RoleNames = [...]string{
 	Unmapped: "unmapped", Plain: "plain", ReadPath: "read-path", ReadFolder: "read-folder", WritePath: "write-path",
 	DeletePath: "delete-path", Command: "command", Argv: "argv", Input: "input", Dir: "dir",
@@ -44,7 +45,7 @@ var RoleNames = [...]string{
 	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", Patch: "patch", StagePath: "stage-path", GraphQL: "graphql", Mongo: "mongo-query",
 }
 
-// IsValue reports whether rules match what an argument of the role holds, and not only what it is beside.
+// IsValue reports whether rules match what an argument of the role holds.
 func (r Role) IsValue() bool {
 	switch r {
 	case Unmapped, Plain, Dir, Shell, Env:
@@ -56,10 +57,10 @@ func (r Role) IsValue() bool {
 // IsStatement reports whether an argument of the role holds statements in a language that says what they do.
 func (r Role) IsStatement() bool { return r == SQL || r == GraphQL || r == Mongo }
 
-// String returns the role as a configuration spells it, "read-path" for instance.
+// String returns the role as a configuration spells it, such as "read-path".
 func (r Role) String() string { return RoleNames[r] }
 
-// ParseRole reads what String wrote. Unmapped cannot be asked for.
+// ParseRole parses what String returns, except "unmapped".
 func ParseRole(s string) (Role, error) {
 	for r, name := range RoleNames {
 		if name == s && Role(r) != Unmapped {

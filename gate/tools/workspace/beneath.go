@@ -18,7 +18,7 @@ const (
 	MaxDenied   = 50
 )
 
-// ErrBound says that a folder holds more than could be looked at.
+// ErrBound means that a folder holds more than can be looked at.
 var ErrBound = errors.New("the folder holds more files than can be looked at")
 
 // DeniedBeneath returns the files below folder that denied reports, sorted, following symbolic links. With an error
@@ -38,6 +38,7 @@ func DeniedBeneath(folder string, denied func(path string) bool) (paths []string
 
 var errMany = errors.New("the folder holds many files that may not be read")
 
+// Walker walks through folders for DeniedBeneath.
 type Walker struct {
 	Denied   func(string) bool
 	deadline time.Time
@@ -59,6 +60,7 @@ func (w *Walker) look(path string) error {
 
 func (w *Walker) late() bool { return time.Now().After(w.deadline) }
 
+// Walk looks at every file below folder, and at what links there lead to.
 func (w *Walker) Walk(folder string) error {
 	if w.Seen[folder] {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// MaxGlob bounds how many files one glob operand is judged by, one at a time.
+// MaxGlob bounds how many files of one glob are judged one by one.
 const MaxGlob = 200
 
-// Globs expands the globs of one call within one budget: the bounds of DeniedBeneath, for all together.
+// Globs expands the globs of one call within one budget: the bounds of DeniedBeneath, for all globs together.
 type Globs struct {
 	deadline time.Time
 	entries  int
@@ -25,13 +25,13 @@ type Globs struct {
 // expansion is what a pattern stands for.
 type expansion struct {
 	Files   []string // that exist and match
-	Folders []string // of which any file may be meant
+	Folders []string // any file in them may be meant
 }
 
-// Expand returns what an absolute pattern stands for: in the syntax of path.Match, where a segment "**" is
-// a folder and all that is below it. loose says that options of the shell let it match more: files with a
-// leading dot, and names in another case. What a pattern without metacharacters names need not exist. An
-// error says that nobody knows what it stands for.
+// Expand returns what an absolute pattern stands for. The syntax is that of path.Match, where a segment "**" is a
+// folder and everything below it. If loose is true, options of the shell may let it match more: files with a leading
+// dot, and names in another case. What a pattern without metacharacters names need not exist. On an error nobody knows
+// what the pattern stands for.
 func (g *Globs) Expand(pattern string, loose bool) (expansion, error) {
 	if g.Listed == nil {
 		g.Listed = map[string]bool{}
@@ -91,8 +91,8 @@ func (g *Globs) spend(n int) error {
 	return nil
 }
 
-// list appends the entries of folder that match segment; folders alone, and links that may lead to one,
-// when more segments or a slash follow.
+// list appends the entries of folder that match segment. If onlyFolders is true, these are folders, and links that may
+// lead to one.
 func (g *Globs) list(matches []string, folder, segment string, onlyFolders, loose bool) ([]string, error) {
 	entries, err := g.read(folder)
 	if err != nil {
@@ -112,7 +112,7 @@ func (g *Globs) list(matches []string, folder, segment string, onlyFolders, loos
 		}
 		return err
 	}
-	if dots { // which many shells match too
+	if dots { // many shells match these too
 		if err := errors.Join(try("."), try("..")); err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (g *Globs) read(folder string) ([]fs.DirEntry, error) {
 	}
 }
 
-// existing returns those of paths that are there, and notes the folders that they were looked for in.
+// existing returns the paths that exist, and notes the folders that they were looked for in.
 func (g *Globs) existing(paths []string) ([]string, error) {
 	kept := paths[:0]
 	for _, p := range paths {
@@ -184,7 +184,7 @@ func (g *Globs) existing(paths []string) ([]string, error) {
 	return kept, nil
 }
 
-// below returns folder and every folder below it, without those that links lead to.
+// below returns folder and every folder below it, except those that links lead to.
 func (g *Globs) below(folder string) ([]string, error) {
 	all := []string{folder}
 	for i := 0; i < len(all); i++ {
@@ -201,8 +201,8 @@ func (g *Globs) below(folder string) ([]string, error) {
 	return all, nil
 }
 
-// Splits reports whether the name of folder, or of anything below it, is one that a shell or xargs takes
-// for something else than one name.
+// Splits reports whether the name of folder, or of anything below it, is one that a shell or xargs may take for
+// something other than one name.
 func (g *Globs) Splits(folder string) (bool, error) {
 	if Splits(folder) {
 		return true, nil
@@ -225,11 +225,12 @@ func (g *Globs) Splits(folder string) (bool, error) {
 	return false, nil
 }
 
-// Splits reports whether a name can become other words where a shell or xargs splits it, or an option.
+// Splits reports whether a name can become several words where a shell or xargs splits it, or an option.
 func Splits(name string) bool {
 	return strings.ContainsAny(name, " \t\n*?['\"\\") || strings.HasPrefix(name, "-") || strings.Contains(name, "/-")
 }
 
+// Missing reports whether err means that a file does not exist, or that its folder is not one.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -262,7 +263,7 @@ func unescaped(segment string) string {
 	return string(b)
 }
 
-// FixedPart returns the folder that everything which a pattern matches lies below.
+// FixedPart returns the folder below which everything lies that a pattern matches.
 func FixedPart(pattern string) string {
 	segments := strings.Split(pattern, "/")
 	n := slices.IndexFunc(segments, isPattern)

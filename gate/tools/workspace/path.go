@@ -13,25 +13,25 @@ import (
 	"callgate/permissions"
 )
 
-// Location is one reading of a path argument: what it is in all spellings, and where it really leads.
+// Location is one reading of a path argument: all its spellings, and where it really leads.
 type Location struct {
 	Decides permissions.Form   // the real path, symbolic links resolved
 	Also    []permissions.Form // other ways to read the same text
-	Paths   []string           // absolute: the real path first, then every other way
+	Paths   []string           // absolute if the place is known: the real path first, then every other way
 	Links   uint64             // hard links of the file, 0 when it does not exist or cannot be told
 	Err     error              // why the real path is not certain
 }
 
-// Real is the path that the reading leads to, absolute where the place is known.
+// Real returns the path that the reading leads to, absolute if the place is known.
 func (l *Location) Real() string { return l.Paths[0] }
 
-// caseInsensitive says that names that differ only in case are one file.
+// caseInsensitive is true if names that differ only in case name one file.
 const caseInsensitive = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
-// Locate reads a path argument. The first location is the plain reading; the others are readings that some
-// servers take and others do not: percent escapes decoded, backslashes as separators, ".." after a symbolic
-// link. Only a path whose every location is allowed is allowed, since nobody can tell which one is opened.
-// Readings that no careful server takes add forms for denies alone.
+// Locate returns the readings of a path argument. The first is the plain reading. The others are readings that some
+// servers take and others do not: percent escapes decoded, backslashes as separators, ".." after a symbolic link. A
+// path is allowed only if all its locations are, because nobody can tell which one is opened. Readings that no careful
+// server takes add forms for denies only.
 func (p Place) Locate(given string) []Location {
 	main, isURL := FileURL(given)
 	path := p.Absolute(p.Expand(main))
@@ -39,7 +39,8 @@ func (p Place) Locate(given string) []Location {
 	first := &list[0]
 
 	if path != "" && strings.Contains(main, "..") {
-		// "link/.." is the folder of the link for who cleans the text first, of its target for the kernel.
+		// "link/.." is the folder of the link for a program that cleans the text first, and of its target for the
+		// kernel.
 		if l := p.resolve(p.AbsoluteRaw(p.Expand(main)), given); l.Real() != first.Real() {
 			list = append(list, l)
 		}
@@ -79,7 +80,7 @@ func (p Place) Locate(given string) []Location {
 // Reading resolves text as a path without any of the other readings.
 func (p Place) Reading(text string) Location { return p.resolve(p.Absolute(text), text) }
 
-// add takes the forms and paths of another reading for denies.
+// add adds the forms and paths of another reading, for denies.
 func (l *Location) add(other Location) {
 	for _, form := range append([]permissions.Form{other.Decides}, other.Also...) {
 		if !slices.ContainsFunc(l.Also, func(f permissions.Form) bool { return slices.Equal(f, form) }) {
@@ -95,7 +96,7 @@ func (l *Location) add(other Location) {
 
 // resolve finds where path leads. given is the text that it comes from: a further spelling for denies.
 func (p Place) resolve(path, given string) Location {
-	if !filepath.IsAbs(path) { // nobody knows where the call runs: the text is all there is
+	if !filepath.IsAbs(path) { // the place is unknown, so the text is all there is
 		path = spelled(path)
 		return Location{Decides: permissions.Form{path}, Paths: []string{path}}
 	}
@@ -158,7 +159,7 @@ func (p Place) Spellings(path string, moved bool) permissions.Form {
 	return form
 }
 
-// Bases returns the workspace roots, the working directory when there are none.
+// Bases returns the workspace roots, or the working directory if there are none.
 func (p Place) Bases() []string {
 	if len(p.Roots) == 0 && p.Dir != "" {
 		return []string{p.Dir}
@@ -203,10 +204,10 @@ func Within(folder, path string) (rel string, ok bool) {
 	return "", false
 }
 
-// Absolute makes path absolute and clean; relative ones are relative to the working directory.
+// Absolute makes path absolute and clean. A relative path is relative to the working directory.
 func (p Place) Absolute(path string) string { return Clean(p.AbsoluteRaw(path)) }
 
-// AbsoluteRaw is absolute without cleaning: ".." stays where it is.
+// AbsoluteRaw is Absolute without cleaning: ".." stays where it is.
 func (p Place) AbsoluteRaw(path string) string {
 	path = filepath.FromSlash(path)
 	switch {
@@ -220,6 +221,7 @@ func (p Place) AbsoluteRaw(path string) string {
 	return p.Dir + string(filepath.Separator) + path
 }
 
+// Clean is filepath.Clean, except that "" stays "".
 func Clean(path string) string {
 	if path == "" {
 		return ""
@@ -227,7 +229,7 @@ func Clean(path string) string {
 	return filepath.Clean(path)
 }
 
-// Expand replaces a leading "~" and the ways to write the home directory's variable.
+// Expand replaces a leading "~", or a leading variable for the home directory, by the home directory.
 func (p Place) Expand(path string) string {
 	if p.Home == "" || path == "" || path[0] != '~' && path[0] != '$' && path[0] != '%' {
 		return path
@@ -265,7 +267,7 @@ func FileURL(given string) (path string, ok bool) {
 	return path, true
 }
 
-// PercentDecoded decodes percent escapes until none is left: what is decoded twice is read twice.
+// PercentDecoded decodes percent escapes up to four times, because some servers decode more than once.
 func PercentDecoded(path string) string {
 	for range 4 {
 		if !strings.ContainsRune(path, '%') {

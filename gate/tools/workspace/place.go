@@ -18,7 +18,7 @@ func IsFolder(path string) bool {
 	return ok && mode.IsDir()
 }
 
-// At returns the place in another working directory, the same one when dir is "".
+// At returns the place in another working directory, or the same place if dir is "".
 func (p Place) At(dir string) Place {
 	if dir != "" {
 		p.Roots = p.Bases()
@@ -35,11 +35,11 @@ type Place struct {
 	// means Roots. See opens for folders that are too wide to be one.
 	Workspace []string
 	Home      string
-	Shell     *ShellSetup // how shell text is read; nil is bash and the built-in tables
+	Shell     *ShellSetup // how shell text is read; nil means bash and the built-in tables
 }
 
 // ShellSetup says how shell text is read.
 type ShellSetup struct {
 	Dialect shellparse.Dialect
-	Tables  *shellparse.Tables // nil is the built-in ones
+	Tables  *shellparse.Tables // nil means the built-in ones
 }

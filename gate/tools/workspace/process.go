@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ProcessPart returns the part of another process that path is: its variables, its memory, its open files or
-// what it sees as the file system. "" when it is none.
+// ProcessPart returns which part of another process a path is: its variables, its memory, its open files or what it
+// sees as the file system. It returns "" if the path is none.
 func ProcessPart(path string) string {
 	rest, ok := strings.CutPrefix(filepath.ToSlash(path), "/proc/")
 	if !ok {

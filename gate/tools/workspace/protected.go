@@ -8,17 +8,17 @@ import (
 	"callgate/permissions"
 )
 
-// protected is a kind of file that makes programs do things by being there. A write to one is for a person,
-// whatever the rules say.
+// protected is a kind of file that makes programs do things just by being there. Only a person can release a write to
+// one, whatever the rules say.
 type protected struct {
 	Code  string
 	Why   string
-	paths string // see matchPlace
+	paths string // see protectedPlaces
 }
 
-// protectedPlaces is the one table of such files. In paths, a word that ends in "/" is a folder and
-// everything below it, another word a file; "/x" and "~/x" begin at the root or the home directory, the
-// others anywhere. "+" is a space. Case does not matter.
+// protectedPlaces is the table of such files. In paths, a word that ends in "/" is a folder and everything below it,
+// and any other word a file. "/x" begins at the root and "~/x" at the home directory; other words may begin anywhere.
+// "+" is a space. Case does not matter.
 var protectedPlaces = []protected{
 	{"host-config", "a configuration of an agent host, which says what it may run", `
 		.mcp.json mcp.json .cursor/ .vscode/ .claude/ .claude.json claude_desktop_config.json .codex/ .gemini/ .qwen/
@@ -121,7 +121,7 @@ var placesByFirst = func() map[string][]placePattern {
 	return index
 }()
 
-// MatchPlace returns the protected place that path is or lies in, nil if it is not one.
+// MatchPlace returns the protected place that path is or lies in, or nil if there is none.
 func MatchPlace(path, home string) *protected {
 	slashed := strings.ToLower(filepath.ToSlash(path[len(filepath.VolumeName(path)):]))
 	homeDepth := -1
@@ -159,7 +159,7 @@ func MatchPlace(path, home string) *protected {
 }
 
 // harmlessDevices are files below /dev that read or write nothing but the streams of their own program, or nothing at
-// all; those of the second list are harmless to read.
+// all. readableDevices are harmless to read.
 var (
 	harmlessDevices  = wording.Set("null zero full tty stdin stdout stderr console")
 	readableDevices  = wording.Set("random urandom")
@@ -168,8 +168,8 @@ var (
 	physicalMemories = wording.Set("/proc/kcore /proc/kmem /proc/kmsg")
 )
 
-// Device returns what a file is that stands for something else than data on a disk, as the end of a sentence; "" for
-// others.
+// Device returns what a file is, as the end of a sentence, if it stands for something other than data on a disk. It
+// returns "" for other files.
 func Device(path string, write bool) string {
 	path = filepath.ToSlash(path)
 	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
@@ -194,7 +194,7 @@ func Device(path string, write bool) string {
 	return ""
 }
 
-// OwnStream reports whether a path is a stream of the program that opens it, whatever this one's leads to.
+// OwnStream reports whether a path is a stream of the program that opens it, wherever that of callgate leads.
 func OwnStream(path string) bool {
 	switch path {
 	case "/dev/stdin", "/dev/stdout", "/dev/stderr":
@@ -203,7 +203,7 @@ func OwnStream(path string) bool {
 	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/") || strings.HasPrefix(path, "/proc/thread-self/fd/")
 }
 
-// DeviceRisk returns what a write to a file is: Destructive for a device.
+// DeviceRisk returns the risk of a write to a file: Destructive for a device.
 func DeviceRisk(path string) permissions.Risk {
 	if Device(path, true) != "" {
 		return permissions.Destructive

@@ -13,20 +13,19 @@ const maxLinks = 40
 
 var errLinks = errors.New("too many symbolic links")
 
-// dirEntry is what stands at a path: whether it is a link, or may be one, and for a regular file its hard links.
+// dirEntry is what is at a path: whether it is a link or may be one, and the hard links of a regular file.
 type dirEntry struct {
 	mode  fs.FileMode
 	links uint64
 }
 
-// RealPath resolves every symbolic link of an absolute path, also one that dangles: what does not exist
-// yet would be created behind the link. links is the number of hard links of a regular file, 0 when there
-// is none or the system does not tell. On an error real is as far as could be resolved, and must not be
-// relied on.
+// RealPath resolves every symbolic link of an absolute path, even one that dangles: what does not exist yet would be
+// created behind the link. links is the number of hard links of a regular file, or 0 if there is none or the system
+// does not tell. On an error real is only partly resolved, and MUST NOT be relied on.
 func RealPath(path string) (real string, links uint64, err error) {
 	volume := filepath.VolumeName(path)
 	real = volume + string(filepath.Separator)
-	rest, whole := path[len(volume):], true // whole: what is real so far stands at the beginning of path
+	rest, whole := path[len(volume):], true // whole: real is a prefix of path
 	for followed := 0; rest != ""; {
 		var part string
 		if i := strings.IndexByte(rest, filepath.Separator); i >= 0 {

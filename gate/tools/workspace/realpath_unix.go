@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lookAt tells what stands at a path, without following it.
+// lookAt returns what is at a path, without following it.
 func lookAt(path string) (dirEntry, error) {
 	var st syscall.Stat_t
 	err := syscall.Lstat(path, &st)
@@ -27,7 +27,7 @@ func lookAt(path string) (dirEntry, error) {
 	return dirEntry{mode: fs.ModeIrregular}, nil
 }
 
-// standing returns the type of what a path leads to; false if that is nothing. It costs less than os.Stat.
+// standing returns the type of what a path leads to; ok is false if that is nothing. It costs less than os.Stat.
 func standing(path string) (kind fs.FileMode, ok bool) {
 	var st syscall.Stat_t
 	err := syscall.Stat(path, &st)

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// lookAt tells what stands at a path, without following it. A directory entry does not tell hard links, and opening the
-// file to ask is not harmless here.
+// lookAt returns what is at a path, without following it. A directory entry has no number of hard links, and opening
+// the file to ask is not harmless here.
 func lookAt(path string) (dirEntry, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -16,7 +16,7 @@ func lookAt(path string) (dirEntry, error) {
 	return dirEntry{mode: info.Mode()}, nil
 }
 
-// standing returns the type of what a path leads to; false if that is nothing.
+// standing returns the type of what a path leads to; ok is false if that is nothing.
 func standing(path string) (kind fs.FileMode, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func (e dirEntry) target(path string) (target string, ok bool, err error) {
 	return filepath.FromSlash(target), true, err
 }
 
-// canonicalName replaces short names ("PROGRA~1") and other cases in the part of path that exists by the
+// canonicalName replaces short names ("PROGRA~1") and names in other case, in the part of path that exists, by the
 // names that the file system keeps.
 func canonicalName(path string) string {
 	for existing, rest := path, ""; ; {

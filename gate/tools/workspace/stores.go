@@ -6,7 +6,7 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// What credential stores are called, wherever they lie.
+// The names of credential stores, wherever they lie.
 var (
 	stores = lazyregexp.New(`(?i)(?:^|[/\\~@=:"'\s,(<` + "`" + `])(?:\.ssh(?:[/\\][^\s"',;&|)]*)?|\.gnupg\b[^\s"',;]*|\.aws(?:[/\\][^\s"',;]*)?|\.azure(?:[/\\][^\s"',;]*)?|\.config[/\\](?:gcloud|gh|op|doctl|hub|rclone|google-chrome|chromium|BraveSoftware)\b[^\s"',;]*|\.kube(?:[/\\][^\s"',;]*)?|\.docker[/\\]config\.json|` +
 		`\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf|\.s3cfg|\.boto|\.git-credentials|\.vault-token|\.terraformrc|credentials\.tfrc\.json|\.password-store\b[^\s"',;]*|\.cargo[/\\]credentials(?:\.toml)?|\.gem[/\\]credentials|\.m2[/\\]settings\.xml|` +
@@ -15,8 +15,7 @@ var (
 	publicFile = lazyregexp.New(`(?i)\.pub$|known_hosts|\.ssh[/\\]config$|authorized_keys$|\.env\.(?:[\w.]*\.)?(?:example|sample|template|dist|defaults?)$|\.(?:aws|kube)[/\\](?:cli|cache)\b|\.aws[/\\]config$`)
 )
 
-// CredentialStore returns the part of a text that names a file or folder where credentials are kept; "" when there is
-// none.
+// CredentialStore returns the part of a text that names a file or folder where credentials are kept, or "".
 func CredentialStore(text string) string {
 	for _, at := range stores.FindAllStringIndex(text, 8) {
 		name := strings.Trim(text[at[0]:at[1]], "`\"'=@:, (<>)&|;")

@@ -9,7 +9,7 @@ import (
 	"callgate/permissions"
 )
 
-// workspace returns the folders that $WORKSPACE stands for, before opens is asked about them.
+// workspace returns the folders that $WORKSPACE stands for, also those that opens does not open.
 func (p Place) workspace() []string {
 	if len(p.Workspace) > 0 {
 		return p.Workspace
@@ -50,8 +50,8 @@ func workspaceSpelling(rel string) string {
 	return permissions.WorkspaceVariable + string(filepath.Separator) + rel
 }
 
-// spelled returns a path that begins where the call runs in a way that cannot be taken for one below $WORKSPACE: a
-// folder may really be called that.
+// spelled returns a relative path in a spelling that cannot be taken for one below $WORKSPACE, because a folder may
+// really be called that.
 func spelled(rel string) string {
 	if strings.HasPrefix(rel, permissions.WorkspaceVariable) {
 		return "./" + rel
@@ -59,18 +59,19 @@ func spelled(rel string) string {
 	return rel
 }
 
-// tooWide are folders of the system. What starts there, as hosts do that have no project open, works on no project.
+// tooWide lists folders of the system. A host that starts in one, as hosts without an open project do, works on no
+// project.
 var tooWide = []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/private", "/private/etc", "/private/tmp",
 	"/private/var", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/local", "/usr/local/bin", "/usr/bin", "/usr/sbin",
 	"/var", "/var/tmp", "/Applications", "/Library", "/System", "/Users", "/Volumes",
 	`C:\Users`, `C:\Windows`, `C:\Windows\System32`, `C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData`}
 
-// homeFolders are folders below the home directory that hold what belongs to programs, or to everything.
+// homeFolders lists folders directly in the home directory that belong to programs, or hold everything.
 var homeFolders = wording.Set("library appdata downloads desktop documents")
 
-// opens reports whether a folder may be a workspace, of which the rules for $WORKSPACE speak. The root of a file
-// system, a home directory, what holds one, folders of the system and the hidden folders directly in a home are too
-// wide: a host that was started there has no project, and rules that open a project MUST NOT open all of it.
+// opens reports whether a folder may be a workspace, which the rules for $WORKSPACE cover. The root of a file system, a
+// home directory, a folder that holds one, folders of the system and hidden folders directly in a home are too wide. A
+// host that was started there has no project, and rules that open a project MUST NOT open all of it.
 func (p Place) opens(folder string) bool {
 	folder = filepath.Clean(folder)
 	if !filepath.IsAbs(folder) || filepath.Dir(folder) == folder ||

@@ -25,8 +25,8 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// Members returns the members of a raw object in order, or the elements of a raw array. ok is false when
-// raw is anything else, is malformed, or names a member twice: then nothing of it may be relied on.
+// Members returns the members of a raw object in order, or the elements of a raw array. ok is false if raw is anything
+// else, is malformed, or names a member twice. Then none of it may be relied on.
 func Members(raw []byte) (list []Argument, ok bool) {
 	if len(raw) == 0 {
 		return nil, false
@@ -83,7 +83,7 @@ func read(raw []byte) (list []Argument, ok bool) {
 	}
 }
 
-// inPlace is Members for what jsonx takes: almost all that there is.
+// inPlace is Members for texts that jsonx takes, which are almost all.
 func inPlace(raw []byte) (list []Argument, ok bool) {
 	list = make([]Argument, 0, 4)
 	ok = jsonx.Parts(raw, func(name, value []byte) {
@@ -96,8 +96,8 @@ func inPlace(raw []byte) (list []Argument, ok bool) {
 	return list, ok
 }
 
-// Text decodes a raw string, whose memory a long one shares. ok is false for any other value.
+// Text decodes a raw string; a long result shares the memory of raw. ok is false for any other value.
 func Text(raw []byte) (s string, ok bool) { return jsonx.SharedString(raw) }
 
-// IsNull reports whether an argument is there but says nothing.
+// IsNull reports whether an argument is null, and so says nothing.
 func IsNull(raw []byte) bool { return string(raw) == "null" }

@@ -8,10 +8,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// OtherAgent is what a command does that starts an agent.
+// OtherAgent says what a command does that starts another agent, as the end of a sentence like those of Destroys.
 const OtherAgent = "starts another agent, whose calls no rule here sees"
 
-// agentAsks are words with which an agent says something of itself, and starts nothing.
+// agentAsks are words with which an agent does no work of its own.
 var agentAsks = wording.Set("--version -v -V version --help -h help login logout auth whoami doctor models completion completions status usage update upgrade")
 
 // startsAgent reports whether a command starts another agent.
@@ -60,20 +60,21 @@ func isAgent(program string, args []shellparse.Word) bool {
 	return false
 }
 
-// agentOnlyAsks reports whether the words ask an agent about itself.
+// agentOnlyAsks reports whether the words have an agent do no work of its own.
 func agentOnlyAsks(args []shellparse.Word) bool {
 	return len(args) > 0 && len(args) < 3 && args[0].Known && agentAsks[args[0].Value] || len(args) > 0 && args[0].Value == "mcp"
 }
 
-// ungated are words by which an agent is told not to ask for anything, whatever program gets them.
+// ungated are words that tell an agent not to ask, whatever program gets them.
 var ungated = []string{"--dangerously", "--yolo", "--trust-all-tools", "--full-auto", "--allow-all-tools", "--allow-all-paths", "--skip-permissions", "--no-sandbox-agent",
 	"--auto-approve", "--yes-always", "bypassPermissions", "danger-full-access", "--permission-mode=bypass", "--bypass-permissions", "--no-permission", "--unsafe-mode",
 	"--approval-mode=yolo", "--approval-mode=full-auto", "--approve-all", "--allow-all", "--disable-permissions", "--trust-tools"}
 
-// ungatedAgent are further ones that only an agent means so.
+// ungatedAgent are words that mean this only to an agent.
 var ungatedAgent = wording.Set("-y --yes --force -f yolo full-auto never --auto auto --headless dontAsk acceptEdits --always-approve --no-confirm --accept-all bypass")
 
-// TellsNotToAsk returns the word of a command by which another agent is told not to ask; "" when there is none.
+// TellsNotToAsk returns the word or variable of a command that tells another agent not to ask, or "". agent says that
+// the command starts an agent.
 func TellsNotToAsk(c *shellparse.Command, agent bool) string {
 	for i := range c.Argv {
 		if i == 0 || !c.Argv[i].Known {
@@ -102,7 +103,7 @@ func TellsNotToAsk(c *shellparse.Command, agent bool) string {
 	return ""
 }
 
-// variableTellsNotToAsk reports whether the name and value of a variable say that an agent does not ask.
+// variableTellsNotToAsk reports whether a variable tells an agent not to ask.
 func variableTellsNotToAsk(a shellparse.Assignment) bool {
 	if strings.HasSuffix(a.Name, "_MODE") && (a.Value.Value == "auto" || a.Value.Value == "yolo") {
 		return true

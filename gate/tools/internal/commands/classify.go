@@ -13,13 +13,13 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// riskOf are the classes of the table.
+// riskOf maps the classes of the table to risks.
 var riskOf = [...]permissions.Risk{programs.NoRisk: permissions.Unknown, programs.ReadOnly: permissions.ReadOnly, programs.BuildTest: permissions.BuildTest,
 	programs.Write: permissions.Write, programs.Network: permissions.Network, programs.Unknown: permissions.Unknown,
 	programs.Destructive: permissions.Destructive, programs.Escalation: permissions.Escalation}
 
-// Classify says what one effective command may do, from its words alone: effects and files are the
-// caller's business. why is what makes it DESTRUCTIVE, as the end of a sentence that begins with "It"; it may be "".
+// Classify returns what one effective command may do, from its words alone: effects and files are up to the caller. why
+// says what makes it DESTRUCTIVE, as the end of a sentence that begins with "It"; it may be "".
 func Classify(c *shellparse.Command) (risk permissions.Risk, category, why string) {
 	if len(c.Argv) == 0 {
 		return permissions.ReadOnly, kinds.CategoryTerminalRead, ""
@@ -47,14 +47,14 @@ func Classify(c *shellparse.Command) (risk permissions.Risk, category, why strin
 	return risk, shellCategory(program, risk), why
 }
 
-// OnlyAsks are words with which, alone, programs say something of themselves.
+// OnlyAsks are words that, alone, make programs only tell about themselves.
 var OnlyAsks = wording.Set("--help --version -V")
 
-// goOn are options that tell a program not to ask, or to delete, whatever program it is.
+// goOn lists options that mean "do not ask" or "delete" in any program.
 var goOn = wording.Set("--force --accept-data-loss --yes --assume-yes --no-input --noinput --no-interaction --non-interactive --purge --delete --hard --prune --auto-approve " +
 	"--force-reset --force-delete --overwrite-existing --no-confirm --noconfirm --skip-confirmation --confirm --destroy --wipe --drop --remove-all --delete-all --i-know-what-i-am-doing --really --permanent --nuke --yes-i-really-mean-it")
 
-// goesOn says which option of goOn a program of which nothing is known gets.
+// goesOn returns which option of goOn an unknown program gets, as the end of a sentence, or "".
 func goesOn(program string, args []shellparse.Word) string {
 	if Known(program).Has(programs.YesIsHarmless) || strings.HasPrefix(program, "create-") || len(args) > 0 && PlainName(args[0].Value) == "manage.py" {
 		return "" // what of them destroys is known
@@ -70,7 +70,7 @@ func goesOn(program string, args []shellparse.Word) string {
 	return ""
 }
 
-// Sends reports whether a command sends data to another machine by what it is for. What its options send is an effect.
+// Sends reports whether a command is for sending data to another machine. What its options send is an effect.
 func Sends(c *shellparse.Command) bool {
 	if len(c.Argv) == 0 || !c.Argv[0].Known {
 		return false
@@ -89,7 +89,7 @@ func Sends(c *shellparse.Command) bool {
 	return found || posts(c)
 }
 
-// posts reports whether a program that fetches addresses is told to send something to one of another machine.
+// posts reports whether a program that fetches addresses is told to send something to another machine.
 func posts(c *shellparse.Command) bool {
 	program := programs.Canonical(c.Argv[0].Value)
 	if !Known(program).Has(programs.SendsQueries) || Known(program).Has(programs.Uploads) {
@@ -117,10 +117,10 @@ var (
 	localAddress = lazyregexp.New(`^(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?:[:/]|$)|^[^/:.]*$|^\{`)
 )
 
-// Known is what the table says of a program.
+// Known returns what the table says about a program.
 func Known(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
 
-// knownAs returns the program, and its words, that the table knows a program by.
+// knownAs returns the program and the words by which the table knows a command.
 func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
 	program = programs.Canonical(program)
 	if other := programs.Find(program).Like; other != "" {
@@ -132,6 +132,7 @@ func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word)
 	return program, args
 }
 
+// Risks returns the risk of a program with these words, by the table.
 func Risks(program string, args []shellparse.Word) permissions.Risk {
 	program, args = knownAs(program, args)
 	root := (*programs.Command)(nil).Child(program)
@@ -169,18 +170,19 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 	return riskWith(n, args)
 }
 
-// processors is how lines of commands write how many processors there are.
+// processors is how command lines write the number of processors.
 const processors = "$(nproc)"
 
-// namesScript reports whether a package manager is given the name of a script that can be no subcommand: yarn test:unit, pnpm lint-fix.
+// namesScript reports whether a package manager is given the name of a script that cannot be a subcommand: yarn
+// test:unit, pnpm lint-fix.
 func namesScript(n *programs.Command, args []shellparse.Word) bool {
 	direct := n.Has(programs.RunsInstalled) || programs.Find(n.Name, "run").Has(programs.RunsScripts)
 	return n.Has(programs.PackageManager) && direct && !n.Has(programs.Interpreter) &&
 		len(args) > 0 && (strings.Contains(args[0].Value, ":") || isPartOfBuild(args[0].Value)) && runsScript(n, args)
 }
 
-// runsScript reports whether the first word that is no option is a script that builds or tests by custom, and nothing
-// but the wish to hear less, and which packages of the project it is for, stands before it.
+// runsScript reports whether the first word that is not an option is a script that builds or tests by convention. Only
+// options for less output, or for some packages of the project, may stand before it.
 func runsScript(runner *programs.Command, args []shellparse.Word) bool {
 	for len(args) > 0 && args[0].Known {
 		name, _, attached := strings.Cut(args[0].Value, "=")
@@ -222,8 +224,8 @@ func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 	return risk
 }
 
-// onlyTargets reports whether the operands are targets that build or test by custom. What mvn calls install goes into
-// the repository of the user's builds.
+// onlyTargets reports whether the operands are targets that build or test by convention. install of mvn counts too: it
+// goes into the repository of the user's builds.
 func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
 	tasks := runner.Has(programs.RunsTasks)
 	for i, a := range args {
@@ -257,8 +259,8 @@ func isTask(word string) bool {
 		!slices.ContainsFunc(strings.Fields(forTests), func(word string) bool { return testReports[word] })
 }
 
-// descend finds the sub-command of n among args, with the words from it on. opaque says that a word which
-// cannot be known stands where the sub-command must be, or that the table has sub-commands and not this one.
+// descend finds the subcommand of n among args, and returns the words from it on. opaque reports that an unknown word
+// stands where the subcommand must be, or that the table has subcommands and not this one.
 func descend(n *programs.Command, args []shellparse.Word) (next *programs.Command, rest []shellparse.Word, opaque bool) {
 	if !n.Parent {
 		return nil, nil, false
@@ -277,13 +279,13 @@ func descend(n *programs.Command, args []shellparse.Word) (next *programs.Comman
 			}
 			continue
 		}
-		// A word that is not a sub-command: an operand of a program that works without one, too.
+		// A word that is not a subcommand may also be an operand of a program that works without one.
 		return nil, nil, n.Risk == programs.NoRisk || len(n.Worse) == 0
 	}
 	return nil, nil, false
 }
 
-// takesNext reports whether an option before a sub-command of n, or before what n runs, has the next word as its value.
+// takesNext reports whether an option before a subcommand of n, or before what n runs, has the next word as its value.
 func takesNext(n *programs.Command, option string) bool {
 	var o *programs.Option
 	switch {
@@ -297,25 +299,25 @@ func takesNext(n *programs.Command, option string) bool {
 
 func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-// isScript reports whether a script or target of this name builds or tests by custom.
+// isScript reports whether a script or target of this name builds or tests by convention.
 func isScript(name string) bool {
 	first, rest, _ := strings.Cut(name, ":")
 	return (scriptNames[first] || isPartOfBuild(first)) && !doesMore(rest) || isPartOfBuild(name) || wholeNames[name]
 }
 
-// doesMore reports whether a part of a name says that the script does more than build or test, by custom.
+// doesMore reports whether a part of a name says, by convention, that the script does more than build or test.
 func doesMore(name string) bool {
 	return slices.ContainsFunc(nameParts(name), func(p string) bool { return notScriptParts[p] })
 }
 
-// isPartOfBuild reports whether a name is one of scriptKinds before or behind scriptParts: test-unit, web_lint.
+// isPartOfBuild reports whether a name is one of scriptKinds before or after scriptParts: test-unit, web_lint.
 func isPartOfBuild(name string) bool {
 	parts := nameParts(name)
 	return len(parts) > 1 && (scriptKinds[parts[0]] || scriptKinds[parts[len(parts)-1]]) &&
 		!slices.ContainsFunc(parts, func(p string) bool { return !scriptParts[p] && !scriptKinds[p] })
 }
 
-// nameParts are the words that the name of a script is made of.
+// nameParts returns the words in the name of a script.
 func nameParts(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-_:/", r) })
 }
@@ -385,8 +387,8 @@ func harmless(n *programs.Command, c *programs.Worse, args []shellparse.Word) bo
 	return false
 }
 
-// matchesWord reports whether an argument of a command is what a row means by want. It rather matches too much: that only
-// raises a risk.
+// matchesWord reports whether an argument of a command is what a row of the table means by want. In doubt it matches,
+// because that only raises a risk.
 func matchesWord(of *programs.Command, want, arg string) bool {
 	switch {
 	case strings.HasPrefix(want, "--") && len(want) > 2:
@@ -400,8 +402,8 @@ func matchesWord(of *programs.Command, want, arg string) bool {
 	return want == arg
 }
 
-// bundled returns the letters of the options that a word bundles, without the value that is attached to the last one. The
-// options of a program say nothing of those of its subcommands.
+// bundled returns the letters of the options that a word bundles, without a value that is attached to the last one. The
+// options of a program tell nothing about those of its subcommands.
 func bundled(of *programs.Command, arg string) string {
 	if of.Row == nil || of.Row.Options == nil || of.Row.Subcommands != nil || of.Parent {
 		return arg[1:]
@@ -414,7 +416,8 @@ func bundled(of *programs.Command, arg string) string {
 	return arg[1:]
 }
 
-// Wildcard matches "*" and "?" and nothing else. It takes linear time for each star, whatever the text.
+// Wildcard reports whether a pattern matches s. Only "*" and "?" are special. It takes linear time for each star,
+// whatever the text.
 func Wildcard(pattern, s string) bool {
 	var i, j int
 	star, from := -1, 0 // the last star in pattern, and where in s what follows it was tried last
@@ -436,7 +439,7 @@ func Wildcard(pattern, s string) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-// statementsRisk judges the statements that a database client is given.
+// statementsRisk returns the risk of the statements that a database client is given.
 func statementsRisk(program string, list []shellparse.Word) permissions.Risk {
 	risk := permissions.Network
 	if Known(program).Has(programs.LocalDatabase) {

@@ -14,8 +14,8 @@ import (
 // runsBin are subcommands of package runners before the name of what they run.
 var runsBin = wording.Set("run run-script exec dlx x tool")
 
-// Destroys returns what a command does that nobody can take back, as the end of a sentence that begins with "It"; ""
-// when nothing of that is known.
+// Destroys returns what a command does that cannot be undone, as the end of a sentence that begins with "It", or "" if
+// nothing of that kind is known.
 func Destroys(c *shellparse.Command) string {
 	for name, args := range commandNames(c) {
 		about := programs.Find(name)
@@ -48,13 +48,13 @@ func Destroys(c *shellparse.Command) string {
 	return ""
 }
 
-// isCustom reports whether a package manager is given a script that builds or tests by custom: "npm run format" is no
-// program that formats a disk.
+// isCustom reports whether a package manager is given a script that builds or tests by convention: "npm run format"
+// does not format a disk.
 func isCustom(manager, script string) bool {
 	return scriptNames[script] && programs.Find(manager, "run").Has(programs.RunsScripts)
 }
 
-// actOf returns why what a program does with these words cannot be taken back, "" when it can.
+// actOf returns why what a program does with these words cannot be undone, or "" if it can.
 func actOf(program string, args []shellparse.Word) string {
 	list := programs.Destructions(program)
 	of := programs.Find(program)
@@ -70,8 +70,8 @@ func actOf(program string, args []shellparse.Word) string {
 const maxActWords = 32
 
 // Act returns what a command that one word names destroys, and how many leading words say so: "kind delete". A rule for
-// kind alone does not speak of that. There is nothing to return where the program alone destroys (mkfs), or several
-// words name the command.
+// kind alone does not cover that. Act returns "" if the program alone destroys (mkfs), or if several words name the
+// command.
 func Act(c *shellparse.Command) (why string, words int) {
 	if c.DenyOnly || c.Operation > 1 || len(c.Argv) < 2 || !c.Argv[0].Known {
 		return "", 0
@@ -88,7 +88,7 @@ func Act(c *shellparse.Command) (why string, words int) {
 	return why, len(c.Argv)
 }
 
-// anySQL reports whether one of the words is a statement that deletes.
+// anySQL reports whether one of the words is a statement that destroys data.
 func anySQL(args []shellparse.Word) bool {
 	return slices.ContainsFunc(args, func(w shellparse.Word) bool {
 		text := w.Value
@@ -99,8 +99,8 @@ func anySQL(args []shellparse.Word) bool {
 	})
 }
 
-// commandNames yields the program of a command by its plain name, with the words behind it, and the script or module
-// that an interpreter is given likewise.
+// commandNames yields the program of a command by its plain name, with the words behind it. For an interpreter it also
+// yields the script or module that it is given.
 func commandNames(c *shellparse.Command) func(yield func(string, []shellparse.Word) bool) {
 	return func(yield func(string, []shellparse.Word) bool) {
 		if len(c.Argv) == 0 || !c.Argv[0].Known {
@@ -127,7 +127,7 @@ func commandNames(c *shellparse.Command) func(yield func(string, []shellparse.Wo
 	}
 }
 
-// packageOf is the package that a file below node_modules belongs to, "" for other files.
+// packageOf returns the package that a file below node_modules belongs to, or "" for other files.
 func packageOf(file string) string {
 	i := strings.LastIndex(file, "node_modules/")
 	if i < 0 {
@@ -140,7 +140,7 @@ func packageOf(file string) string {
 	return parts[0]
 }
 
-// PlainName is the name by which a program is known: without folders, the version of a package, and .exe.
+// PlainName returns the name that a program is known by: without folders, the version of a package, and .exe.
 func PlainName(program string) string {
 	if i := strings.LastIndexByte(program, '@'); i > 0 && program[i-1] != '/' {
 		program = program[:i]
@@ -222,7 +222,7 @@ func matchesTerm(of *programs.Command, want string, args []shellparse.Word, i in
 // removals are words in the names of mutations that delete.
 var removals = []string{"delete", "destroy", "drop", "remove", "purge", "wipe", "truncate", "terminate", "erase", "revoke", "archive", "transfer", "uninstall", "disable", "reset"}
 
-// mutates says what a mutation of GraphQL among the words of a sender deletes.
+// mutates returns what a GraphQL mutation among the words of a sending program does, if it deletes something, else "".
 func mutates(program string, args []shellparse.Word) string {
 	if !programs.Find(program).Has(programs.SendsQueries) {
 		return ""

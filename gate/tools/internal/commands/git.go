@@ -16,14 +16,13 @@ func IsPlainGlob(source string) bool {
 	}) < 0
 }
 
-// OwnRules reports whether a word of git is no path, or a pattern with rules of its own.
+// OwnRules reports whether a word of git is not a path, or is a pattern with rules of its own.
 func OwnRules(w shellparse.Word) bool {
 	return strings.ContainsAny(w.Value, ":\\[") || w.Value == "--no-index" || strings.HasPrefix(w.Value, "--full") ||
 		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && IsPlainGlob(w.Value))
 }
 
-// IsObjectName reports whether a word may name an object of git by its hash: a file, which is shown whatever paths
-// follow.
+// IsObjectName reports whether a word may name a git object by its hash. Such a file is shown whatever paths follow.
 func IsObjectName(word string) bool {
 	return len(word) >= 4 && strings.Trim(word, "0123456789abcdefABCDEF") == ""
 }
@@ -31,7 +30,7 @@ func IsObjectName(word string) bool {
 // ShowsOnly are options of git that take no value.
 var ShowsOnly = wording.Set("-p -u --patch --stat --cached --staged -w -b --follow --oneline --name-only --name-status --numstat --no-color --word-diff -1 -2 -3 -4 -5 -10")
 
-// Shows says what of a repository a command shows, as the table has it.
+// Shows returns what a command shows of a repository, as the table of programs names it.
 func Shows(c *shellparse.Command) string {
 	if len(c.Argv) < 2 {
 		return ""
@@ -55,8 +54,8 @@ func readsTracked(c *shellparse.Command) bool {
 	})
 }
 
-// PrintsRevision reports whether a word is the output of a git command that prints the names of commits or
-// branches and nothing else, perhaps as part of a range.
+// PrintsRevision reports whether a word is the output of a git command that prints only the names of commits or
+// branches, perhaps as part of a range.
 func PrintsRevision(source string) bool {
 	source = strings.Trim(source, `"`)
 	for _, command := range []string{"$(git merge-base ", "$(git describe", "$(git branch --show-current"} {
@@ -68,8 +67,8 @@ func PrintsRevision(source string) bool {
 	return false
 }
 
-// MayDiscard returns the index of the one word behind a command like git checkout that is no option, which can be a branch
-// or files whose changes are lost; 0 for other commands.
+// MayDiscard returns the index of the only word after a command like git checkout that is not an option. It can name a
+// branch, or files whose changes are lost. MayDiscard returns 0 for other commands.
 func MayDiscard(c *shellparse.Command) (at int) {
 	if len(c.Argv) < 3 {
 		return 0
@@ -95,14 +94,13 @@ func MayDiscard(c *shellparse.Command) (at int) {
 	return at
 }
 
-// LooksLikeFile reports whether a word is spelled as files are, with an extension: no v1.2.x.
+// LooksLikeFile reports whether a word has an extension as file names do, unlike v1.2.x.
 func LooksLikeFile(name string) bool {
 	i := strings.LastIndexByte(name, '.')
 	return i >= 0 && len(name)-i > 2 && !strings.ContainsAny(name[i:], "/0123456789")
 }
 
-// Options of git: those that have it print names and figures instead of contents, and those with which it prints
-// contents.
+// Options with which git prints names and figures instead of contents, and options with which it prints contents.
 var (
 	printsNames = wording.Set("--stat --shortstat --numstat --dirstat --summary --name-only --name-status --no-patch --quiet --raw --check")
 	printsPatch = wording.Set("--cc -c --word-diff --word-diff-regex --color-words --binary --unified --text --verbose --remerge-diff --dd --function-context")

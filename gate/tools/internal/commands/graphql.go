@@ -7,8 +7,8 @@ import (
 	"callgate/permissions"
 )
 
-// GraphQL says what a document may do: one of queries and fragments alone reads. What else there is, or what cannot be
-// read to its end, is UNKNOWN.
+// GraphQL returns the risk of a document. A document of only queries and fragments reads. Anything else, and a document
+// that cannot be read to its end, is UNKNOWN.
 func GraphQL(text string) permissions.Risk {
 	text = strings.ReplaceAll(text, "\r", "\n") // either ends a line
 	depth, begins := 0, true                    // begins: the next token is the first of a definition
@@ -42,8 +42,8 @@ func GraphQL(text string) permissions.Risk {
 
 var graphQLName = lazyregexp.New(`^\w+`)
 
-// graphQLToken returns the name or the sign that a text begins with, and how long it is. What says nothing of the kind of
-// a definition (a blank, a comment, a string) has no token. n is 0 for a string that does not end.
+// graphQLToken returns the name or sign that a text begins with, and how long it is. Blanks, comments and strings have
+// no token, because they do not tell the kind of a definition. n is 0 for a string that does not end.
 func graphQLToken(text string) (token string, n int) {
 	switch text[0] {
 	case ' ', '\t', '\n', ',':
@@ -58,7 +58,7 @@ func graphQLToken(text string) (token string, n int) {
 	return text[:n], n
 }
 
-// graphQLString returns how long the string is that a text begins with, 0 if it does not end.
+// graphQLString returns the length of the string that a text begins with, or 0 if it does not end.
 func graphQLString(text string) int {
 	quote := `"`
 	if strings.HasPrefix(text, `"""`) {

@@ -5,7 +5,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// BehindLauncher returns the words of a command behind npx and what does the same, from the program on; nil for others.
+// BehindLauncher returns the words of a command after npx or a launcher like it, from the program on. It returns nil if
+// there is no launcher.
 func BehindLauncher(words []shellparse.Word) []shellparse.Word {
 	switch first := programs.Find(words[0].Value); {
 	case len(words) > 1 && programs.Find(words[0].Value, words[1].Value).Has(programs.RunsInstalled):

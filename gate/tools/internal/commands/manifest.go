@@ -11,9 +11,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Manifests are the files that say what a build or a test runs, as globs over the lower-case base name, or
-// over the end of the path where they hold a slash. Names in capitals count in capitals alone: build is a
-// folder.
+// Manifests lists the files that say what a build or a test runs, as globs over the lower-case base name, or over the
+// end of the path if they contain a slash. Names in capitals match only in capitals, because build is a folder.
 var Manifests = []string{
 	"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.jsonc",
 	"lerna.json", "nx.json", "turbo.json", "project.json", "tsconfig*.json", "babel.config.*", ".babelrc*", "vite.config.*", "vitest.config.*", "vitest.workspace.*",
@@ -44,7 +43,7 @@ var Manifests = []string{
 	".eleventy.js", "mkdocs.y*ml", "conf.py", "hatch.toml", "pixi.toml", "uv.toml", "dvc.yaml", "snakefile", "nextflow.config", "main.nf", "justfile.*", "*.just", "mise.toml", ".mise.toml", "flake.nix", "default.nix", "shell.nix",
 }
 
-// hookManifests are those that say what git runs when something is committed or pushed.
+// hookManifests lists the files that say what git runs when something is committed or pushed.
 var hookManifests = []string{".pre-commit-config.yaml", "lefthook*.y*ml", ".lefthook*.y*ml", ".husky/*", ".lintstagedrc*", "lint-staged.config.*", ".simple-git-hooks.*", ".overcommit.yml", "commitlint.config.*"}
 
 // onlyAsksRegistry are subcommands of package managers that run nothing of the project.

@@ -12,8 +12,9 @@ import (
 	"callgate/permissions"
 )
 
-// Mongo says what a filter or a pipeline of MongoDB may do, in JSON or a text that holds JSON. One whose stages and
-// operators are all known to compute reads. One that writes a collection replaces what was there; all else is UNKNOWN.
+// Mongo returns the risk of a filter or a pipeline of MongoDB, in JSON or as a text that holds JSON. If all its stages
+// and operators are known to compute, it reads. If it writes a collection, it replaces what was there. Anything else is
+// UNKNOWN.
 func Mongo(value []byte) permissions.Risk {
 	risk, d := permissions.ReadOnly, jsontext.NewDecoder(bytes.NewReader(value))
 	for {
@@ -34,7 +35,7 @@ func Mongo(value []byte) permissions.Risk {
 				return permissions.Unknown
 			}
 			risk = risk.Worse(Mongo([]byte(text)))
-		case kind != '{' || n%2 == 0 || !strings.HasPrefix(text, "$"): // no name of an operator
+		case kind != '{' || n%2 == 0 || !strings.HasPrefix(text, "$"): // not the name of an operator
 		case mongoWrites[text[1:]]:
 			risk = risk.Worse(permissions.Destructive)
 		case !mongoReads[text[1:]]:
@@ -48,8 +49,8 @@ const maxMongoDepth = 100
 // mongoWrites are the stages that write a collection.
 var mongoWrites = wording.Set("out merge")
 
-// mongoReads are the stages and operators that compute something from documents, and the types of extended JSON. Those
-// that run a program ($where, $function, $accumulator) or tell about other users are none.
+// mongoReads are the stages and operators that compute something from documents, and the types of extended JSON.
+// Operators that run a program ($where, $function, $accumulator) or tell about other users are not among them.
 var mongoReads = wording.Set(`addFields bucket bucketAuto collStats count densify documents facet fill geoNear graphLookup group indexStats
 	limit lookup match project redact replaceRoot replaceWith sample search searchMeta set setWindowFields skip sort sortByCount unionWith
 	unset unwind vectorSearch

@@ -22,7 +22,7 @@ func ReadsRecursively(c *shellparse.Command) bool {
 	})
 }
 
-// ReadsBelow returns the words among which the folders are that a command reads whole. ok is false when it reads none.
+// ReadsBelow returns the words among which are the folders that a command reads whole; ok is false if it reads none.
 func ReadsBelow(c *shellparse.Command) (words []shellparse.Word, ok bool) {
 	if ReadsRecursively(c) {
 		return c.Argv[1:], true

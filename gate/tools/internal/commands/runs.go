@@ -9,12 +9,11 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// systemPrograms are where only an administrator, or a package manager, puts programs.
+// systemPrograms are folders where only an administrator or a package manager puts programs.
 var systemPrograms = []string{"/bin/", "/sbin/", "/usr/", "/opt/homebrew/", "/nix/store/", "/snap/"}
 
-// Runs are the files whose content a command executes: the program, when it is named by a path, and the script
-// that an interpreter is given. The paths are absolute where the directory is known; programs of the system are
-// left out.
+// Runs returns the files whose content a command executes: the program, if it is named by a path, and the script that
+// an interpreter is given. The paths are absolute if the folder is known. Programs of the system are left out.
 func Runs(c *shellparse.Command) (paths []string) {
 	add := func(name string) {
 		for _, dir := range c.Dirs {

@@ -5,8 +5,8 @@ import (
 	"callgate/shellparse/embedded"
 )
 
-// ServerSQL is ClassifySQL for statements that a server is given: whose database it is nobody can tell, rows that are
-// deleted do not come back, and what it keeps of its users is more than data.
+// ServerSQL is ClassifySQL for statements that a server is given. Nobody can tell whose database that is, deleted rows
+// do not come back, and what it keeps about its users is more than data.
 func ServerSQL(text string) permissions.Risk {
 	if embedded.SQL(text)&embedded.SQLDeletes != 0 {
 		return permissions.Destructive
@@ -18,7 +18,7 @@ func ServerSQL(text string) permissions.Risk {
 	return risk
 }
 
-// ClassifySQL says what statements may do.
+// ClassifySQL returns the risk of statements.
 func ClassifySQL(text string) permissions.Risk {
 	switch does := embedded.SQL(text); {
 	case does&embedded.SQLDestroys != 0:

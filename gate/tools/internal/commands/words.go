@@ -12,7 +12,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// ShellQuote returns a word as a shell text that means exactly this word.
+// ShellQuote returns the shell text that means exactly this word.
 func ShellQuote(word string) string {
 	if word != "" && strings.IndexFunc(word, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:,+@%", r))
@@ -22,7 +22,7 @@ func ShellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Operation is how many bytes of a command's text name what it does: all of them when nobody said.
+// Operation returns how many bytes of a command's text name what it does: all of them if the parser does not tell.
 func Operation(c *shellparse.Command) int {
 	if c.Operation == 0 {
 		return SpanOf(c, len(c.Argv))
@@ -39,8 +39,7 @@ func SpanOf(c *shellparse.Command, n int) int {
 	return max(length, 0)
 }
 
-// MountsHost reports whether a container is given the root of the file system: nothing that happens in it
-// stays in it.
+// MountsHost reports whether a container gets the root of the file system, so that nothing it does stays inside.
 func MountsHost(c *shellparse.Command) bool {
 	if len(c.Argv) == 0 || !Known(c.Argv[0].Value).Has(programs.RunsContainers) {
 		return false
@@ -50,7 +49,7 @@ func MountsHost(c *shellparse.Command) bool {
 	})
 }
 
-// OtherForms returns the texts of a command besides its own that a deny holds on. Roots are the folders of the workspace.
+// OtherForms returns the texts of a command, besides its own, on which a deny holds. roots are the workspace folders.
 func OtherForms(c, plain *shellparse.Command, roots []string) (forms []permissions.Form) {
 	texts := c.Forms()
 	if plain == c {
@@ -67,8 +66,8 @@ func OtherForms(c, plain *shellparse.Command, roots []string) (forms []permissio
 	return forms
 }
 
-// byProgram returns the text of a command that names its program by a path, with the other paths of it: the absolute one,
-// and those from the folders of the workspace.
+// byProgram returns the texts of a command that names its program by a path, with the program's other paths: the
+// absolute one, and those from the workspace folders.
 func byProgram(c *shellparse.Command, roots []string) (texts []string) {
 	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Remote || !strings.Contains(c.Argv[0].Value, "/") {
 		return nil
@@ -100,8 +99,8 @@ func WidensGlobs(text string) bool {
 	return false
 }
 
-// WordParts yields a word, and what in it could be the name of a file: behind the letters of an option, between the
-// signs that stand beside names in addresses, lists and code.
+// WordParts yields a word and everything in it that could be a file name: behind the letters of an option, and between
+// the signs that separate names in addresses, lists and code.
 func WordParts(word string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		spellings := func(part string) bool {
@@ -151,7 +150,7 @@ func Recursive(c *shellparse.Command) bool {
 // IsBundle reports whether a word is one or more options of one letter each.
 func IsBundle(word string) bool { return len(word) > 1 && word[0] == '-' && word[1] != '-' }
 
-// Cleans reads the words of git clean: the folders that it is told to clean, and whether it removes anything.
+// Cleans returns what the words of git clean say: the folders to clean, and whether it removes anything.
 func Cleans(words []shellparse.Word) (named []shellparse.Word, force bool) {
 	value := false
 	for _, w := range words {
@@ -173,7 +172,7 @@ func Cleans(words []shellparse.Word) (named []shellparse.Word, force bool) {
 	return named, force
 }
 
-// PicksAll reports whether the pattern behind a test of find lets every name through.
+// PicksAll reports whether the pattern after a test of find matches every name.
 func PicksAll(words []shellparse.Word) bool {
 	return len(words) > 0 && strings.Trim(words[0].Value, "*.?") == ""
 }
@@ -195,7 +194,7 @@ func isBundleOf(word, letters string) bool {
 	return IsBundle(word) && strings.Trim(word[1:], letters) == ""
 }
 
-// Operands are the words of a command that are not options.
+// Operands returns the words of a command that are not options.
 func Operands(c *shellparse.Command) (words []shellparse.Word) {
 	for _, w := range c.Argv[1:] {
 		if !strings.HasPrefix(w.Value, "-") {
@@ -205,7 +204,7 @@ func Operands(c *shellparse.Command) (words []shellparse.Word) {
 	return words
 }
 
-// WholeOf returns the folder whose whole content a pattern names, and others as they are: "/srv" for "/srv/*".
+// WholeOf returns the folder whose whole content a pattern names, "/srv" for "/srv/*", and other patterns as they are.
 func WholeOf(pattern string) string {
 	for {
 		last := path.Base(pattern)
@@ -222,11 +221,11 @@ func WholeOf(pattern string) string {
 	}
 }
 
-// wholeName is a segment of a pattern that every name meets, or every hidden one.
+// wholeName matches a segment of a pattern that matches every name, or every hidden one.
 var wholeName = lazyregexp.New(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
 
-// SpelledPlainly returns a word with the path in it spelled plainly: without "//", "/./" and "x/..". What stands before
-// the path, an option or an address, stays.
+// SpelledPlainly returns a word with its path spelled plainly: without "//", "/./" and "x/..". An option or an address
+// before the path stays.
 func SpelledPlainly(word string) string {
 	if !strings.Contains(word, "//") && !strings.Contains(word, "/.") {
 		return word
@@ -256,7 +255,7 @@ func SpelledPlainly(word string) string {
 	return head + strings.Join(out, "/")
 }
 
-// fixedSegments is how many segments of a word no ".." takes away.
+// fixedSegments returns how many leading segments of a word no ".." can take away.
 func fixedSegments(segments []string) int {
 	first := segments[0]
 	switch {
@@ -268,7 +267,7 @@ func fixedSegments(segments []string) int {
 	return 0
 }
 
-// prefixOf is what stands before the path in the last segment: "--file=" of "--file=a".
+// prefixOf returns what stands before the path in the last segment: "--file=" of "--file=a".
 func prefixOf(segments []string) string {
 	s := segments[len(segments)-1]
 	if k := strings.LastIndexAny(s, "=:@"); k >= 0 {

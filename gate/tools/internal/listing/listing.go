@@ -24,10 +24,11 @@ const (
 	maxListing = 32 << 20 // bytes, unpacked
 )
 
-// Err says that the names cannot be told.
+// Err is the error for names that cannot be told.
 var Err = errors.New("its names cannot be told")
 
-// Stripped leaves leading elements out of a name.
+// Stripped removes n leading elements from a name, or all but the last if n is negative. It returns "" if there are too
+// few.
 func Stripped(name string, n int) string {
 	name = strings.TrimLeft(name, "/")
 	if n < 0 {
@@ -43,7 +44,7 @@ func Stripped(name string, n int) string {
 	return name
 }
 
-// Names returns the names that the file at path holds, a patch, a zip or a tar.
+// Names returns the names in the file at path, which is a patch, a zip or a tar.
 func Names(path, format string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxListing {
@@ -63,8 +64,8 @@ func Names(path, format string) ([]string, error) {
 	return tarNames(f)
 }
 
-// PatchNames returns every name in the headers of a patch. What stands in its text may look like a header: then a name
-// too many is returned, never one too few.
+// PatchNames returns every name in the headers of a patch. A line of its text may look like a header: then it returns a
+// name too many, never one too few.
 func PatchNames(r io.Reader) (names []string, err error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxListing), 64<<10)
 	for {
@@ -99,7 +100,7 @@ func PatchNames(r io.Reader) (names []string, err error) {
 }
 
 // leadsElsewhere reports whether a line of a patch says that its names do not tell which files it changes: it is
-// packed, has a link that later names may lead through, or is no patch but a script.
+// encoded, has a link that later names may lead through, or is not a patch but a script.
 func leadsElsewhere(header string) bool {
 	switch lower := strings.ToLower(header); {
 	case strings.HasPrefix(lower, "content-transfer-encoding:") && !strings.Contains(lower, "7bit") && !strings.Contains(lower, "8bit"),
@@ -115,7 +116,7 @@ func leadsElsewhere(header string) bool {
 	return edScript(header)
 }
 
-// headerNames returns the names in a header of a patch, as they are written there but for those of a rename.
+// headerNames returns the names in a header of a patch as written there, except that a name of a rename gets a prefix.
 func headerNames(header string) []string {
 	switch {
 	case strings.HasPrefix(header, "diff --git "):
@@ -139,13 +140,13 @@ func headerNames(header string) []string {
 	return nil
 }
 
-// edScript reports whether a line is a command of ed, in which patch runs what it is told.
+// edScript reports whether a line is a command of ed, because patch runs scripts of ed.
 func edScript(line string) bool {
 	digits := strings.TrimLeft(line, "0123456789,")
 	return len(digits) < len(line) && len(digits) == 1 && strings.Contains("acdis", digits)
 }
 
-// patchName reads one name of a header: without the time behind it, and without quotes.
+// patchName returns one name of a header, without the time behind it and without quotes.
 func patchName(s string) (string, bool) {
 	if strings.HasPrefix(s, `"`) {
 		end := strings.LastIndexByte(s, '"')
@@ -159,8 +160,8 @@ func patchName(s string) (string, bool) {
 	return strings.TrimSpace(s), true
 }
 
-// gitHeader returns the two names in a line "diff --git a/x b/x"; it is not ok when blanks in them leave open where the
-// first ends.
+// gitHeader returns the two names in a line "diff --git a/x b/x". ok is false if blanks leave open where the first
+// ends.
 func gitHeader(s string) (a, b string, ok bool) {
 	if strings.HasPrefix(s, `"`) {
 		if end := strings.Index(s[1:], `" `); end >= 0 {

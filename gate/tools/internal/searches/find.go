@@ -14,8 +14,8 @@ import (
 // findValues are tests and options of find that take a value and only narrow what it finds.
 var findValues = wording.Set("-type -name -iname -path -ipath -wholename -size -mtime -mmin -ctime -cmin -atime -newer -user -group -perm -maxdepth -mindepth -regextype -regex -iregex")
 
-// FoundBy reads which files find leaves out of those that it hands over to the command. nil when it does not run the
-// command, may hand over more than plain files, or has a word that is not understood.
+// FoundBy returns which files find leaves out of those that it hands over to the command at index at. It returns nil if
+// find does not run that command, may hand over more than plain files, or has a word that is not understood.
 func FoundBy(all []shellparse.Command, at int) *Search {
 	c := &all[at]
 	if len(c.Via) == 0 || len(c.Argv) == 0 || commands.ReadsRecursively(c) {
@@ -28,7 +28,7 @@ func FoundBy(all []shellparse.Command, at int) *Search {
 	return findLeavesOut(words)
 }
 
-// findLeavesOut is foundBy for the words of a find.
+// findLeavesOut is FoundBy for the words of a find.
 func findLeavesOut(words []string) *Search {
 	s := &Search{Cure: "-not -name '%s' leaves it out"}
 	plain, not := false, false
@@ -40,7 +40,7 @@ func findLeavesOut(words []string) *Search {
 			continue
 		case w == "-a" || w == "-and" || w == "-print":
 		case w == "-exec" || w == "-execdir":
-			if i != len(words)-1 { // another one before
+			if i != len(words)-1 { // an earlier -exec
 				return nil
 			}
 		case !findValues[w] || i+1 == len(words):
@@ -62,7 +62,7 @@ func findLeavesOut(words []string) *Search {
 	return s
 }
 
-// findWords returns the tests of the find of a text whose line up to -exec is given. It is not ok when a word of a find
+// findWords returns the tests of the find in a text whose line up to -exec is given. ok is false if a word of a find
 // could be taken for several.
 func findWords(all []shellparse.Command, line string) (words []string, ok bool) {
 	for i := range all {

@@ -18,21 +18,22 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Search is what a program that reads folders whole leaves out of them. The zero value, and nil, leave out nothing:
-// what is not sure to be left out is read.
+// Search is what a program leaves out when it reads whole folders. The zero value and nil leave out nothing: what is
+// not sure to be left out is read.
 type Search struct {
 	skipsHidden bool     // names that begin with a dot, and what is below them
 	skipsListed bool     // what .gitignore files of the repository list
-	typed       bool     // files of the types that it is told are read also where they are hidden
+	typed       bool     // files of the chosen types are read even if they are hidden
 	globs       []Glob   // of base names, in order: the last that matches decides
 	onlyFound   bool     // what no glob matches is left out
 	folders     []string // globs of base names of folders that are left out
-	Only        []string // paths, and patterns of git, outside of which nothing is read; nil: everywhere
+	Only        []string // paths and patterns of git, outside of which nothing is read; nil means no such bound
 	Cure        string   // what makes the program leave out a file, for people: "--exclude=%s"
 	Stdin       bool     // without operands it reads its standard input
 	Operands    []string
 }
 
+// Glob is a glob of base names that are read if keeps is true, and else left out.
 type Glob struct {
 	pattern string
 	keeps   bool
@@ -81,7 +82,7 @@ var searchers = map[string]searcher{
 	},
 }
 
-// searcherWords are the lists of searchers as sets.
+// searcherWords holds the lists of searchers as sets.
 var searcherWords = func() map[string]map[string]bool {
 	sets := map[string]map[string]bool{}
 	for _, p := range searchers {
@@ -90,8 +91,8 @@ var searcherWords = func() map[string]map[string]bool {
 	return sets
 }()
 
-// SearchOf reads what a command leaves out; nil if it is not one of the programs, or not all of its words are
-// understood.
+// SearchOf returns what a command leaves out. It returns nil if the command is not one of searchers, or if a word is
+// not understood.
 func SearchOf(c *shellparse.Command) *Search {
 	name := programs.Canonical(c.Argv[0].Value)
 	p, ok := searchers[name]
@@ -130,10 +131,10 @@ type searchReader struct {
 	pattern bool // the pattern is an option's value
 }
 
-// unquoted is what a glob without quotes is made of.
+// unquoted holds the characters of globs that need no quotes.
 const unquoted = "*?.{,}abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// read reads all words; false when one of them is not understood.
+// read reads all words. It returns false if one of them is not understood.
 func (r *searchReader) read(name string) bool {
 	only := false // only operands follow
 	for r.at = 1; r.at < len(r.words); r.at++ {
@@ -213,7 +214,7 @@ func (r *searchReader) short(letters string) bool {
 	return true
 }
 
-// take notes an option. The word of some is the pattern, so that no operand is.
+// take notes an option. The value of some is the pattern, so that no operand is.
 func (r *searchReader) take(option, value string) bool {
 	switch option {
 	case "e", "f", "regexp", "file", "files", "type-list":
@@ -222,10 +223,10 @@ func (r *searchReader) take(option, value string) bool {
 	return r.searcher.read(r.s, option, value)
 }
 
-// safeTypes are types of rg that no credential store belongs to, unless it is called by their ending.
+// safeTypes are types of rg that no credential store belongs to, unless its name has their ending.
 var safeTypes = wording.Set("go py python js ts typescript rust java kotlin scala c cpp h csharp cs ruby rb php swift css html markdown md json yaml toml xml sql lua perl haskell elixir erlang dart proto graphql vue svelte tex txt zig ocaml julia r")
 
-// safeEndings are ends of hidden names that no type among safeTypes is called by.
+// safeEndings are endings of hidden names that no type in safeTypes has.
 var safeEndings = wording.Set(".env .envrc .local .production .development .test .staging .prod .dev .netrc .npmrc .pypirc .git-credentials .pgpass .htpasswd .ssh .aws .kube .gnupg .pem .key .p12")
 
 func readRipgrep(s *Search, option, value string) bool {
@@ -241,7 +242,7 @@ func readRipgrep(s *Search, option, value string) bool {
 		s.skipsListed = false
 	case "u", "unrestricted":
 		s.skipsListed = false
-		s.skipsHidden = false // once it does not, twice it does: to tell them apart gains nothing
+		s.skipsHidden = false // rg reads hidden files only if told twice, but telling the two apart gains nothing
 	case "g", "glob", "iglob":
 		if option == "iglob" {
 			value = strings.ToLower(value)
@@ -258,7 +259,7 @@ func readRipgrep(s *Search, option, value string) bool {
 	return true
 }
 
-// gitGlob takes a glob of rg in: "!x" leaves out, "x" leaves out all others and brings in what is hidden.
+// gitGlob adds a glob of rg: "!x" leaves files out, "x" leaves out all others and brings in hidden files.
 func (s *Search) gitGlob(text string, fold bool) bool {
 	text, excludes := strings.CutPrefix(text, "!")
 	if excludes {
@@ -278,7 +279,8 @@ func (s *Search) gitGlob(text string, fold bool) bool {
 	return true
 }
 
-// alternatives are the globs that one with groups {a,b} stands for; one with groups in groups, or many, is as it was.
+// alternatives returns the globs that a glob with groups {a,b} stands for. It returns a glob with nested or many groups
+// as it is.
 func alternatives(glob string) []string {
 	before, rest, ok := strings.Cut(glob, "{")
 	group, after, closed := strings.Cut(rest, "}")
@@ -346,13 +348,13 @@ func (s *Search) LeavesOut(folder, file string) bool {
 	return !s.keeps(base)
 }
 
-// holdsPath reports whether a file is what a path or pattern names, or lies in it.
+// holdsPath reports whether a path or pattern names the file or a folder above it.
 func holdsPath(path, file string) bool {
 	_, in := workspace.Within(path, file)
 	return in || strings.ContainsAny(path, "*?") && (commands.Wildcard(path, file) || commands.Wildcard(path+"/*", file))
 }
 
-// keeps reports whether a file of this name is read, as the patterns say: the last that matches counts.
+// keeps reports whether a file of this name is read according to the globs, the last of which counts.
 func (s *Search) keeps(name string) bool {
 	keep := !s.onlyFound
 	for _, g := range s.globs {
@@ -372,7 +374,7 @@ func matches(pattern, name string) bool {
 const maxIgnore = 256 << 10
 
 // unhidden reports whether an ignore file may bring back what is hidden: a line that begins with "!" does. It looks at
-// the files from the folder that is searched down to what is hidden, and up to the root.
+// the files from the hidden file's folder up to the root.
 func unhidden(folder string, parts []string) bool {
 	dir := filepath.Join(append([]string{folder}, parts[:len(parts)-1]...)...)
 	for {

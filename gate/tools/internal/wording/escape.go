@@ -18,8 +18,8 @@ const (
 	MaxSummary = 480
 )
 
-// Quote returns s visible, bounded and in quotes, for a sentence. What is quoted cannot end its quotes: a
-// text with a double quote stands in “ ”, and the characters of these are escaped in it.
+// Quote returns s visible, bounded and in quotes, for a sentence. The text cannot end its quotes: if it contains a
+// double quote, it stands in “ ”, and these characters are escaped in it.
 func Quote(s string) string {
 	s = Bounded(s, MaxField)
 	if !strings.Contains(s, `"`) {
@@ -30,7 +30,7 @@ func Quote(s string) string {
 
 var curlyQuotes = strings.NewReplacer("“", "⟨U+201C⟩", "”", "⟨U+201D⟩")
 
-// Bounded returns s visible and not much longer than limit characters; what is left out is counted.
+// Bounded returns s visible and not much longer than limit characters. It counts the bytes that are left out.
 func Bounded(s string, limit int) string {
 	if len(s) > limit {
 		n := 0
