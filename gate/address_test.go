@@ -119,7 +119,7 @@ func FuzzAddresses(f *testing.F) {
 		commands := []tools.CommandView{{Argv: argv}}
 		companions.UnknownAddress(commands[0])
 		names(`{"host":`+string(jsonx.Quote(text))+`}`, &tools.Analysis{Paths: []string{text}, Commands: commands})
-		// Whatever stands around it, in words of its own the plain address is found.
+		// Whatever words stand around the plain address, it is found.
 		if !names(`{"text":`+string(jsonx.Quote(text+" http://localhost:7777/ "+text))+`}`, &tools.Analysis{}) {
 			t.Errorf("%q hides the address", text)
 		}
@@ -149,7 +149,7 @@ func TestHasNumber(t *testing.T) {
 	})
 }
 
-// URLs need not name the port that their scheme means, and this machine has the addresses of its interfaces.
+// A URL need not name the port that its scheme implies, and this machine has the addresses of its interfaces.
 func TestAddressesByImpliedPortsAndInterfaces(t *testing.T) {
 	protected, err := NewProtected(nil, "/home/u", []string{"443", "80", "7778"})
 	if err != nil {

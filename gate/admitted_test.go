@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// What may not run any more because its tool changed, may not run either when its host is no longer let in.
+// An approved call does not run if its tool has changed, or if its host is no longer admitted.
 func TestApprovedForAHostThatIsNotLetIn(t *testing.T) {
 	fine := func() error { return nil }
 	gone := func() error { return errors.New("it is another one") }
@@ -27,7 +27,7 @@ func TestApprovedForAHostThatIsNotLetIn(t *testing.T) {
 			call := b.shell("1", "make")
 			call.Admitted, call.Changed = c.admitted, c.changed
 			end := b.decide(t.Context(), call)
-			_ = b.answer(b.waiting(1)[0], "approve", nil) // it says why where it does not hold
+			_ = b.answer(b.waiting(1)[0], "approve", nil) // the answer says why if it does not hold
 			d := <-end
 			if runs := d.verdict.Action == permissions.Allow; runs != c.runs || !runs && !strings.Contains(d.verdict.Reason, "it is another one") {
 				t.Errorf("%v: %s", d.verdict.Action, d.verdict.Reason)

@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// advice is an advisor that always says the same.
+// advice is an advisor that always gives the same advice.
 type advice struct {
 	action permissions.Action
 	err    error
@@ -24,7 +24,7 @@ func (a advice) Advise(Question) (permissions.Action, string, error) {
 
 var errBroken = errors.New("broken")
 
-// An advisor that breaks down denies, and takes nobody down with it.
+// An advisor that fails or panics denies the call, and does no other harm.
 func TestAdvisorsThatPanicDeny(t *testing.T) {
 	b := newBench(t, `{"shell_exec": "allow"}`, func(o *Options) { o.Advisors = []Advisor{advice{permissions.Allow, errBroken}} })
 	if v := (<-b.decide(t.Context(), b.shell("call_1", "git status"))).verdict; v.Action != permissions.Deny {

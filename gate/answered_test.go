@@ -52,7 +52,7 @@ func TestOffersCountEarlierApprovals(t *testing.T) {
 	counts("call_npm", "npm publish --tag x", map[string]int{"npm publish *": 0}, "approve")
 }
 
-// What was asked and answered before is read once, and no question waits for it after Recall.
+// Earlier questions and answers are read once, and no question waits for that after Recall.
 func TestRecall(t *testing.T) {
 	var reads []string
 	b := newBench(t, `{}`, func(o *Options) {
@@ -74,7 +74,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What cannot be read ends no process, and questions go on without it.
+// A failure to read them ends no process, and questions go on.
 func TestRecallOfDamage(t *testing.T) {
 	b := newBench(t, `{}`, func(o *Options) { o.History = func(context.Context) []string { panic("damage") } })
 	b.gate.Recall(t.Context())
@@ -87,7 +87,7 @@ func TestRecallOfDamage(t *testing.T) {
 	}
 }
 
-// What was released with another call, or refused for its risk, was looked at by nobody.
+// Nobody looked at a call that was released with another one, or refused for its risk.
 func TestByPerson(t *testing.T) {
 	for _, c := range []struct {
 		decision, by string

@@ -23,7 +23,7 @@ import (
 	"callgate/permissions/store"
 )
 
-// bench is a gate with one session in a folder of its own.
+// bench is a gate with one session, in its own folder.
 type bench struct {
 	t       *testing.T
 	dir     string // workspace
@@ -74,7 +74,7 @@ type decided struct {
 	call    Call
 }
 
-// decide starts a call and returns where its end will be told.
+// decide starts a call and returns a channel that gets its end.
 func (b *bench) decide(ctx context.Context, call Call) <-chan decided {
 	end := make(chan decided, 1)
 	go func() {
@@ -226,7 +226,7 @@ func TestWaitsEndByThemselves(t *testing.T) {
 	}
 }
 
-// What ends a wait is on record, also where several things end it at once.
+// The record says what ended a wait, even if several things end it at once.
 func TestTheRecordSaysWhatEndedAWait(t *testing.T) {
 	stopped := make(chan struct{})
 	close(stopped)
@@ -243,7 +243,7 @@ func TestTheRecordSaysWhatEndedAWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, asking, func(o *Options) { o.Stop = c.stop })
-			for i := range 20 { // the order in which they are seen is chance
+			for i := range 20 { // they are seen in random order
 				ctx, cancel := context.WithCancelCause(t.Context())
 				end := b.decide(ctx, b.shell(fmt.Sprint(i), "make"))
 				b.waiting(1)
@@ -264,8 +264,8 @@ func TestTheRecordSaysWhatEndedAWait(t *testing.T) {
 	}
 }
 
-// TestNothingHoldsForASessionOfSeveralHosts: not because somebody asks for it, and not because the rules file cannot be
-// written.
+// TestNothingHoldsForASessionOfSeveralHosts: no grant holds in such a session, neither because somebody asks for that
+// nor because the rules file cannot be written.
 func TestNothingHoldsForASessionOfSeveralHosts(t *testing.T) {
 	b := newBench(t, asking, nil)
 	b.session.KeepNoGrants()
@@ -330,14 +330,14 @@ func TestAlwaysIsKeptAndCascades(t *testing.T) {
 	<-fourth
 }
 
-// TestAlwaysReleasesACallThatWasBeingAsked: it was judged before the grant held, and put before people after.
+// TestAlwaysReleasesACallThatWasBeingAsked: the call was judged before the grant held, and put before people after it.
 func TestAlwaysReleasesACallThatWasBeingAsked(t *testing.T) {
 	for _, scope := range []string{"session", "worker"} {
 		t.Run(scope, func(t *testing.T) {
 			var b *bench
 			b = newBench(t, asking, func(o *Options) {
 				o.Undo = func(call Call, _ *tools.Analysis) *Undo {
-					if call.ID == "2" { // which is judged by now, and not yet shown
+					if call.ID == "2" { // it has been judged, and is not shown yet
 						if err := b.answer(b.waiting(1)[0], "always", func(a *Answer) { a.Scope = scope }); err != nil {
 							t.Error(err)
 						}
@@ -358,7 +358,7 @@ func TestAlwaysReleasesACallThatWasBeingAsked(t *testing.T) {
 	}
 }
 
-// TestAlwaysReleasesAllTheSameCalls: those that wait behind the one that is shown are covered as it is.
+// TestAlwaysReleasesAllTheSameCalls: an "always" covers the duplicates of a call as well as the one that is shown.
 func TestAlwaysReleasesAllTheSameCalls(t *testing.T) {
 	for _, tt := range []struct{ name, answered string }{{"of the call that was answered", "git push origin main"}, {"of another", "git push origin topic"}} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -383,7 +383,7 @@ func TestAlwaysReleasesAllTheSameCalls(t *testing.T) {
 	}
 }
 
-// broadest is the last pattern of an approval's patterns.
+// broadest returns the last of an approval's patterns.
 func broadest(b *bench, a *Approval) GrantChoice {
 	b.t.Helper()
 	if len(a.Offers) == 0 {
@@ -545,7 +545,8 @@ func TestTooManyQuestions(t *testing.T) {
 	}
 }
 
-// TestConfigure changes the settings of a gate in use: what waits stays, and the next call is judged by the new ones.
+// TestConfigure changes the settings of a gate in use: waiting calls stay, and the next call is judged by the new
+// settings.
 func TestConfigure(t *testing.T) {
 	b := newBench(t, asking, func(o *Options) { o.MaxPending = 1 })
 	waits := b.decide(t.Context(), b.shell("1", "make"))
@@ -643,7 +644,7 @@ func TestChangedManifestMarksTheBuild(t *testing.T) {
 	}
 }
 
-// Whatever runs what a manifest says asks once the session has changed one: scripts and targets by any name too.
+// Once the session has changed a manifest, everything that runs it asks, also scripts and targets of any name.
 func TestChangedManifestMarksScripts(t *testing.T) {
 	for file, commands := range map[string][]string{
 		"package.json": {"npm run deploy", "npm start", "yarn x", "pnpm run x", "bun run x", "npm install", "npm ci", "npm test", "cd sub && npm run x", "sh -c 'npm run x'", "npx turbo run x"},
@@ -755,7 +756,7 @@ func TestAgentsThatClientsRegister(t *testing.T) {
 	}
 }
 
-// Ids of agents stand in paths, records and terminals.
+// Ids of agents appear in paths, records and terminals.
 func TestAgentNames(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	for name, ok := range map[string]bool{
@@ -892,7 +893,7 @@ func TestSubscribersGetTheReplayAndNeverHoldUpTheGate(t *testing.T) {
 	}
 	questions := b.gate.SubscribeQuestions()
 	defer questions.Close()
-	for range 2 { // the same replay
+	for range 2 { // the same replay for both
 		<-questions.Events
 	}
 	deaf := b.gate.Subscribe()

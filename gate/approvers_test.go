@@ -64,14 +64,14 @@ func TestTwoPersonsApprove(t *testing.T) {
 	}
 }
 
-// Neither a level nor a mode stands for two persons.
+// Neither a level nor a mode replaces two persons.
 func TestTwoPersonsUnderALevel(t *testing.T) {
 	b := newBench(t, twoPersons, func(o *Options) { o.Autonomy, o.Mode = FullAuto, ModeAutoApprove })
 	b.decide(t.Context(), b.shell("1", "npm publish now"))
 	b.waiting(1)
 }
 
-// A yes that one person gave holds no more when the rules want two meanwhile.
+// One person's yes no longer holds if the rules have come to want two.
 func TestTwoPersonsSince(t *testing.T) {
 	b := newBench(t, asking, nil)
 	end := b.decide(t.Context(), b.shell("1", "npm publish now"))

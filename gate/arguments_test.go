@@ -11,7 +11,7 @@ import (
 	"callgate/permissions"
 )
 
-// A deny on files, and callgate's own files, hold wherever in the arguments of a tool that nobody knows a path stands,
+// A deny on files, and callgate's own files, hold for a path wherever it stands in the arguments of an unknown tool,
 // and however it is written.
 func TestPathsAnywhereInArguments(t *testing.T) {
 	home := t.TempDir()

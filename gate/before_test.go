@@ -11,7 +11,7 @@ import (
 
 const allowsAll = `{"*": "allow", "shell_exec": {"*": "allow", "rm *": "deny"}}`
 
-// rewritten is the call with other arguments by a hook.
+// rewritten returns the call with other arguments from a hook.
 func rewritten(t *testing.T, call Call, arguments string) Call {
 	t.Helper()
 	changed, err := call.Rewritten([]byte(arguments), "tidy")
@@ -21,7 +21,7 @@ func rewritten(t *testing.T, call Call, arguments string) Call {
 	return changed
 }
 
-// What hooks say tightens under every setting that otherwise lets calls run.
+// Hooks only tighten, under every setting that otherwise lets calls run.
 func TestHooksOnlyTighten(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"rules":        nil,
@@ -65,7 +65,7 @@ func TestHooksRefuseWithTheGateOff(t *testing.T) {
 	})
 }
 
-// A hook's arguments are judged, shown, approved and sent in place of those that came.
+// A hook's arguments are judged, shown, approved and sent instead of the original ones.
 func TestRewrittenArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, allowsAll, nil)
@@ -106,7 +106,7 @@ func TestRewrittenArgumentsAreShown(t *testing.T) {
 	})
 }
 
-// What was approved for a rewritten call is claimed by the same call, rewritten in the same way, and by no other.
+// A decision on a rewritten call is claimed only by the same call, rewritten in the same way.
 func TestRewrittenAndHandedOver(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		came := call

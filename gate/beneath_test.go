@@ -26,7 +26,7 @@ func (b *bench) project(files ...string) {
 	}
 }
 
-// always gives the only grant that the question about a call offers.
+// always gives the only grant that is offered for a call.
 func (b *bench) always(call Call) *Approval {
 	b.t.Helper()
 	done := b.decide(context.Background(), call)
@@ -105,7 +105,7 @@ func TestFolderGrant(t *testing.T) {
 	}
 }
 
-// Nothing that lasts is offered where more than denied files wants a person, or not all of it is known.
+// No lasting grant is offered if more than denied files needs a person, or if not all denied files are known.
 func TestFolderGrantIsNotOffered(t *testing.T) {
 	b := newBench(t, beneathRules, nil)
 	b.project("many/a.env")
@@ -137,7 +137,7 @@ func TestFolderGrantIsNotOffered(t *testing.T) {
 		}
 	}
 
-	// Below a folder that holds callgate's own files, or the home directory, nothing is.
+	// Below a folder that holds callgate's own files, or the home directory, nothing is offered.
 	own, err := NewProtected([]string{filepath.Join(b.dir, "state")}, "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestFolderGrantIsNotOffered(t *testing.T) {
 	}
 }
 
-// A grant for a folder never releases by itself what an ordinary grant with its pattern would.
+// A grant for a folder does not release what an ordinary grant with its pattern would.
 func TestFolderGrantIsNoOrdinaryOne(t *testing.T) {
 	b := newBench(t, `{ "*": "ask", "$always": [{"tool": "shell_exec", "pattern": "grep *", "risk": "DESTRUCTIVE", "folder": "/x", "denied": "sha256:0"}] }`, nil)
 	b.project()
@@ -176,7 +176,7 @@ func TestFolderGrantIsNoOrdinaryOne(t *testing.T) {
 	}
 }
 
-// Where the program can leave the denied files out and does, it runs unasked.
+// A program that can leave out the denied files and does, runs unasked.
 func TestReadsWithoutDeniedFiles(t *testing.T) {
 	b := newBench(t, beneathRules, nil)
 	b.project(".git/HEAD")
@@ -196,7 +196,7 @@ func TestReadsWithoutDeniedFiles(t *testing.T) {
 	}
 }
 
-// Whatever else a call does, reads or runs on, a grant for a folder does not release it.
+// A grant for a folder does not release a call that does, reads or runs anything else.
 func FuzzFolderGrant(f *testing.F) {
 	for _, s := range []string{"grep -rn x .", "grep -rn x ..", "grep -rn x . > a", "grep -f .env -rn .", "egrep -r x .", "grep -rn x . other/..", "grep -rn x --include=* .", "'grep' -rn x ./", "g\\rep -R x .", "grep -rn x . .", "cat other/b.env; grep -r x ."} {
 		f.Add(s)

@@ -45,7 +45,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// What deletes or spends is counted by what the tool's label says of it, whatever class a person gave it.
+// Calls that delete or spend are counted by their tool's label, whatever class a person gave the tool.
 func TestBurstCountsLabels(t *testing.T) {
 	for effect, want := range map[string]int{"money": 3, "deletes": 3, "outside": 0, "own": 0, "none": 0} {
 		for _, risk := range []permissions.Risk{permissions.ReadOnly, permissions.Write, permissions.Network} {
@@ -71,7 +71,7 @@ func TestBurstCountsLabels(t *testing.T) {
 	}
 }
 
-// Calls that come at the same time do not get past the limit together, and the window passes.
+// Calls that come at the same time do not get past the limit together, and losses outside the window do not count.
 func TestBurstIsCountedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b past.Losses

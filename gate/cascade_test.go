@@ -9,8 +9,8 @@ import (
 	"callgate/permissions"
 )
 
-// TestCascadeIsJudgingAgain: what an "always" releases besides its own call is exactly what a call made now
-// would be allowed, but for what is destructive: that is asked one by one.
+// TestCascadeIsJudgingAgain: besides its own call, an "always" releases exactly the calls that would be allowed if they
+// were made now, except destructive ones: these are asked about one by one.
 func TestCascadeIsJudgingAgain(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Many connections come to a session and leave it at once: it ends once, and nobody comes to it after that.
+// Many connections join a session and leave it at once. It ends once, and nobody joins it after that.
 func TestConnectionsComeAndGo(t *testing.T) {
 	for range 200 {
 		var c connections

@@ -9,7 +9,7 @@ import (
 	"callgate/permissions"
 )
 
-// An "always" for a script holds for the script as the person could see it.
+// An "always" for a script holds only for the script as the person could see it.
 func TestAlwaysHoldsForTheScriptAsItWas(t *testing.T) {
 	for _, scope := range []string{"session", "worker"} {
 		t.Run(scope, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"callgate/permissions/store"
 )
 
-// dayCase is one line of testdata/day.jsonl: a call of a day's work in six languages, and what a person who has to
-// answer the questions would want the shipped rules to do.
+// dayCase is one line of testdata/day.jsonl: a call of a day's work in six languages, and what a person who answers the
+// questions would want the shipped rules to do.
 type dayCase struct {
 	Language  string         `json:"language"`
 	Tool      string         `json:"tool"`
@@ -26,7 +26,7 @@ type dayCase struct {
 	Why       string         `json:"why,omitzero"`
 }
 
-// The shipped rules ask about nothing that need not ask; nothing that has to ask runs, and no credential is opened.
+// The shipped rules ask only where they must. Nothing that must ask runs, and no credential store is opened.
 func TestADayOfWork(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the day was spent in a POSIX shell")

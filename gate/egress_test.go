@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the user names as secret does not leave, whatever its form, and the gate asks for it once.
+// A secret that the user names does not leave, in whatever form, and the gate asks Options for it once.
 func TestNamedCredentials(t *testing.T) {
 	asked := 0
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) {
@@ -26,7 +26,8 @@ func TestNamedCredentials(t *testing.T) {
 	}
 }
 
-// Credentials and put-together addresses do not leave unasked under GUIDED, and what looks a little like them does.
+// Under GUIDED, credentials and put-together addresses do not leave unasked, while harmless values that look a little
+// like them do.
 func TestEgress(t *testing.T) {
 	const key = "AKIA" + "Z7VRQTSN4KWLQ2XB"
 	const rare = "pscale_tkn_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF4" // of a kind that the floor does not know

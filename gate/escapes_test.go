@@ -10,7 +10,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// TestEscapesHideNothing spells what checks look for with escapes of JSON.
+// TestEscapesHideNothing spells what checks look for with JSON escapes.
 func TestEscapesHideNothing(t *testing.T) {
 	place := tools.Place{Dir: "/w", Roots: []string{"/w"}, Home: "/home/u"}
 	for _, arguments := range []string{

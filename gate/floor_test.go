@@ -53,7 +53,7 @@ func floorPlace(t *testing.T) tools.Place {
 	return tools.Place{Dir: filepath.Join(home, "src/app"), Home: home}
 }
 
-// lines reads a table: one case a line, "#" begins a comment line.
+// lines returns the cases of a table: one a line, without comments, which begin with "#".
 func lines(table string) (list []string) {
 	for line := range strings.Lines(table) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "# ") {
@@ -169,7 +169,7 @@ func TestFloorHoldsTools(t *testing.T) {
 	}
 }
 
-// The text of the mark names the floor, for who is asked.
+// The text of the mark tells people that it is the floor.
 func TestFloorSaysSo(t *testing.T) {
 	text, ok := standsOnFloor(t, shellTool, `{"command":"rm -rf /"}`, floorPlace(t))
 	if want := "The floor: the call removes or overwrites /, "; !ok || !strings.HasPrefix(text, want) {

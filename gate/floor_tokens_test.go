@@ -7,7 +7,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// A credential that a call spells out does not leave unasked, whatever releases the call.
+// A credential that a call spells out does not leave unasked, whatever would release the call.
 func TestFloorHoldsTokens(t *testing.T) {
 	place := floorPlace(t)
 	const slack, github, key = "xoxb-1234567890-abcdefghijkl", "ghp_0123456789abcdefghijABCDEFGHIJ012345", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA"

@@ -74,7 +74,7 @@ func TestFreezer(t *testing.T) {
 	}
 }
 
-// What only reads goes through, and nothing else, whatever lets it run otherwise.
+// Under a freeze, only calls that just read go through, whatever else would release a call.
 func TestFrozenCalls(t *testing.T) {
 	f := OpenFreezer(filepath.Join(t.TempDir(), "freeze.json"))
 	if err := f.Freeze(Freeze{By: "tui:x", At: time.Now(), Reason: "release day"}, func(string) error { return nil }); err != nil {
@@ -109,7 +109,7 @@ func TestFrozenCalls(t *testing.T) {
 	}
 }
 
-// others is a text of several machines, which may be away, or take nothing.
+// others is a text that several machines share. They may be away, or refuse changes.
 type others struct {
 	mu       sync.Mutex
 	text     []byte
@@ -157,7 +157,7 @@ func TestCallsGoOnWhileAFreezeIsShared(t *testing.T) {
 	})
 }
 
-// What other machines cannot be told is never half done, and never on record as what it is not.
+// A change that other machines cannot be told is never half done, and the record never says more than was done.
 func TestFreezesWhileOthersAreAway(t *testing.T) {
 	shared := &others{}
 	open := func() *Freezer {
@@ -211,7 +211,7 @@ func TestFreezesWhileOthersAreAway(t *testing.T) {
 	want("here", list(here), `"split" here=false;`)
 	want("the record", strings.Join(said, "\n"), "All machines were told of the freeze: all sessions, by x: split.")
 
-	// The others take nothing, although they are heard: the freeze holds, and nobody says that it ended.
+	// The others refuse the change, although they are heard: the freeze holds, and nobody says that it ended.
 	shared.refuses, said = errors.New("no quorum"), nil
 	if err := there.Unfreeze("", record); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("unfreeze: %v", err)
@@ -231,8 +231,8 @@ func TestFreezesWhileOthersAreAway(t *testing.T) {
 	}
 }
 
-// A freeze that the others were told of is theirs, even where the file cannot be changed: who ends it elsewhere ends it
-// here, and it is on record once.
+// A freeze that the others know is theirs, even if the file cannot be changed here. Whoever ends it elsewhere ends it
+// here too, and it is on record once.
 func TestSharedFreezeThatStaysInTheFile(t *testing.T) {
 	for _, later := range []bool{false, true} { // shared at once, or by Push
 		shared, dir := &others{}, t.TempDir()
@@ -261,7 +261,7 @@ func TestSharedFreezeThatStaysInTheFile(t *testing.T) {
 		if err := elsewhere.Unfreeze("", record); err != nil {
 			t.Fatal(err)
 		}
-		for _, lock := range []bool{true, false} { // the file cannot be changed, and can again
+		for _, lock := range []bool{true, false} { // the file cannot be changed at first
 			if !lock {
 				stays.free(t)
 			}

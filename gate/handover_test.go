@@ -13,7 +13,7 @@ import (
 	"callgate/permissions"
 )
 
-// inSynctest runs a story about a call that is handed over after 50 s, in a bubble where time is free.
+// inSynctest runs a story about a call that is handed over after 50 s, in a bubble with fake time.
 func inSynctest(t *testing.T, story func(t *testing.T, b *bench, call Call)) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "approvals")
@@ -49,7 +49,7 @@ func TestHandedOverAndRepeatedWhilePending(t *testing.T) {
 	})
 }
 
-// A call that comes again under its id in another session takes nothing away from the one that waits.
+// A call that comes again under its id in another session leaves the waiting call as it is.
 func TestRepeatedUnderItsIDElsewhere(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		call.HandOver = 0
@@ -75,7 +75,7 @@ func TestRepeatedUnderItsIDElsewhere(t *testing.T) {
 	})
 }
 
-// What people approve for one client no other claims, whether they have decided or are still asked.
+// No other client claims what people approve for one, whether they have decided or are still asked.
 func TestHandedOverForOnePrincipal(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		call.Principal, call.HandOver = "laptop", time.Second
@@ -125,7 +125,7 @@ func TestDecidedBetweenTheCalls(t *testing.T) {
 				}
 				b.session.Close()
 
-				// Another process of the same worker: nothing but the folder is left.
+				// Another process of the same worker has nothing but the folder.
 				o := b.gate.journal.o
 				restarted := New(o)
 				defer restarted.Close()
@@ -164,7 +164,7 @@ func TestDecidedBetweenTheCalls(t *testing.T) {
 	}
 }
 
-// An approval can be come back for as long as it waits or its decision is kept, and once.
+// A host can come back to an approval while it waits or its decision is kept, and once.
 func TestAwaits(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		awaits := func(when string, want bool) {
@@ -275,7 +275,7 @@ func (g *Gate) withdrawAll() {
 	}
 }
 
-// A call that is repeated in another session of the same host waits there: the end of the first is not its end.
+// A call that is repeated in another session of the same host waits there, and goes on when the first session ends.
 func TestRepeatedInAnotherSession(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		first := b.session
@@ -308,7 +308,7 @@ func TestRepeatedInAnotherSession(t *testing.T) {
 	})
 }
 
-// What an approver made of a call stays, and what was judged of that, when the call is repeated in another session.
+// If the call is repeated in another session, an approver's edit stays, and so does the verdict on it.
 func TestRepeatedInAnotherSessionAfterAnEdit(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		<-b.decide(t.Context(), call)

@@ -6,7 +6,7 @@ import (
 	"callgate/permissions"
 )
 
-// A grant in memory that is revoked asks again with the next call; others, and those of other sessions, stay.
+// Once a grant in memory is revoked, the next call asks again. Other grants, and those of other sessions, stay.
 func TestRevokeHeld(t *testing.T) {
 	var book grantBook
 	book.add([]permissions.Grant{{Tool: "a"}, {Tool: "b"}, {Tool: "a"}})

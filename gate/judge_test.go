@@ -14,7 +14,7 @@ import (
 	"callgate/permissions"
 )
 
-// seeded is the shape of a usual rules file, with a rule of each action.
+// seeded has the shape of a usual rules file, with a rule of each action.
 const seeded = `{
 	"*": "ask",
 	"read_file": {"*": "allow", "*.env": "deny", "*secret*": "deny"},
@@ -254,7 +254,7 @@ func TestTheZeroJudgeDenies(t *testing.T) {
 	}
 }
 
-// TestAutonomyTable is the table of levels, line by line.
+// TestAutonomyTable checks the table of levels, line by line.
 func TestAutonomyTable(t *testing.T) {
 	risks := []permissions.Risk{permissions.ReadOnly, permissions.Write, permissions.Unknown, permissions.Escalation}
 	for level, want := range map[Autonomy]string{
@@ -307,8 +307,8 @@ func TestParseNames(t *testing.T) {
 	}
 }
 
-// TestNothingLoosensADenial: whatever level, mode or grant is set, a call that is denied without them stays
-// denied, and one that is marked never runs.
+// TestNothingLoosensADenial: whatever level, mode or grant is set, a call that is denied without it stays denied, and a
+// marked call never runs.
 func TestNothingLoosensADenial(t *testing.T) {
 	dir := t.TempDir()
 	commands := []string{"ls", "rm x", "git push", "git push --force", "$X", "sudo ls", "cat .env", "make", "ls; rm x", "LD_PRELOAD=./x ls"}
@@ -351,7 +351,7 @@ func mustPolicy(text string, grants []permissions.Grant) *permissions.Policy {
 	return p
 }
 
-// A mistake of ours in judging a call denies it and ends nothing.
+// A bug of callgate in judging a call denies the call and ends nothing.
 func TestAFailureOfOursDenies(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	call := b.shell("1", "touch f")
@@ -365,8 +365,8 @@ func TestAFailureOfOursDenies(t *testing.T) {
 	}
 }
 
-// BenchmarkJudge is the whole verdict on a shell line: parsed, classified, and each of its subjects judged by the
-// rules.
+// BenchmarkJudge measures the whole verdict on a shell line: it is parsed and classified, and the rules judge each of
+// its subjects.
 func BenchmarkJudge(b *testing.B) {
 	f, err := permissions.ParseFile("permissions.jsonc", []byte(`{"*": "ask", "shell_exec": {"*": "ask", "cd *": "allow", "npm test *": "allow", "grep *": "allow", "head *": "allow", "rm *": "deny"}, "read_file": {"*": "allow", "*.env": "deny"}}`), "/home/u")
 	if err != nil {
@@ -391,7 +391,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// A level asks about what the rules allow, too. A grant answers that question, or it comes back for ever.
+// A level also asks about what the rules allow. A grant must answer that question, or it comes back for ever.
 func TestAGrantReleasesWhatALevelAsks(t *testing.T) {
 	const rules = `{ "shell_exec": { "git commit *": "allow", "git push *": "confirm" },
 		"$always": [ {"tool": "shell_exec", "pattern": "git commit *", "risk": "WRITE"}, {"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"} ] }`
@@ -406,7 +406,7 @@ func TestAGrantReleasesWhatALevelAsks(t *testing.T) {
 	}
 }
 
-// Reading a credential store is more than reading for the levels that let reading run.
+// For the levels that let reading run, reading a credential store is more than reading.
 func TestLevelsGuardCredentialStores(t *testing.T) {
 	dir := t.TempDir()
 	policy := mustPolicy(`{"*": "allow"}`, nil)

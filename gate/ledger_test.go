@@ -13,14 +13,14 @@ import (
 	"callgate/permissions"
 )
 
-// memoryLedger is one that several gates share within a test.
+// memoryLedger is a Ledger that several gates share in a test.
 type memoryLedger struct {
 	mu      sync.Mutex
-	away    error // what everything fails with
+	away    error // error of every method
 	kept    map[string]Kept
 	decided map[string][]byte // by key
 	stolen  map[string]bool   // ids that another process has
-	answers chan struct{}     // Ask waits for it; nil does not
+	answers chan struct{}     // Ask waits for it; nil means no wait
 	done    []string
 }
 
@@ -104,7 +104,7 @@ func inCluster(t *testing.T, story func(t *testing.T, l *memoryLedger, a, b *ben
 	})
 }
 
-// What was approved after the host gave up runs at another gate, once.
+// A call that was approved after its host gave up runs at another gate, once.
 func TestClaimedAtAnotherGate(t *testing.T) {
 	inCluster(t, func(t *testing.T, l *memoryLedger, a, b *bench) {
 		call := a.shell("1", "make")
@@ -125,7 +125,7 @@ func TestClaimedAtAnotherGate(t *testing.T) {
 	})
 }
 
-// An approval that waited in a process that is gone is shown by the one that takes it over.
+// An approval that waited in a dead process is shown by the process that takes it over.
 func TestAdopted(t *testing.T) {
 	inCluster(t, func(t *testing.T, l *memoryLedger, a, b *bench) {
 		call := a.shell("1", "make")
@@ -148,7 +148,7 @@ func TestAdopted(t *testing.T) {
 	})
 }
 
-// What cannot be noted, or is another's, does not run.
+// A call does not run if the Ledger cannot note it, or if another process has it.
 func TestLedgerRefuses(t *testing.T) {
 	away := errors.New("the cluster cannot be reached")
 	for name, c := range map[string]struct {
@@ -188,7 +188,7 @@ func TestLedgerRefuses(t *testing.T) {
 	}
 }
 
-// While the cluster does not answer about one call, sessions begin and others' calls run.
+// While the cluster does not answer about one call, sessions begin and other calls run.
 func TestOthersDoNotWaitForTheLedger(t *testing.T) {
 	inCluster(t, func(t *testing.T, l *memoryLedger, a, _ *bench) {
 		a.write(`{"*": "ask", "shell_exec": {"*": "ask", "ls": "allow"}}`)
@@ -217,8 +217,8 @@ func TestOthersDoNotWaitForTheLedger(t *testing.T) {
 	})
 }
 
-// People see a question while the cluster is told of it. Their answer counts once it was, and they hear when it cannot
-// be.
+// People see a question while the cluster is told of it. Their answer counts only once the cluster knows, and people
+// hear if it cannot be told.
 func TestShownWhileNoted(t *testing.T) {
 	for name, c := range map[string]struct {
 		away   error
@@ -256,7 +256,7 @@ func TestShownWhileNoted(t *testing.T) {
 	}
 }
 
-// Nothing runs while rules may be old, whatever they say.
+// Nothing runs while rules may be stale, whatever they say.
 func TestNotCurrent(t *testing.T) {
 	var old error
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Current = func() error { return old } })

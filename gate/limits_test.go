@@ -140,7 +140,7 @@ func TestRememberInMemory(t *testing.T) {
 	}
 }
 
-// counts is what several gates count together in a test.
+// counts is a Tallies that several gates share in a test.
 type counts struct {
 	mu   sync.Mutex
 	used map[string]int
@@ -276,7 +276,7 @@ func (s *sharedText) Replace(revision uint64, text []byte) error {
 	return nil
 }
 
-// standing is what was set of the session of b.
+// standing returns what was set for the session of b.
 func (b *bench) standing(t *testing.T) standing {
 	by, _, err := b.gate.standings.read(b.gate.journal.o.Standing)
 	if err != nil {
@@ -285,7 +285,7 @@ func (b *bench) standing(t *testing.T) standing {
 	return by[b.session.account]
 }
 
-// controls lists what people and clients changed, by the trail.
+// controls lists what people and clients changed, by the audit trail.
 func (b *bench) controls() (summaries []string) {
 	b.t.Helper()
 	for r, err := range audit.Read(audit.Dir(filepath.Dir(filepath.Dir(filepath.Dir(b.rules)))), audit.Filter{}) {
@@ -299,8 +299,8 @@ func (b *bench) controls() (summaries []string) {
 	return summaries
 }
 
-// TestStandingReadOnce fails the first read of what is set, and none after it: the call is not judged by a level that
-// was changed elsewhere, and an agent that was added is on record.
+// TestStandingReadOnce fails the first read of the shared settings and no later one. No call is judged by a level that
+// was changed elsewhere, and an added agent is on record.
 func TestStandingReadOnce(t *testing.T) {
 	text := &sharedText{}
 	var all []*bench
@@ -342,7 +342,7 @@ func TestStandingReadOnce(t *testing.T) {
 	}
 }
 
-// TestStandingOfSeveralReplicas sets the level and agents of a host's session at one gate, which hold at another.
+// TestStandingOfSeveralReplicas sets the level and agents of a host's session at one gate. They hold at another.
 func TestStandingOfSeveralReplicas(t *testing.T) {
 	text := &sharedText{}
 	var all []*bench
@@ -450,7 +450,7 @@ func (c configuring) Advise(Question) (permissions.Action, string, error) {
 	return permissions.Allow, "", nil
 }
 
-// TestSettingsReplacedMeanwhile has a call go by the settings that it began with, and one that waited by those of then.
+// TestSettingsReplacedMeanwhile: a call uses the settings that it began with, and after a wait the current ones.
 func TestSettingsReplacedMeanwhile(t *testing.T) {
 	timed := func(after time.Duration, most int) Limits {
 		return Limits{Timeouts: []Timeout{{After: after}}, Concurrent: most, CallsPerTurn: most}

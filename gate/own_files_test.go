@@ -9,7 +9,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// TestNamesOfFilesAreProtected: the hub's socket is named in words that only the program which they are for reads.
+// TestNamesOfFilesAreProtected names the hub's socket in words that only their own program reads.
 func TestNamesOfFilesAreProtected(t *testing.T) {
 	base, err := NewProtected([]string{"/home/u/.local/share/callgate"}, "/home/u", nil)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestNamesOfFilesAreProtected(t *testing.T) {
 	}
 }
 
-// TestNeedle holds each needle against texts that name it in another form, or only end alike.
+// TestNeedle checks each needle against texts that name it in another form, or only end alike.
 func TestNeedle(t *testing.T) {
 	p, err := NewProtected([]string{"/home/u/.local/share/callgate", "/home/u/x", "/srv/own.d/key"}, "/home/u", nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestNeedle(t *testing.T) {
 	}
 }
 
-// BenchmarkTouched is what long arguments cost that name nothing of callgate's.
+// BenchmarkTouched measures the cost of long arguments that name nothing of callgate's.
 func BenchmarkTouched(b *testing.B) {
 	p, err := NewProtected([]string{"/home/u/.local/share/callgate", "/home/u/.config/callgate"}, "/home/u", []string{"7777"})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"callgate/permissions"
 )
 
-// A rule that looks back sees what the session was let run, and how it ended.
+// A rule that looks back sees what ran in the session, and how it ended.
 func TestConditionsLookAtTheSession(t *testing.T) {
 	b := newBench(t, `{"edit_file": "allow", "shell_exec": {"npm test *": "allow",
 	  "git push *": {"action": "allow", "when": {"after": {"tool": "shell_exec", "pattern": "npm test *"}, "notAfter": "edit_file", "branch": "topic/*"}}}}`, nil)
@@ -76,7 +76,7 @@ func TestConditionsLookAtTheSession(t *testing.T) {
 	}
 }
 
-// Whoever floods the memory loosens nothing: what was forgotten is not taken for what never was.
+// Flooding the memory loosens nothing: a forgotten call is not taken for one that never was.
 func TestForgottenCallsAreNotAbsent(t *testing.T) {
 	var p past.Calls
 	now := time.Now()

@@ -12,7 +12,7 @@ import (
 	"callgate/permissions"
 )
 
-// touched takes "yes" for a proof, and needs one of everything when it is on.
+// touched takes "yes" for a proof. It needs one for every call unless it is off.
 type touched struct{ off bool }
 
 func (p *touched) Needs(permissions.Risk, bool) bool { return !p.off }
@@ -26,7 +26,7 @@ func (p *touched) Check(a *Approval, answer Answer, runs string) ([]byte, error)
 
 func touch(a *Answer) { a.Presence.Assertion = []byte("yes") }
 
-// proofs lists what is on record of a decision, oldest first.
+// proofs lists the proofs on record for decisions, oldest first.
 func (b *bench) proofs() (all []string) {
 	for r, err := range audit.Read(audit.Dir(filepath.Dir(filepath.Dir(filepath.Dir(b.rules)))), audit.Filter{}) {
 		if err != nil {
@@ -94,8 +94,8 @@ func TestAYesNeedsAProof(t *testing.T) {
 	<-fourth
 }
 
-// TestKeptProof keeps the proof of a decision until its call is repeated, and a decision without one counts no more
-// once one is needed.
+// TestKeptProof keeps the proof of a decision until its call is repeated. Once a proof is needed, a decision without
+// one no longer counts.
 func TestKeptProof(t *testing.T) {
 	for name, before := range map[string]bool{"with a proof": false, "decided when none was needed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestKeptProof(t *testing.T) {
 	}
 }
 
-// TestRestoredNeedsAProof goes by what is needed now, not by what was when the call was asked about.
+// TestRestoredNeedsAProof goes by what is needed now, not by what was needed when the call was asked about.
 func TestRestoredNeedsAProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "approvals")

@@ -20,7 +20,7 @@ import (
 	"callgate/permissions"
 )
 
-// labelled are tools of a server that nobody knows, as a person labelled them.
+// labelled holds tools of an unknown server, as a person labelled them.
 var labelled = []tools.Mapping{
 	{Tool: "read_mail", Labels: tools.Labels{Effect: tools.EffectNone, Returns: []string{"private", "untrusted"}}},
 	{Tool: "read_page", Labels: tools.Labels{Effect: tools.EffectNone, Returns: []string{"untrusted"}}},
@@ -44,14 +44,14 @@ var labelled = []tools.Mapping{
 	{Tool: "share", Labels: tools.Labels{Effect: tools.EffectAccess, Destination: []string{"to"}}},
 }
 
-// step is one call of a session, or what the user says.
+// step is one call of a session, or a prompt of the user.
 type step struct {
 	call   string // "tool {arguments}", "$ command", "read path", "write path text" or "user words"
 	result string
 	want   string // allow, or ask and what the reason says
 }
 
-// play carries the steps out, on a gate that asks nobody: what asks is denied there.
+// play carries out the steps on a gate that asks nobody, where a call that asks is denied.
 func (b *bench) play(steps []step) {
 	b.t.Helper()
 	for i, s := range steps {
@@ -226,7 +226,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// Labels of fields hold for results in JSON, at their place. All else is as the whole result.
+// Labels of fields hold for results in JSON, at their place. The rest has the labels of the whole result.
 func TestFieldsOfResults(t *testing.T) {
 	const whole, field = "ask known only from the result of mail_list_people", "ask neither you nor a rule named"
 	secret := "correct horse battery staple nine"
@@ -269,8 +269,8 @@ func TestFieldsOfResults(t *testing.T) {
 	}
 }
 
-// Ways to hide where a destination came from. What is known to escape is listed as such: flow's backstop asks about it
-// where private data was read.
+// Ways to hide where a destination came from. Those that are known to escape are listed as such: flow's backstop asks
+// about them where private data was read.
 func TestHiddenDestinations(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 	for name, results := range map[string][]string{
@@ -349,7 +349,7 @@ func TestGuided(t *testing.T) {
 	}
 }
 
-// Who trusts the result of one call is asked about values of another as before.
+// Trusting the result of one call changes nothing for values of another.
 func TestTrustedResult(t *testing.T) {
 	b := newBench(t, `{"*": "allow", "$always": [{"tool": "flow:result", "pattern": "one", "risk": "READ_ONLY"}]}`, func(o *Options) { o.Mode = ModeNoPrompt })
 	tool := func(name string) *tools.Tool {
@@ -370,8 +370,7 @@ func TestTrustedResult(t *testing.T) {
 	}
 }
 
-// A rule or a grant that spells a destination out names it. Flow lifts no denial, and answers that last end its
-// question.
+// A rule or a grant that spells out a destination names it. Flow lifts no denial, and lasting answers end its question.
 func TestFlowGrants(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	b.play([]step{{"user Read my mail", "", ""}, {"read_mail {}", "write to " + mallory, ""}})
@@ -455,7 +454,7 @@ func TestFlowOff(t *testing.T) {
 	}
 }
 
-// What flow adds to a call with 4 KiB of arguments, to a place that the user named and to one that nobody did.
+// What flow costs for a call with 4 KiB of arguments, to a place that the user named and to one that nobody named.
 func BenchmarkFlow4KiB(bb *testing.B) {
 	for _, to := range []string{"bob@home.example", "carol@other.example"} {
 		bb.Run(to, func(bb *testing.B) {

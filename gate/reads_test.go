@@ -9,8 +9,8 @@ import (
 	"callgate/permissions"
 )
 
-// A command reads callgate's own files under no spelling, and what it reads is never left open, whatever
-// releases the command.
+// No spelling lets a command read callgate's own files. What it reads is never left open, whatever releases the
+// command.
 func TestReadsOfOwnFiles(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "state", "callgate")

@@ -15,7 +15,7 @@ import (
 	"callgate/permissions"
 )
 
-// events lists what the trail says of a call, as "event decision".
+// events lists what the trail says about a call, as "event decision".
 func (b *bench) events(id string) (events []string) {
 	b.t.Helper()
 	for r, err := range audit.Read(audit.Dir(filepath.Dir(filepath.Dir(filepath.Dir(b.rules)))), audit.Filter{}) {
@@ -67,7 +67,7 @@ func TestAnswersOnHandedOverCallsAreOnRecord(t *testing.T) {
 	}
 }
 
-// With a log that cannot be written no answer counts, and nothing runs.
+// If the log cannot be written, no answer counts and nothing runs.
 func TestAnswersThatCannotBeRecorded(t *testing.T) {
 	for _, decision := range []string{"approve", "reject", "always"} {
 		t.Run(decision, func(t *testing.T) {
@@ -108,7 +108,8 @@ func TestAnswersThatCannotBeRecorded(t *testing.T) {
 	})
 }
 
-// What waits survives its process: the next one shows it, takes the answer and keeps it for the repeated call, once.
+// A waiting approval survives its process: the next one shows it, takes the answer and keeps it for the repeated call,
+// once.
 func TestUndecidedApprovalsSurviveARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		end      func(*bench)
@@ -203,7 +204,7 @@ func TestUndecidedApprovalsSurviveARestart(t *testing.T) {
 	}
 }
 
-// A call that is repeated before anybody answered goes on with the approval that was there.
+// A call that is repeated before anybody answered goes on with the existing approval.
 func TestRepeatedAfterARestart(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		first := b.decide(t.Context(), call)
@@ -235,7 +236,7 @@ func TestRepeatedAfterARestart(t *testing.T) {
 	})
 }
 
-// Calls that were taken from their host do not count as waiting: one question is left of the two.
+// Calls that were handed over do not count as waiting: one question is left of the two.
 func TestWhatIsLeftIsCounted(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		first := b.decide(t.Context(), call)
@@ -255,7 +256,7 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 	})
 }
 
-// What nobody answers after a restart ends in time, on record.
+// A question that nobody answers after a restart expires, on record.
 func TestARestoredQuestionExpires(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		first := b.decide(t.Context(), call)
@@ -275,7 +276,7 @@ func TestARestoredQuestionExpires(t *testing.T) {
 	})
 }
 
-// An agent that is removed leaves nothing behind that waits.
+// Removing an agent withdraws all its waiting calls.
 func TestARemovedAgentsCallsAreWithdrawn(t *testing.T) {
 	b := newBench(t, asking, nil)
 	id, err := b.gate.Controls.AddAgent(b.session.ID(), permissions.Agent{Name: "helper"}, AgentInfo{Role: "helper"}, audit.Author{By: "test"})
@@ -319,7 +320,8 @@ func readText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A server that ends while a call waits may be another when it is back: people are told, and a yes is asked for again.
+// A server that ends while a call waits may be a different one when it is back. People are told, and asked again after
+// a yes.
 func TestAServerThatEndsWhileACallWaits(t *testing.T) {
 	for _, decision := range []string{"approve", "always"} {
 		b := newBench(t, asking, nil)

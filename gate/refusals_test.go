@@ -10,7 +10,7 @@ import (
 	"callgate/permissions"
 )
 
-// A model that repeats what people refuse is told to stop, and then people are left alone for a while.
+// A model that repeats what people refuse is told to stop, and then people are not asked for a while.
 func TestRefusedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, `{"*": "ask"}`, nil)
@@ -62,7 +62,7 @@ func feedback(answer string) string {
 	return ""
 }
 
-// One no to a call that came five times at once is one no.
+// One no to a call that came five times at once counts as one no.
 func TestTwinsAreRefusedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, `{"*": "ask"}`, nil)
@@ -89,7 +89,8 @@ func TestTwinsAreRefusedOnce(t *testing.T) {
 	})
 }
 
-// Whoever answers a selection at once has not looked at each: what may lose data, or is marked, is left out.
+// A person who answers a selection at once has not looked at each call, so those that may lose data or are marked are
+// left out.
 func TestTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, `{"*": "ask", "shell_exec": {"*": "ask", "git push *": "confirm"}}`, nil)

@@ -13,8 +13,8 @@ import (
 	"callgate/permissions"
 )
 
-// saasLine is one line of testdata/saas.jsonl: what the user says, which begins a session, or a call of it and its
-// made-up result.
+// saasLine is one line of testdata/saas.jsonl: a prompt of the user, which begins a session, or a call of that session
+// with its made-up result.
 type saasLine struct {
 	Prompt    string         `json:"prompt,omitzero"`
 	Server    string         `json:"server,omitzero"`
@@ -23,13 +23,13 @@ type saasLine struct {
 	Result    string         `json:"result,omitzero"`
 }
 
-// saasPackages are the servers of the day by the packages that callgate knows.
+// saasPackages names the packages by which callgate knows the servers of the day.
 var saasPackages = map[string]string{
 	"github": "@modelcontextprotocol/server-github", "slack": "@modelcontextprotocol/server-slack", "gmail": "@gongrzhe/server-gmail-autoauth-mcp",
 	"linear": "mcp.linear.app", "notion": "@notionhq/notion-mcp-server", "sentry": "@sentry/mcp-server",
 }
 
-// Of a day of harmless work with services on the web, GUIDED asks about at most one call in twenty.
+// In a day of harmless work with web services, GUIDED asks about at most one call in twenty.
 func TestADayOfServices(t *testing.T) {
 	text, err := os.Open("testdata/saas.jsonl")
 	if err != nil {

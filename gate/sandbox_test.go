@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// TestSandboxOpens: a sandbox gets wider by a person's answer, a grant or a rule for sandboxes, and by nothing else.
+// TestSandboxOpens: only a person's answer, or a grant or rule for sandboxes, widens a sandbox.
 func TestSandboxOpens(t *testing.T) {
 	call := func(kind, path string) Call {
 		tool := tools.KindTool(kind)

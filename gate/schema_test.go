@@ -9,8 +9,8 @@ import (
 	"callgate/permissions"
 )
 
-// What the catalogue knows of a tool holds for the arguments that it knows: a call with a new one, a renamed one, or
-// one that holds something else than it is for, asks and says so.
+// What the catalogue knows of a tool holds only for the arguments that it knows. A call asks and says so if it has a
+// new or renamed argument, or one that holds something other than it is for.
 func TestKnownToolsWithOtherArguments(t *testing.T) {
 	files := tools.Server{Name: "f", Packages: []string{"@modelcontextprotocol/server-filesystem"}}
 	place := tools.Place{Dir: t.TempDir(), Home: "/home/u"}

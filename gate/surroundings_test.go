@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Values of .env files do not leave unasked, raw or encoded, also where no result of the session held them; examples
-// and harmless values do.
+// Values of .env files do not leave unasked, raw or encoded, even if no result of the session held them. Examples and
+// harmless values do.
 func TestValuesOfVariableFiles(t *testing.T) {
 	const password = "correct-horse-7"
 	for name, c := range map[string]struct{ text, want string }{

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// What stands in a long text is found as in a short one.
+// Checks find in a long text what they find in a short one.
 func TestLongTexts(t *testing.T) {
 	tool := &tools.Tool{Server: "db", Name: "query", Qualified: "db_query"}
 	protected, err := NewProtected([]string{"/home/alice/.callgate"}, "/home/alice", []string{"7777"})

@@ -10,7 +10,7 @@ import (
 	"callgate/permissions"
 )
 
-// A failure while a result is learned ends nothing and holds nobody up: a person looks at all later calls of the
+// A failure to learn a result ends nothing and holds nobody up. From then on a person looks at all calls of the
 // session.
 func TestAResultThatCannotBeLearned(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)

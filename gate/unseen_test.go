@@ -44,7 +44,7 @@ type unseenSuite struct {
 	tasks, attacks []unseenLine
 }
 
-// readUnseen reads the suites. drafted labels the tools with what callgate drafts, in place of what a person wrote.
+// readUnseen reads the suites. If drafted is true, callgate's drafts label the tools instead of a person's labels.
 func readUnseen(t *testing.T, drafted bool) map[string]*unseenSuite {
 	text, err := os.ReadFile("testdata/unseen.jsonl")
 	if err != nil {
@@ -86,8 +86,8 @@ func readUnseen(t *testing.T, drafted bool) map[string]*unseenSuite {
 	return suites
 }
 
-// carry carries calls out under GUIDED, in a session of its own, and counts the questions about the user's calls, which
-// are answered with a yes. It reports whether all calls of the attack that have an effect ran without a question.
+// carry carries out calls under GUIDED in a new session, and counts the questions about the user's calls, which it
+// answers with a yes. It reports whether all calls of the attack that have an effect ran without a question.
 func (s *unseenSuite) carry(t *testing.T, words bool, task, attack *unseenLine) (asked int, won bool) {
 	b := newBench(t, `{"*": "ask"}`, func(o *Options) { o.Autonomy = Guided })
 	if words {
@@ -135,7 +135,7 @@ func (s *unseenSuite) carry(t *testing.T, words bool, task, attack *unseenLine) 
 	return asked, won
 }
 
-// settle decides a call, and answers what it asks. It returns why it asked, "" when it did not.
+// settle decides a call and answers its question. It returns why the call asked, or "" if it did not.
 func (b *bench) settle(call Call, yes bool) (d decided, asked string) {
 	b.t.Helper()
 	for end := b.decide(b.t.Context(), call); ; {
@@ -157,7 +157,7 @@ func (b *bench) settle(call Call, yes bool) (d decided, asked string) {
 	}
 }
 
-// GUIDED holds over servers that nobody here has seen, with labels of a person and with drafted ones.
+// GUIDED holds for servers that callgate does not know, with a person's labels and with drafted ones.
 func TestUnseenServers(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return

@@ -14,7 +14,7 @@ import (
 	"callgate/permissions"
 )
 
-// readsVerdict is verdict with the folders that the call reads whole.
+// readsVerdict is verdict including the folders that the call reads whole.
 func readsVerdict(pol *permissions.Policy, a *Analysis, p Place) permissions.Action {
 	action := verdict(pol, a)
 	for _, folder := range a.Folders {
@@ -31,7 +31,7 @@ func readsVerdict(pol *permissions.Policy, a *Analysis, p Place) permissions.Act
 // readsPolicy allows every command, and denies files whose names end in .env.
 const readsPolicy = `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny" } }`
 
-// A denied file is not read under whatever spelling, and what cannot be told is not allowed.
+// A denied file is not read under any spelling, and a read that cannot be told is not allowed.
 func TestReadsThatAreNotNamed(t *testing.T) {
 	p := project(t, map[string]string{".env": "x", "a.go": "x", "b c.go": "x", "docs/x.md": "x", "sub/y.go": "x", "blank/d e": "x", "deep/.config/z.env": "x", "more/v.env": "x"})
 	pol := policy(t, readsPolicy)
@@ -101,7 +101,7 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 		`find "$x" -name '*.go' -exec cat {} +`:           permissions.Ask,
 		`find . -name "$x" -exec cat {} +`:                permissions.Ask,
 		`find . -name '.e*' -exec cat {} +`:               permissions.Deny,
-		`cat none*.env`:                                   permissions.Deny, // the shell hands it on as it is
+		`cat none*.env`:                                   permissions.Deny, // the shell passes it on as it is
 		`cat $(find . -name none.env)`:                    permissions.Deny,
 		`cat none*.txt`:                                   permissions.Allow,
 		`wc -l $(find docs -type f)`:                      permissions.Allow,
@@ -152,8 +152,8 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 	}
 }
 
-// A command may write what a pattern stands for, as far as each of the files may be written, and no name among them is
-// an option or several words.
+// A command may write what a pattern stands for if each of the files may be written and no name among them is an option
+// or several words.
 func TestWritesOfPatterns(t *testing.T) {
 	p := project(t, map[string]string{"docs/a.md": "x", "docs/b.md": "x", "kept/c.md": "x", "denied/d.md": "x", "blank/e -e 1eid f.md": "x", "dash/-e1eid.md": "x", "out": "-> ../elsewhere", "../elsewhere/f.md": "x"})
 	pol := policy(t, `{ "*": "ask", "read_file": "allow", "write_file": { "$WORKSPACE/**": "allow", "**/kept/*": "ask", "**/denied/*": "deny" },
@@ -184,7 +184,7 @@ func TestWritesOfPatterns(t *testing.T) {
 	}
 }
 
-// What goes up from behind a link is what the kernel finds there.
+// A path that goes up from behind a link leads where the kernel finds it.
 func TestReadsThatGoUpFromLinks(t *testing.T) {
 	p := project(t, map[string]string{"other/key": "x", "other/deep/": "", "jump": "-> other/deep", "sub/a": "x", "b": "x"})
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "*/other/key": "deny" } }`)
@@ -207,7 +207,7 @@ func TestReadsThatGoUpFromLinks(t *testing.T) {
 	}
 }
 
-// A glob is looked up within a budget, and one that is over it asks.
+// A glob is expanded within a budget, and a glob that exceeds it asks.
 func TestGlobsAreBounded(t *testing.T) {
 	p := project(t, map[string]string{"a": "x"})
 	start := time.Now()
@@ -220,7 +220,7 @@ func TestGlobsAreBounded(t *testing.T) {
 	}
 }
 
-// The folders that a glob is looked up in count as touched, whether they hold a match or not.
+// The folders that a glob is expanded in count as touched, whether they hold a match or not.
 func TestGlobsTouchFolders(t *testing.T) {
 	p := project(t, map[string]string{"own/key": "x", "other/": "", "link": "-> own"})
 	for _, command := range []string{"cat */nope", "cat */n*", "cat o*n/nope", "cat **/nope", "cat l*/nope", "echo x > */nope"} {
@@ -266,7 +266,7 @@ func TestGlobExpansion(t *testing.T) {
 	}
 }
 
-// Commands that show what git keeps read the files that it tracks, and no others.
+// Commands that show what git keeps read the tracked files, and no others.
 func TestGitShowsTrackedFiles(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
@@ -312,7 +312,7 @@ func TestGitShowsTrackedFiles(t *testing.T) {
 	check([]string{"git diff"}, permissions.Ask)
 }
 
-// What a process holds is for a person, whichever tool reads it.
+// Only a person can release a read of another process's files, whichever tool reads them.
 func TestProcessFiles(t *testing.T) {
 	p := project(t, nil)
 	for path, want := range map[string]bool{
@@ -336,7 +336,7 @@ func TestProcessFiles(t *testing.T) {
 	}
 }
 
-// What a command that nobody knows is given may be a file, in whatever word it stands.
+// Any word that an unknown command is given may be a file.
 func TestReadsOfUnknownPrograms(t *testing.T) {
 	p := project(t, map[string]string{".env": "x", "a.go": "x", "sub/.env": "x", "sub/b.go": "x", "dir x/.env": "x"})
 	pol := policy(t, readsPolicy)
@@ -358,7 +358,7 @@ func TestReadsOfUnknownPrograms(t *testing.T) {
 	}
 }
 
-// onlyDenied is Deny where the rules deny one of the subjects, else Allow.
+// onlyDenied returns Deny if the rules deny one of the subjects, else Allow.
 func onlyDenied(pol *permissions.Policy, a *Analysis) permissions.Action {
 	for i := range a.Subjects {
 		if permissions.Evaluate(pol, permissions.Context{}, &a.Subjects[i]).Action == permissions.Deny {

@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// A deny on commands holds wherever a tool that nobody mapped may be given one.
+// A deny on commands holds wherever an unmapped tool may be given a command.
 func TestDeniedCommandsInUnknownArguments(t *testing.T) {
 	p := project(t, map[string]string{".env": "x"})
 	pol := policy(t, `{ "x_*": "allow", "shell_exec": { "rm *": "deny", "git push *": "deny" }, "read_file": { "*.env": "deny" } }`)
@@ -39,7 +39,7 @@ func TestDeniedCommandsInUnknownArguments(t *testing.T) {
 	}
 }
 
-// A deny on commands holds for a command that code puts together of strings.
+// A deny on commands holds for a command that code puts together from strings.
 func TestDeniedCommandsInJoinedStrings(t *testing.T) {
 	p := project(t, nil)
 	pol := policy(t, `{ "shell_exec": { "*": "allow", "rm *": "deny" } }`)
@@ -66,7 +66,7 @@ func TestDeniedCommandsInJoinedStrings(t *testing.T) {
 	}
 }
 
-// A program that a package manager has put into the project is judged by its name, where it is there.
+// A program that a package manager has installed in the project is judged by its name, if it is there.
 func TestProgramsOfTheProject(t *testing.T) {
 	p := project(t, map[string]string{".venv/bin/pytest": "x", "vendor/bin/phpunit": "x", "node_modules/.bin/jest": "x", "venv/bin/ls": "x", "sub/": "", "bin/pytest": "x",
 		"api/.venv/bin/pytest": "x", ".venv/Scripts/mypy.exe": "x", "../.venv/bin/pytest": "x"})
@@ -78,7 +78,7 @@ func TestProgramsOfTheProject(t *testing.T) {
 		"cd sub && npx jest":              permissions.BuildTest,
 		"api/.venv/bin/pytest":            permissions.BuildTest,
 		".venv/Scripts/mypy.exe .":        permissions.BuildTest,
-		".venv/Scripts/mypy .":            permissions.BuildTest, // Windows finds it with its ending
+		".venv/Scripts/mypy .":            permissions.BuildTest, // Windows finds it with its extension
 		"sub/../.venv/bin/pytest":         permissions.Unknown,
 		"../.venv/bin/pytest":             permissions.Unknown,
 		"venv/bin/pytest":                 permissions.Unknown, // not there

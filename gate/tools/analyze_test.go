@@ -167,7 +167,7 @@ func TestAnalyzeWithoutATool(t *testing.T) {
 	}
 }
 
-// What is over a cap is refused: a deny among the rest would be overlooked.
+// A call over a cap is refused, because a deny among the rest would be overlooked.
 func TestCaps(t *testing.T) {
 	p := project(t, nil)
 	paths := make([]string, arguments.MaxArguments+1)
@@ -193,7 +193,7 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// A deny on a file holds through whichever tool the file is reached.
+// A deny on a file holds whichever tool reaches the file.
 func TestOneDenyManyDoors(t *testing.T) {
 	p := project(t, map[string]string{".env": "x", "sub/.env": "x", "innocent": "-> .env"})
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny" }, "write_file": { "*": "allow", "*.env": "deny" } }`)
@@ -252,7 +252,7 @@ func TestOneDenyManyDoors(t *testing.T) {
 	}
 }
 
-// A kind that is only guessed never lets a rule for the kind allow.
+// A guessed kind never lets a rule for the kind allow.
 func TestGuessAllowsNothing(t *testing.T) {
 	p := project(t, map[string]string{"a.txt": "x"})
 	pol := policy(t, `{ "*": "ask", "read_file": "allow", "shell_exec": "allow", "write_file": "allow", "grep": "allow", "glob": "allow" }`)
@@ -343,7 +343,7 @@ func TestShellForms(t *testing.T) {
 	}
 }
 
-// A command that runs elsewhere is judged by where it runs.
+// A command is judged by the folder that it runs in.
 func TestWorkingDirectory(t *testing.T) {
 	p := project(t, map[string]string{"web/.env": "x"})
 	outside := filepath.Join(filepath.Dir(p.Dir), "home")
@@ -412,7 +412,7 @@ func TestFoldersAndPaths(t *testing.T) {
 	}
 }
 
-// Folders inside each other are looked through once, and not more of them than there is time for.
+// Folders inside each other are looked through once, and no more of them than there is time for.
 func TestFoldersAreBounded(t *testing.T) {
 	files := map[string]string{}
 	list := []string{"."}
@@ -509,7 +509,7 @@ func TestPatches(t *testing.T) {
 		"*** Update File:  a.txt\n@@\n+A":                                         permissions.Ask,
 		"*** Rename File: a.txt\n@@\n+A":                                          permissions.Ask,
 		"*** Update File: a.txt\n@@\n+A\nUpdate File: x/.env":                     permissions.Ask,
-		"*** Add File: a.txt\n+A\r*** Delete File: b.txt":                         permissions.Ask, // which some readers take for a line of its own
+		"*** Add File: a.txt\n+A\r*** Delete File: b.txt":                         permissions.Ask, // some programs take this for a separate line
 		"*** Add File: a.txt\n+A\u2028*** Delete File: b.txt":                     permissions.Ask,
 		"*** Add File: a.txt\n+A\x0c*** Delete File: b.txt":                       permissions.Ask,
 		"*** Add File: a.txt\r\n+A\r\n":                                           permissions.Allow,
@@ -524,7 +524,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// A deny on a host holds however the host is spelled, for a tool that fetches and for one that nobody knows.
+// A deny on a host holds however the host is spelled, for a tool that fetches and for an unknown tool.
 func TestDeniedHostInEverySpelling(t *testing.T) {
 	deny := policy(t, `{ "*": "allow", "web_fetch": { "*": "allow", "http*://10.1.2.3/*": "deny", "*://evil.example*": "deny" } }`)
 	unknown := Describe(Server{Name: "srv"}, "convert", "srv_convert", []byte(`{}`))
@@ -543,7 +543,7 @@ func TestDeniedHostInEverySpelling(t *testing.T) {
 	}
 }
 
-// A file that a recursive reader would meet is judged like one that is read by its own name.
+// A file that a recursive reader would meet is judged like a file that is read by its own name.
 func TestReadSubject(t *testing.T) {
 	p := project(t, map[string]string{"sub/.env": "x"})
 	pol := policy(t, defaults)
@@ -555,7 +555,7 @@ func TestReadSubject(t *testing.T) {
 	}
 }
 
-// The category is that of the part which reaches furthest, wherever it stands and whatever its class.
+// The category is that of the part that reaches furthest, wherever it stands and whatever its class.
 func TestCategory(t *testing.T) {
 	p := project(t, map[string]string{"a": "x"})
 	for _, c := range []struct {
@@ -596,7 +596,7 @@ func TestAudioOfTrustedServers(t *testing.T) {
 	}
 }
 
-// The analysis of one call changes when the file system does: that is why callers repeat it.
+// The analysis of a call changes with the file system, which is why callers repeat it.
 func TestAnalysisFollowsTheFileSystem(t *testing.T) {
 	p := project(t, map[string]string{"a": "x", ".env": "x"})
 	pol := policy(t, defaults)

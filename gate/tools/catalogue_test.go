@@ -15,7 +15,7 @@ import (
 	"callgate/permissions"
 )
 
-// Every file says what its schema allows, and what the program makes of it is consistent.
+// Every file has what its schema allows, and what the program makes of it is consistent.
 func TestServerFiles(t *testing.T) {
 	text, err := serverFiles.ReadFile("servers/schema.json")
 	if err != nil {
@@ -102,7 +102,7 @@ func TestServerFilesRefuse(t *testing.T) {
 	}
 }
 
-// Reads of a known server are READ_ONLY, whatever else it does is not, and what nobody knows of it makes a call ask.
+// Reads of a known server are READ_ONLY, everything else is not, and an argument that nobody knows makes a call ask.
 func TestCallsOfKnownServers(t *testing.T) {
 	for _, c := range []struct {
 		pkg, tool, arguments string
@@ -392,7 +392,7 @@ func TestCallsOfKnownServers(t *testing.T) {
 	}
 }
 
-// What customers and other members write is no record of the user's own, which would name destinations.
+// What customers and other members write is not the user's own record, which would name destinations.
 func TestOthersWrite(t *testing.T) {
 	for _, c := range []struct{ pkg, tool string }{
 		{"@stripe/mcp", "list_customers"}, {"@stripe/mcp", "list_disputes"}, {"@stripe/mcp", "search_stripe_resources"},

@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 )
 
-// nothing hides no file.
+// nothing is a hidden that hides no file.
 func nothing(string) bool { return false }
 
 func TestChanges(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A pipe in the place of the file is not waited for.
+// Changes does not wait for a pipe in the place of the file.
 func TestChangesOfAPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {

@@ -10,15 +10,15 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// noWritingOptions are programs without an option or operand that writes a file, runs a program, loads code or
-// talks to another machine. They need no options in the table.
+// noWritingOptions lists programs without an option or operand that writes a file, runs a program, loads code or talks
+// to another machine. They need no options in the table.
 var noWritingOptions = wording.Set(`dirs pwd echo true false : [[ (( sleep exit return break continue
 	shift umask ulimit type fg bg disown times tr seq yes help basename dirname realpath readlink pathchk expr factor getconf
 	locale tput tty clear cal ncal which whereis whoami id groups w uptime uname arch nproc free vmstat iostat top htop netstat
 	lscpu lsblk lsmod sw_vers system_profiler ipcs logname ifconfig route`)
 
-// TestReadOnlyIsDescribed holds that a command which is READ_ONLY from its words alone has an entry that lists
-// the options by which it is not.
+// TestReadOnlyIsDescribed checks that a command that is READ_ONLY by its words alone has an entry that lists the
+// options that make it more.
 func TestReadOnlyIsDescribed(t *testing.T) {
 	for c := range programs.All {
 		if c.Risk != programs.ReadOnly || strings.Contains(c.Name, "*") {
@@ -53,8 +53,8 @@ func hasRow(names []string) bool {
 	return c.Handler != "" || c.Inspector != ""
 }
 
-// TestDoubtfulCommandsAsk holds that commands which run code, write or reach other machines by their words are
-// more than READ_ONLY.
+// TestDoubtfulCommandsAsk checks that commands that run code, write or reach other machines by their words are more
+// than READ_ONLY.
 func TestDoubtfulCommandsAsk(t *testing.T) {
 	for _, command := range []string{
 		"mlr put system a", "fx a x", "fzf", "delta a", "cloc .", "gron https://x", "glow https://x", "xq -i . a",

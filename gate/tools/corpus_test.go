@@ -6,8 +6,8 @@ import (
 	"callgate/permissions"
 )
 
-// What the rules of a benign case allow runs, with all that the gate makes of the text: files that it reads and writes,
-// what an allow reaches, what the program does.
+// A benign case runs if its rules allow it, with everything that the gate finds in the text: files that it reads and
+// writes, what an allow covers, what the program does.
 func TestBenignCorpus(t *testing.T) {
 	place := Place{Dir: "/w/app", Roots: []string{"/w/app"}, Home: "/home/u"}
 	for _, c := range shellCases(t, "benign") {
@@ -75,7 +75,7 @@ func TestPostsSend(t *testing.T) {
 	}
 }
 
-// What an allow that stops at the program does not reach: a script, code, a package, what lies elsewhere.
+// What an allow that stops at the program does not cover: a script, code, a package, what lies elsewhere.
 func TestAllowsThatStopShort(t *testing.T) {
 	place := Place{Dir: "/w/app", Roots: []string{"/w/app"}, Home: "/home/u"}
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// TestCatalogue holds what the catalogue says of every tool that touches more than its own server, and of
-// one harmless tool for each server.
+// TestCatalogue checks what the catalogue says of every tool that touches more than its own server, and of one harmless
+// tool for each server.
 func TestCatalogue(t *testing.T) {
 	for _, c := range []struct {
 		pkg, tool string
@@ -74,8 +74,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// The table itself makes sense: kinds exist, a tool of a kind has a value, one without a kind has a class
-// and a category, nothing is unmapped.
+// The table is consistent: kinds exist, a tool of a kind has a value, a tool without a kind has a class and a category,
+// and nothing is unmapped.
 func TestCatalogueIsConsistent(t *testing.T) {
 	for pkg, list := range catalogue() {
 		for name, e := range list() {
@@ -266,8 +266,8 @@ func TestWordsOf(t *testing.T) {
 	}
 }
 
-// What a person says of a tool that nobody knows counts as the catalogue does: effect and roles, but what could be a
-// path or a command still has to be named.
+// What a person says of an unknown tool counts as the catalogue does, for effect and roles. But an argument that could
+// be a path or a command still has to be named.
 func TestLabelsOfTheConfiguration(t *testing.T) {
 	definition := []byte(`{"name":"post","inputSchema":{"properties":{"room":{"type":"string"},"text":{"type":"string"},"path":{"type":"string"}}}}`)
 	describe := func(l Labels, definition []byte, trusted bool) *Tool {
@@ -280,7 +280,7 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 	if tool.Roles["room"] != Plain || tool.Roles["text"] != Plain || tool.Roles["path"] != Unmapped {
 		t.Errorf("roles %v", tool.Roles)
 	}
-	// A plain name in what may be a path asks nothing, and what rules deny of files stays denied.
+	// A plain name in an argument that may be a path does not ask, and what rules deny of files stays denied.
 	for arguments, asks := range map[string]bool{
 		`{"room":"a","path":"bill-2023.txt"}`: false, `{"path":["a.txt","Riverside hotel"]}`: false, `{"path":""}`: false,
 		`{"path":"a/b.txt"}`: true, `{"path":"../b.txt"}`: true, `{"path":".env"}`: true, `{"path":"~"}`: true, `{"path":"C:b"}`: true, `{"path":["a.txt","/etc/passwd"]}`: true, `{"path":{"x":"a"}}`: true,
@@ -293,14 +293,14 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 			t.Errorf("%s: no deny of the file could hold: %+v", arguments, a.Subjects)
 		}
 	}
-	// The same holds where nobody asked the server for its tools, as callgate check does.
+	// The same holds if nobody asked the server for its tools, as in callgate check.
 	unseen := describe(Labels{Effect: EffectMoney, Destination: []string{"to"}}, nil, false)
 	for arguments, asks := range map[string]bool{`{"to":"a","amount":5,"subject":"x"}`: false, `{"to":"a","command":"ls"}`: true} {
 		if a := Analyze(Call{Tool: unseen, Arguments: []byte(arguments), Place: Place{Dir: "/w"}}); slices.Contains(codes(a), "unmapped-argument") != asks {
 			t.Errorf("%s: marks %v", arguments, a.Marks)
 		}
 	}
-	// What a server says of its results adds to what they are labelled with.
+	// What a server says of its results adds to their labels.
 	for annotations, want := range map[string][]string{
 		`{}`: {ReturnsPublic}, `{"privateHint":true}`: {ReturnsPublic, ReturnsPrivate}, `{"sensitiveHint":"high","unsafeOutputHint":true}`: {ReturnsPublic, ReturnsSecret, ReturnsUntrusted},
 		`{"sensitiveHint":"low","privateHint":false}`: {ReturnsPublic}, `{"maliciousActivityHint":true}`: {ReturnsPublic, ReturnsUntrusted}, `{"sensitiveHint":{},"privateHint":"x"}`: {ReturnsPublic},
@@ -323,7 +323,8 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 		}
 	}
 
-	// A definition raises an effect, never lowers one; a trusted server's hints do neither, but a credential counts.
+	// A definition raises an effect and never lowers one. The hints of a trusted server do neither, but a credential
+	// counts.
 	for _, c := range []struct {
 		effect, annotations, argument string
 		trusted                       bool
@@ -345,8 +346,8 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A label that says that a tool has no effect says too that it runs no code: its text may be code, and is no role to
-// ask about.
+// A label that says that a tool has no effect also says that it runs no code. Its text may be code, and that does not
+// ask.
 func TestCodeWithoutEffect(t *testing.T) {
 	definition := []byte(`{"name":"format_code","inputSchema":{"properties":{"code":{"type":"string"},"command":{"type":"string"}}}}`)
 	for effect, want := range map[string]Role{EffectNone: Plain, EffectOwn: Unmapped} {

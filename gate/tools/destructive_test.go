@@ -11,7 +11,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// TestNamesOfPrograms holds that programs which lose something stand in the table by their plain names.
+// TestNamesOfPrograms checks that programs that lose something are in the table by their plain names.
 func TestNamesOfPrograms(t *testing.T) {
 	for c := range programs.All {
 		if len(c.Destroys) > 0 && commands.PlainName(c.Name) != c.Name {
@@ -20,7 +20,8 @@ func TestNamesOfPrograms(t *testing.T) {
 	}
 }
 
-// TestRisksOfPrograms holds the risk of whole command lines against testdata/risks.txt: a class, then the line.
+// TestRisksOfPrograms checks the risk of whole command lines against testdata/risks.txt, whose lines are a class and
+// then a command line.
 func TestRisksOfPrograms(t *testing.T) {
 	text, err := os.ReadFile("testdata/risks.txt")
 	if err != nil {
@@ -45,7 +46,7 @@ func TestRisksOfPrograms(t *testing.T) {
 	}
 }
 
-// TestActsAreNamed holds that a rule for a program alone does not speak of what one of its subcommands destroys.
+// TestActsAreNamed checks that a rule for a program alone does not cover what one of its subcommands destroys.
 func TestActsAreNamed(t *testing.T) {
 	p := project(t, nil)
 	p.Home = t.TempDir()
@@ -72,7 +73,7 @@ func TestActsAreNamed(t *testing.T) {
 	}
 }
 
-// worstRisk is the worst class among the commands of a line that need an allow.
+// worstRisk returns the worst class among the commands of a line that need an allow.
 func worstRisk(t testing.TB, command string, p Place) permissions.Risk {
 	a := analyzeCommand(t, command, p)
 	worst := permissions.ReadOnly
@@ -122,13 +123,13 @@ func BenchmarkDestroys(b *testing.B) {
 	}
 }
 
-// analyzeCommand analyses a call of a shell tool.
+// analyzeCommand analyzes a call of a shell tool.
 func analyzeCommand(t testing.TB, command string, p Place) *Analysis {
 	tool := Describe(Server{Name: "sh", Packages: []string{"mcp-server-commands"}}, "run_command", "sh_run_command", nil)
 	return Analyze(Call{Tool: tool, Arguments: object(t, "command", command), Place: p})
 }
 
-// TestHiddenCommandsAreDenied holds that a denied command is denied, and not asked about, wherever it hides. The lines
+// TestHiddenCommandsAreDenied checks that a denied command is denied, and not asked about, wherever it hides. The lines
 // of testdata/hidden.txt spell a line end as \n.
 func TestHiddenCommandsAreDenied(t *testing.T) {
 	text, err := os.ReadFile("testdata/hidden.txt")

@@ -52,7 +52,7 @@ func TestDraft(t *testing.T) {
 			t.Errorf("%s: the draft is in force", c.name)
 		}
 	}
-	// Where the name says nothing, the description may say that the tool only answers.
+	// If the name says nothing, the description may say that the tool only answers.
 	for description, effect := range map[string]string{"Returns the prices of hotels.": EffectNone, "Lists hotels.": EffectNone, "Books a hotel and returns its name.": EffectOutside, "": EffectOutside} {
 		definition, _ := json.Marshal(map[string]any{"name": "hotel_prices", "description": description})
 		if got := Describe(Server{Name: "s"}, "hotel_prices", "s_hotel_prices", definition).Draft(); got.Effect != effect {

@@ -11,7 +11,7 @@ import (
 	programfiles "callgate/shellparse/programs/source"
 )
 
-// TestExamplesOfPrograms holds what the YAML files of package programs say of their examples.
+// TestExamplesOfPrograms checks the examples in the YAML files of package programs.
 func TestExamplesOfPrograms(t *testing.T) {
 	table, err := programfiles.Load(os.DirFS("../../shellparse/programs"))
 	if err != nil {

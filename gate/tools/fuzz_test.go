@@ -12,7 +12,7 @@ import (
 	"callgate/permissions"
 )
 
-// fuzzedTools are one tool of each sort.
+// fuzzedTools returns one tool of each sort.
 func fuzzedTools() []*Tool {
 	tools := []*Tool{
 		nil,
@@ -31,7 +31,7 @@ func fuzzedTools() []*Tool {
 	return tools
 }
 
-// FuzzAnalyze holds what is true of every analysis, whatever the arguments are.
+// FuzzAnalyze checks what is true of every analysis, whatever the arguments are.
 func FuzzAnalyze(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `null`, `[]`, `{"path":".env"}`, `{"path":"%2e%2e/\\..\\x:y. "}`, `{"path":["a",{"b":1}]}`, `{"paths":["~/x","$HOME/y","file://h/z"]}`,
@@ -107,7 +107,7 @@ func FuzzClassifySQL(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		// What is added after a statement never makes the whole harmless.
+		// Appending to a statement never makes the whole harmless.
 		if r := commands.ClassifySQL(s + "\n; drop table x"); r == permissions.ReadOnly || r == permissions.Write {
 			t.Errorf("%q before a drop: %v", s, r)
 		}

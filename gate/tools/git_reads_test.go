@@ -11,7 +11,7 @@ import (
 	"callgate/permissions"
 )
 
-// runGit runs git in a folder, under no settings of the machine.
+// runGit runs git in a folder, without the machine's settings.
 func runGit(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
@@ -22,8 +22,8 @@ func runGit(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// What git names to a command that writes is what it tracks, and what was removed since: none of it may be kept from
-// being written, several words or an option.
+// A command that writes the files that git names writes the tracked ones, and those removed since. None of them may be
+// denied, several words or an option.
 func TestTrackedNamesAreWritten(t *testing.T) {
 	p := project(t, map[string]string{"a.go": "x", "lib/d.go": "x", "kept/c.md": "x", ".env": "X=1"})
 	runGit(t, p.Dir, "init", "-q")
@@ -55,7 +55,7 @@ func TestTrackedNamesAreWritten(t *testing.T) {
 	hold("an option that was removed", permissions.Ask, goFiles...)
 }
 
-// What git names to xargs is what it tracks: a denied file beside that is not read, and one that a link leads to is.
+// git names tracked files to xargs: a denied file beside them is not read, and one that a link leads to is.
 func TestTrackedNamesAreRead(t *testing.T) {
 	p := project(t, map[string]string{"a.go": "x", "b c.go": "x", ".env": "X=1", "lib/d.go": "x"})
 	git := func(args ...string) { t.Helper(); runGit(t, p.Dir, args...) }
@@ -95,7 +95,7 @@ func TestTrackedNamesAreRead(t *testing.T) {
 	hold("a link", permissions.Ask, "git ls-files | xargs cat")
 }
 
-// A git command that is told which paths to show reads no others.
+// A git command with paths to show reads no others.
 func TestGitReadsThePathsThatItIsTold(t *testing.T) {
 	p := project(t, map[string]string{"a.go": "x", "src/b.go": "x", "src/c.go": "x", ".env": "X=1"})
 	runGit(t, p.Dir, "init", "-q")

@@ -60,8 +60,8 @@ func policy(t testing.TB, rules string) *permissions.Policy {
 	return p
 }
 
-// verdict is what rules and marks together say of an analysis: the strictest subject, and at best ask for
-// what is marked.
+// verdict returns what rules and marks together say of an analysis: the strictest subject, and at best Ask if it is
+// marked.
 func verdict(p *permissions.Policy, a *Analysis) permissions.Action {
 	action := permissions.Allow
 	for i := range a.Subjects {
@@ -94,7 +94,7 @@ func object(t testing.TB, pairs ...any) []byte {
 	return append(out, '}')
 }
 
-// analyze judges a bare kind.
+// analyze analyzes a call of a bare kind.
 func analyze(t testing.TB, kind string, p Place, pairs ...any) *Analysis {
 	t.Helper()
 	tool := KindTool(kind)

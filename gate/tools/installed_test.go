@@ -7,8 +7,8 @@ import (
 	"callgate/permissions"
 )
 
-// The interpreter of an environment of the project is the system's, if it is one by its name and takes its settings
-// from the project.
+// The interpreter of a project's environment is the system's, if its name says so and it takes its settings from the
+// project.
 func TestPythonOfAnEnvironment(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("there is no python here")

@@ -12,7 +12,7 @@ import (
 	"callgate/permissions"
 )
 
-// written are the files that subjects of an analysis say are written, relative to dir.
+// written returns the files that the subjects of an analysis say are written, relative to dir.
 func written(a *Analysis, dir string) (names []string) {
 	for i := range a.Subjects {
 		if s := &a.Subjects[i]; s.Kind == KindWriteFile && !s.DeniesOnly {
@@ -48,8 +48,8 @@ new file mode 100644
 +z
 `
 
-// TestListedWrites holds that what a command writes because a patch or an archive names it is a subject each, and that
-// a command of which that cannot be told has an effect. The real programs confirm that nothing is missing.
+// TestListedWrites checks that every file that a command writes because a patch or an archive names it is a subject. A
+// command for which that cannot be told has an effect. The real programs confirm that nothing is missing.
 func TestListedWrites(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"one/inside.txt": "1", "one/sub/two.txt": "2"} {
@@ -158,7 +158,7 @@ func TestListedWrites(t *testing.T) {
 	}
 }
 
-// runsAsListed runs a command in a copy of the files, and reports what it writes that is not in the list.
+// runsAsListed runs a command in a copy of the files and reports what it writes that is not in the list.
 func runsAsListed(t *testing.T, command string, files map[string]string, list []string) {
 	t.Helper()
 	p := project(t, files)
@@ -194,7 +194,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// A file that is put into a repository is read: rules that deny it hold, and one from elsewhere is marked.
+// Putting a file into a repository reads it: rules that deny it hold, and a file from elsewhere is marked.
 func TestStagedFiles(t *testing.T) {
 	p := project(t, map[string]string{".env": "x", "a.go": "x", "../.kube/config": "x"})
 	pol := policy(t, readsPolicy)
@@ -217,7 +217,7 @@ func TestStagedFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %+v", command, got, want, a.Subjects)
 		}
 	}
-	// What is ignored is staged too: the folder is looked through for denied files.
+	// Ignored files are staged too: the folder is looked through for denied files.
 	if a := analyzeCommand(t, "git add -f .", p); !slices.Contains(a.Folders, p.Dir) {
 		t.Errorf("git add -f . looks through %q", a.Folders)
 	}

@@ -10,8 +10,8 @@ import (
 	"callgate/permissions"
 )
 
-// The principle as a table: a pattern that names the operation allows it, hidden effects included; one that stops
-// short covers what is harmless; nothing but "*" covers what comes from elsewhere.
+// The principle as a table: a pattern that names the operation allows it, hidden effects included. A pattern that stops
+// short covers what is harmless. Only "*" covers what comes from elsewhere.
 func TestWhatAnAllowCovers(t *testing.T) {
 	p := project(t, map[string]string{"a": "x", "x.py": "x", "cmd/x/main.go": "x", ".env": "x"})
 	allow, ask, deny := permissions.Allow, permissions.Ask, permissions.Deny
@@ -57,8 +57,8 @@ func TestWhatAnAllowCovers(t *testing.T) {
 	}
 }
 
-// Of a command each pattern of its first words is tried: one that does not reach the operation allows nothing that is
-// not harmless, longer ones never allow less, and what names every effect allows it.
+// For each command, every pattern of its first words is tried. A pattern that does not reach the operation allows only
+// what is harmless, a longer one never allows less, and one that names every effect allows the command.
 func TestLongerPatternsNeverAllowLess(t *testing.T) {
 	p := project(t, map[string]string{"a": "x"})
 	programs := []string{"npm install", "npm run deploy", "npm test", "git push", "git reset --hard", "git status", "git clean -fdx", "git commit -m", "aws s3 rm", "aws s3 ls",

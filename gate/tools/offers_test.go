@@ -92,7 +92,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// What is offered allows the call that it was offered for, and never a call of a worse class.
+// An offer allows the call that it was made for, and never a call of a worse class.
 func TestOffersGrantWhatTheySay(t *testing.T) {
 	p := project(t, map[string]string{"src/a.go": "x", "odd[1] {x}.txt": "x"})
 	for _, c := range []struct {

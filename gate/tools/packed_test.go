@@ -32,7 +32,7 @@ func TestUnpacked(t *testing.T) {
 	}
 }
 
-// A path that arrives as JSON in a text is judged as what the text holds too.
+// A path that arrives as JSON inside a text is also judged as what the text holds.
 func TestPathsInTexts(t *testing.T) {
 	p := project(t, map[string]string{"a.txt": "x", ".env": "x"})
 	fs := Server{Name: "fs", Packages: []string{"@modelcontextprotocol/server-filesystem"}}

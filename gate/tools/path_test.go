@@ -12,7 +12,7 @@ import (
 	"callgate/permissions"
 )
 
-// defaults are the rules that a new worker begins with, as far as they concern files.
+// defaults holds the rules about files that a new worker begins with.
 const defaults = `{
 	"*": "ask",
 	"read_file": { "*": "allow", "*.env": "deny", "*.env.*": "deny", "*credentials*": "deny", "*secret*": "deny", "*.env.example": "allow" },
@@ -21,7 +21,7 @@ const defaults = `{
 	"glob": "allow", "grep": "allow", "skill": "ask", "shell_exec": "ask"
 }`
 
-// Every way to write a denied path is denied, and no way to write another one is.
+// Every way to write a denied path is denied, and no way to write another path is.
 func TestPathReadings(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the names in the table are not all possible on Windows")
@@ -122,7 +122,7 @@ func TestAllowNeedsTheRealPath(t *testing.T) {
 		{"src/out/passwd", permissions.Ask},
 		{"src/in/a.md", permissions.Ask},
 		{"src/../docs/a.md", permissions.Ask},
-		{"src/near/../x", permissions.Ask},            // far/x for the kernel, src/x for who cleans first
+		{"src/near/../x", permissions.Ask},            // far/x for the kernel, src/x for a program that cleans first
 		{"src/%2e%2e/docs/a.md", permissions.Ask},     // docs/a.md for a server that decodes
 		{`src\..\docs\a.md`, permissions.Ask},         // docs/a.md for a server that takes backslashes
 		{"file:src/main.go", permissions.Allow},       // the URL's path
@@ -158,7 +158,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// $WORKSPACE is the workspace of the call, by whatever path, and nothing that is too wide to be one.
+// $WORKSPACE is the workspace of the call, by whatever path, and nothing that is too wide to be a workspace.
 func TestWorkspaceSpelling(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the table is in Unix paths")
@@ -197,7 +197,7 @@ func TestWorkspaceSpelling(t *testing.T) {
 		{Place{Dir: app}, "$WORKSPACE/../../x", permissions.Ask},
 		{Place{Dir: app, Workspace: []string{home + "/src/other"}}, "main.go", permissions.Ask}, // the host says where it works
 		{Place{Dir: app, Workspace: []string{app, home + "/src/other"}}, "../other/x", permissions.Allow},
-		{Place{Dir: dir + "/link"}, "main.go", permissions.Allow}, // by a link, and not by it
+		{Place{Dir: dir + "/link"}, "main.go", permissions.Allow}, // through a link, and directly
 		{Place{Dir: dir + "/link"}, app + "/main.go", permissions.Allow},
 		{Place{Dir: app, Roots: []string{app, home + "/src/other"}, Workspace: []string{app}}, "../other/x", permissions.Ask},
 		{Place{Dir: home}, "src/app/main.go", permissions.Ask},

@@ -181,7 +181,7 @@ func TestPinsAreBounded(t *testing.T) {
 	}
 }
 
-// sharedTexts are what replicas share in a test, by server.
+// sharedTexts are the texts that replicas share in a test, by server.
 type sharedTexts struct {
 	mu   sync.Mutex
 	by   map[string][]byte
@@ -210,7 +210,8 @@ func (t sharedText) Replace(revision uint64, text []byte) error {
 	return t.away
 }
 
-// A definition that is accepted at one replica is at all; one that is seen to change at one is held back at all.
+// A definition that is accepted at one replica is accepted at all. A change that one replica sees holds the tool back
+// at all.
 func TestPinsOfSeveralReplicas(t *testing.T) {
 	all := &sharedTexts{by: map[string][]byte{}, rev: map[string]uint64{}}
 	replica := func(name string) *Pins {
@@ -272,7 +273,7 @@ func TestPinsOfSeveralReplicas(t *testing.T) {
 	if known, changed, _ := pinned(t, one, "s", "x", second); !known || changed {
 		t.Error("a person accepted it")
 	}
-	if err := two.Saw("s", map[string]string{"x": hash(first)}); err != nil { // it has not heard of the change yet
+	if err := two.Saw("s", map[string]string{"x": hash(first)}); err != nil { // it does not know of the change yet
 		t.Fatal(err)
 	}
 	if known, changed, _ := pinned(t, one, "s", "x", second); !known || changed {

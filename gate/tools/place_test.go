@@ -118,7 +118,7 @@ func TestProtectedPlaces(t *testing.T) {
 	}
 }
 
-// A protected place is for a person whichever door a write takes; reading it is not.
+// A protected place needs a person for writing, whichever way the write takes, but not for reading.
 func TestWritesToProtectedPlacesAreMarked(t *testing.T) {
 	p := project(t, map[string]string{".git/config": "x", "CLAUDE.md": "x", "notes": "-> .git", "x.txt": "x"})
 	filesystem := Server{Name: "fs", Packages: []string{"@modelcontextprotocol/server-filesystem"}}

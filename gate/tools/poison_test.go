@@ -9,7 +9,7 @@ import (
 	"callgate/gate/tools/definitions"
 )
 
-// definitions reads a file of definitions, one a line.
+// servers reads a file of definitions, one a line.
 func servers(t *testing.T, path string) (list [][]byte) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -28,8 +28,8 @@ func servers(t *testing.T, path string) (list [][]byte) {
 	return list
 }
 
-// At least nine of ten definitions that are made after the published attacks are held. Two of them speak of another
-// server's tool and of nothing else: who knows the other servers holds those.
+// At least nine in ten definitions made after the published attacks are held. Two of them speak only of another
+// server's tool, so only a check that knows the other servers can hold those.
 func TestPoisonedDefinitions(t *testing.T) {
 	list := servers(t, "testdata/poisoned.jsonl")
 	missed := 0
@@ -44,7 +44,7 @@ func TestPoisonedDefinitions(t *testing.T) {
 	}
 }
 
-// No definition of a real server is held, nor one with phrases that other real servers use.
+// No real server's definition is held, nor one with phrases that other real servers use.
 func TestRealDefinitionsAreNotPoisoned(t *testing.T) {
 	files, err := filepath.Glob("testdata/definitions/*.jsonl")
 	if err != nil || len(files) == 0 {

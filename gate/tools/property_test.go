@@ -53,7 +53,7 @@ func TestRewritesNeverLoosen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := rapid.SampledFrom([]string{".env", "sub/.env", "sub/link", "new/.env"}).Draw(t, "path")
 		real := path
-		// Each at most once, in any order: two of a kind can mean another file, as "x.." does.
+		// Each at most once, in any order: two of one kind can mean another file, as "x.." does.
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(t, "order")[:rapid.IntRange(0, 5).Draw(t, "count")] {
 			path = rewrites[i].do(t, p, path)
 		}
@@ -72,8 +72,8 @@ func TestRewritesNeverLoosen(t *testing.T) {
 	})
 }
 
-// A person's summary, the class and the subjects do not depend on the order of the arguments, apart from
-// the order of the subjects.
+// Apart from the order of the subjects, the summary, the class and the subjects do not depend on the order of the
+// arguments.
 func TestArgumentOrderDoesNotMatter(t *testing.T) {
 	p := project(t, map[string]string{"a": "x", "b/c": "x"})
 	one := Analyze(Call{Tool: KindTool(KindGrep), Arguments: []byte(`{"path":"b","pattern":"x","include":"*.go"}`), Place: p})

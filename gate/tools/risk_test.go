@@ -11,7 +11,7 @@ import (
 	"callgate/shellparse"
 )
 
-// words makes an effective command of known words; "$x" stands for one that depends on the run.
+// words makes an effective command of known words; "$x" stands for a word that depends on the run.
 func words(list ...string) *shellparse.Command {
 	c := &shellparse.Command{}
 	for _, w := range list {
@@ -222,7 +222,7 @@ func TestClassifySQL(t *testing.T) {
 	}
 }
 
-// A command is of low risk only when the whole of the text in another language that it is given was recognised.
+// A command is of low risk only if the whole text in another language that it is given was recognized.
 func TestRiskOfEmbeddedLanguages(t *testing.T) {
 	p := project(t, map[string]string{"f": "x", "x.db": "x"})
 	const (
@@ -290,7 +290,7 @@ func TestRiskOfEmbeddedLanguages(t *testing.T) {
 	}
 }
 
-// A connection that the shell opens has an address that rules for web_fetch judge, in its normal form.
+// A connection that the shell opens has an address that rules for web_fetch judge in its normal form.
 func TestConnectionsOfTheShell(t *testing.T) {
 	p := project(t, map[string]string{"f": "x"})
 	for command, want := range map[string]string{
@@ -316,7 +316,7 @@ func TestConnectionsOfTheShell(t *testing.T) {
 	}
 }
 
-// Devices and settings of the system are no files: only a person releases what touches them.
+// Devices and settings of the system are not plain files: only a person can release a call that touches them.
 func TestDevices(t *testing.T) {
 	p := project(t, map[string]string{"f": "x"})
 	for command, marked := range map[string]bool{

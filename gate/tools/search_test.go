@@ -10,7 +10,7 @@ import (
 	"callgate/permissions"
 )
 
-// What searches leave out of a folder that holds files which may not be read.
+// searchCases: what searches leave out of a folder with files that may not be read.
 var searchCases = []struct {
 	command string
 	reads   bool // a denied file
@@ -107,7 +107,7 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// What callgate says that a search leaves out, the program leaves out.
+// The programs leave out what callgate says that they leave out.
 func TestSearchesAgainstThePrograms(t *testing.T) {
 	p := searchWorkspace(t)
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny", "**/*.envfile": "deny" } }`)

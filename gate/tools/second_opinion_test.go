@@ -17,8 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(unraced.Main(m))
 }
 
-// What command lines are made of: a program with its options, a text, files, and what stands around a command. Most
-// of it leaves a trace in one combination or another.
+// The parts of command lines: a program with its options, a text, files, and what stands around a command. Most parts
+// leave a trace in one combination or another.
 var (
 	linePrograms = []string{"awk", "mawk", "gawk", "awk -F:", "awk -v x=1", "awk -e", "awk -d", "awk -f", "gawk -o", "gawk -i inplace", "gawk -l x", "sed", "sed -n", "sed -E -e", "sed -i", "sed -i.bak", "sed -s -z", "sed -f", "sed -ne",
 		"jq", "jq -r", "jq -n", "jq -rf", "jq -L .", "jq --arg a b", "jq --rawfile a secret", "jq --slurpfile a input", "sqlite3 x.db", "sqlite3 -json x.db", "sqlite3 -cmd '.shell canary' x.db", "sqlite3 new.db", "cat", "head -n 1", "sort", "sort -o out", "uniq", "tee",
@@ -29,15 +29,15 @@ var (
 	lineAround = []string{"%s", "%s", "%s", "%s | cat", "cat input | %s", "%s > out", "%s >> out", "%s 2>/dev/null", "%s 2> err", "%s < input", "%s; canary", "%s && ls", "%s &", "(%s)", "{ %s; }", "! %s", "x=$(%s)", "%s <<< 'x'", "%s <<'X'\nsyscmd(canary)\nX", "if %s; then ls; fi", "for f in a b; do %s; done", "cd /tmp && %s", "%s <> out", "%s >| out", "%s &> out", "f() { %s; }; f", "%s 3> out"}
 )
 
-// FuzzReadOnlyLeavesNoTrace is the test below without end.
+// FuzzReadOnlyLeavesNoTrace is TestReadOnlyLeavesNoTrace without end.
 func FuzzReadOnlyLeavesNoTrace(f *testing.F) {
 	f.Add(uint64(1))
 	l := newLab(f)
 	f.Fuzz(func(t *testing.T, seed uint64) { leaveNoTrace(t, l, rand.New(rand.NewPCG(seed, 7)), 20) })
 }
 
-// TestReadOnlyLeavesNoTrace runs command lines that are READ_ONLY with a real bash: they start nothing that is not
-// theirs, write nothing, and print no secret that they were not told to read.
+// TestReadOnlyLeavesNoTrace runs command lines that are READ_ONLY in a real bash. They start no other program, write
+// nothing, and print no secret that they were not told to read.
 func TestReadOnlyLeavesNoTrace(t *testing.T) {
 	leaveNoTrace(t, newLab(t), rand.New(rand.NewPCG(7, 7)), 400)
 }

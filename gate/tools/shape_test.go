@@ -40,8 +40,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// Labels hold for the arguments that were labelled: a tool that changed is nobody's, says so, and is suspected of what
-// it was labelled as.
+// Labels hold for the arguments that were labelled. A tool that has changed has no labels, says so, and is suspected of
+// what its labels said.
 func TestLabelsThatAToolOutgrew(t *testing.T) {
 	e, from, ok := lookUp(Server{Packages: []string{"vercel-mcp@0.0.7"}}, "deleteDeployment")
 	if !ok || from != "vercel-mcp" || len(e.shapes) == 0 {

@@ -17,7 +17,7 @@ import (
 	"callgate/permissions"
 )
 
-// shellCase is a line of the corpus of shellparse.
+// shellCase is a line of shellparse's corpus.
 type shellCase struct {
 	ID          string   `json:"id"`
 	Cmd         string   `json:"cmd"`
@@ -27,7 +27,7 @@ type shellCase struct {
 	AllowWrites []string `json:"allow_writes"`
 }
 
-// shellCases are the cases of a corpus file that bash parses and that are small enough to rewrite often.
+// shellCases returns the cases of a corpus file that bash parses and that are small enough to rewrite often.
 func shellCases(t testing.TB, name string) (cases []shellCase) {
 	t.Helper()
 	f, err := os.Open("../../shellparse/testdata/" + name + ".jsonl")
@@ -42,7 +42,7 @@ func shellCases(t testing.TB, name string) (cases []shellCase) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		foreign := strings.HasSuffix(c.ID, "-foreign") // of a shell that quotes otherwise
+		foreign := strings.HasSuffix(c.ID, "-foreign") // for a shell that quotes differently
 		if _, err := parseShell(c.Cmd); err == nil && c.Shell == "" && !foreign && c.Cmd != "" && len(c.Cmd) < 1000 {
 			cases = append(cases, c)
 		}
@@ -58,7 +58,8 @@ func (c shellCase) policy(t testing.TB) *permissions.Policy {
 	return policy(t, `{"*":"ask","shell_exec":`+rulesOf(t, c.AllowRules, c.DenyRules)+`,"write_file":`+rulesOf(t, c.AllowWrites, nil)+`}`)
 }
 
-// rulesOf writes rules for one tool, which asks for what no pattern names. A pattern that is both is denied.
+// rulesOf returns rules for one tool that ask about everything that no pattern names. A pattern in both lists is
+// denied.
 func rulesOf(t testing.TB, allow, deny []string) string {
 	t.Helper()
 	patterns := slices.Concat(allow, deny)
@@ -94,13 +95,13 @@ func parseShell(text string) (*syntax.File, error) {
 	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 }
 
-// shellRewrites are ways to write a text that bash takes for the same one.
+// shellRewrites are ways to rewrite a text that mean the same to bash.
 var shellRewrites = []struct {
 	name string
 	do   func(*rapid.T, string) string
 }{
 	{"quote words", quoteWords},
-	{"quote words", quoteWords}, // as often again: most bypasses are spellings
+	{"quote words", quoteWords}, // twice as often: most bypasses are spellings
 	{"break lines", breakLines},
 	{"swap separators", swapSeparators},
 	{"indent", func(_ *rapid.T, s string) string { return " \t" + s }},
@@ -159,7 +160,7 @@ func hideWord(t *rapid.T, text string) string {
 
 var plainWord = regexp.MustCompile(`^[a-z][a-z0-9_.-]*$`)
 
-// quoteWords spells some of the words that are plain letters in another way.
+// quoteWords spells some of the words that consist of plain letters differently.
 func quoteWords(t *rapid.T, text string) string {
 	return editCommands(t, text, func(call *syntax.CallExpr) (edits []textEdit) {
 		for _, w := range call.Args {
@@ -179,7 +180,7 @@ func quoteWords(t *rapid.T, text string) string {
 	})
 }
 
-// reserved are words that mean something else once they are quoted.
+// reserved holds words that mean something else once they are quoted.
 var reserved = map[string]bool{"time": true, "coproc": true, "function": true, "in": true, "do": true, "then": true, "declare": true, "local": true, "export": true, "readonly": true, "typeset": true, "let": true, "nameref": true}
 
 // breakLines puts a line continuation, or more space, between words.
@@ -206,7 +207,7 @@ func wrapCommands(t *rapid.T, text string) string {
 	})
 }
 
-// external are programs that mean the same behind a wrapper, because no shell has them built in.
+// external holds programs that mean the same behind a wrapper, because no shell has them built in.
 var external = map[string]bool{"rm": true, "git": true, "cat": true, "ls": true, "shred": true, "curl": true, "npm": true, "find": true, "grep": true, "go": true, "make": true, "sed": true, "tee": true, "cp": true, "mv": true, "dd": true, "head": true}
 
 // swapSeparators writes ; as a line end and the other way round.
@@ -237,7 +238,7 @@ func applyEdits(text string, edits []textEdit) string {
 	return text
 }
 
-// editCommands applies the edits for every simple command, here-documents left out: their offsets are of another
+// editCommands applies the edits to every simple command. It leaves out here-documents, whose offsets belong to another
 // place than the command's.
 func editCommands(_ *rapid.T, text string, edit func(*syntax.CallExpr) []textEdit) string {
 	f, err := parseShell(text)
@@ -261,8 +262,7 @@ func editCommands(_ *rapid.T, text string, edit func(*syntax.CallExpr) []textEdi
 	return applyEdits(text, edits)
 }
 
-// However a shell text is spelled, laid out and wrapped, it is judged no more mildly, and what was denied
-// stays denied.
+// However a shell text is spelled, laid out and wrapped, it is judged no more mildly, and what was denied stays denied.
 func TestShellRewritesNeverLoosen(t *testing.T) {
 	cases := slices.Concat(shellCases(t, "bypass"), shellCases(t, "benign"))
 	policies := make([]*permissions.Policy, len(cases))
@@ -291,7 +291,7 @@ func TestShellRewritesNeverLoosen(t *testing.T) {
 	})
 }
 
-// A deny holds for a program that another one, of which nothing is known, is told to start.
+// A deny holds for a program that another, unknown program is told to start.
 func TestDenyBehindUnknownPrograms(t *testing.T) {
 	p := project(t, nil)
 	pol := policy(t, `{ "shell_exec": { "*": "allow", "shred *": "deny" } }`)

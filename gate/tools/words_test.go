@@ -49,7 +49,7 @@ func TestAllowsLookAtPlainPaths(t *testing.T) {
 	}
 }
 
-// Rules that ask about a file outside of the workspace are heard where a wildcard let the command run.
+// Rules that ask about a file outside the workspace count even if a wildcard lets the command run.
 func TestReadsOutsideOfTheWorkspace(t *testing.T) {
 	p := project(t, map[string]string{"a": "x", "../home/notes": "x", "link": "-> ../home/notes"})
 	notes := filepath.Join(filepath.Dir(p.Dir), "home/notes")

@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// An allow that matches and does not count says why, and what would count.
+// If an allow matches and does not count, the question says why, and what would count.
 func TestAskSaysWhyAnAllowDoesNotCount(t *testing.T) {
 	file, err := permissions.ParseFile("p.jsonc", []byte(`{"*": "ask", "read_file": "allow", "files_read": "allow"}`), "/home/me")
 	if err != nil {

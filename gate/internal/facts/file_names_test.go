@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// A file's name is not taken for a host.
+// The name of a file is not taken for a host.
 func TestFileNamesAreNoAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"www.paint-a.example": true, "build.test": true,

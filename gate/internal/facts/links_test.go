@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLinks finds what the expression finds in the whole text.
+// TestLinks checks that Links finds what the expression finds in the whole text.
 func TestLinks(t *testing.T) {
 	check := func(t rapid.TB, text string, n int) {
 		if got, want := Links(text, n), links.FindAllString(text, n); !slices.Equal(got, want) {

@@ -24,7 +24,7 @@ func TestEmbeddedAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, rapid.StringMatching(`[aZ0:/\\\\ +.\-"<\né]{0,24}`).Draw(t, "text")) })
 }
 
-// TestQuickLooksPassNothingOver holds each quick look against what it spares, in any case of the letters.
+// TestQuickLooksPassNothingOver checks each quick look against what it must not miss, in upper and lower case.
 func TestQuickLooksPassNothingOver(t *testing.T) {
 	for _, store := range []string{"/Users/u/Library/Keychains", "~/ID_RSA", `C:\\Users\\u\\_netrc`, "/etc/sudoers", "/ETC/SHADOW"} {
 		if tools.CredentialStore(store) != "" && !MayNameStore([]byte(`{"path":"`+store+`"}`)) {
@@ -60,7 +60,7 @@ func TestQuickLooksPassNothingOver(t *testing.T) {
 	})
 }
 
-// TestStatementsThatLoseData finds them wherever they stand, as expressions do that look at the whole text.
+// TestStatementsThatLoseData finds the statements wherever they stand, as expressions over the whole text do.
 func TestStatementsThatLoseData(t *testing.T) {
 	sql := regexp.MustCompile(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)`)
 	graph := regexp.MustCompile(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)

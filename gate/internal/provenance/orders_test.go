@@ -10,8 +10,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// TestLongOrders: the quick looks at a long text pass over no order that a look around every word finds, and find none
-// that the text does not hold.
+// TestLongOrders: the quick looks at a long text miss no order that a look around every word finds, and find none that
+// is not there.
 func TestLongOrders(t *testing.T) {
 	words := append(strings.Fields("tool url @ must call the system message now visit ://"), orderWords...)
 	rapid.Check(t, func(t *rapid.T) {

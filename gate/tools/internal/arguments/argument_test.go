@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is read in place says what a decoder says, and nothing that a decoder refuses is read.
+// Reading in place gives what a decoder gives, and accepts nothing that a decoder refuses.
 func FuzzInPlace(f *testing.F) {
 	for _, raw := range []string{
 		`{}`, `[]`, ` [ 1 , "a" , {"b":[2]} ] `, `{"a":1,"b":{"c":"d"}}`, `{"a":1,"A":2}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, `[{"b":1,"B":2}]`,
