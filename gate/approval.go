@@ -42,7 +42,7 @@ type resolution struct {
 	reason    string
 	arguments json.RawMessage // the arguments as an approver changed them; nil if unchanged
 	reach     string          // fingerprint of what was shown
-	presence  []byte          // the proof that the approver was there; nil when none was needed
+	presence  []byte          // the proof that the approver was there; nil if none was needed
 	persons   int             // how many people approved, if the rule needs several
 	duplicate bool            // the answer was to the same call and holds for this one too
 	stale     string          // why a yes does not hold: the server of the call has ended since

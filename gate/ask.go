@@ -102,8 +102,8 @@ var ErrSessionEnded = errors.New("the session ended")
 // ErrStopped is why a call ended if somebody stopped callgate.
 var ErrStopped = errors.New("callgate was stopped")
 
-// Stopped returns ErrStopped once somebody has stopped callgate (see Options.Stop). Whatever ends from then on ended
-// because of that.
+// Stopped returns ErrStopped once somebody has stopped callgate (see Options.Stop). Everything that ends from then on
+// ends because of that.
 func (c Controls) Stopped() error { return c.gate.journal.stopped() }
 
 func (j *journal) stopped() error {

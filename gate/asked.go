@@ -239,7 +239,7 @@ func (g *Gate) revive(q question) *approval {
 	return a
 }
 
-// lapse ends an approval that no call waits on and nobody answered.
+// lapse times out a detached approval that nobody answered.
 func (q *queue) lapse(a *approval) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

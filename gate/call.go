@@ -19,7 +19,7 @@ type Call struct {
 	Principal string // the host's authenticated identity; an approval holds for this principal alone
 	Agent     string // the agent that the call names; one other than the session's can only tighten
 	Tool      *tools.Tool
-	Arguments []byte // the raw arguments object; nil when the request has none
+	Arguments []byte // the raw arguments object; nil if the request has none
 	Digest    string // jsonx.Digest of Arguments and the resolved agent
 	Place     tools.Place
 	Before    Before                        // what hooks said about the call

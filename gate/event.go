@@ -125,7 +125,7 @@ type SessionInfo struct {
 	LastActivity time.Time `json:"lastActivity"`
 }
 
-// Client is the name that a host gives itself. It is shown and never trusted.
+// Client is how a host describes itself. All but Principal is shown and never trusted.
 type Client struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`
@@ -194,7 +194,7 @@ func (s *Session) Origin() Origin {
 	return Origin{}
 }
 
-// Errors of what goes to a host's model. What they wrap says why.
+// Errors of requests to a host's model; freezes return ErrUnavailable too. The wrapping error says why.
 var (
 	ErrDeclined    = errors.New("refused")
 	ErrCancelled   = errors.New("cancelled")

@@ -8,15 +8,15 @@ import (
 	"callgate/permissions"
 )
 
-// MarkUnkept is the code of the mark on a call whose files callgate cannot keep. The person that releases it knows that
-// it cannot be undone.
+// MarkUnkept is the code of the mark on a call whose files callgate cannot keep. A person who releases the call knows
+// that it cannot be undone.
 const MarkUnkept = "no-checkpoint"
 
-// Files says which files sessions may see and write. callgate's own features that read or restore files ask it.
+// Files tells which files sessions may see and write. callgate's own features that read or restore files use it.
 type Files struct{ gate *Gate }
 
-// HidesFile reports whether rules keep the session from reading the file at path, which is absolute and real. Neither a
-// model nor a diff may show its contents then.
+// HidesFile reports whether rules keep the session from reading the file at path, which is absolute and real. If so,
+// its contents MUST NOT get into a diff or to a model.
 func (f Files) HidesFile(s *Session, place tools.Place, path string) bool {
 	g := f.gate
 	j := g.judging().judgeOf(s, s.agent)
@@ -57,8 +57,8 @@ func (f Files) Unseen(s *Session) (why string) {
 }
 
 // DeniesReading reports whether the rules of the worker or the profile, or callgate itself, keep a session from reading
-// the file at this absolute path. callgate's own tools ask it, because they read files without a call for each. A
-// session that does not exist may read nothing.
+// the file at this absolute path. callgate's own tools use it, because they read files without making a call for each.
+// A session that does not exist may read nothing.
 func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
 	g := f.gate
 	s, err := g.registry.session(sessionID)
@@ -74,7 +74,7 @@ func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
 }
 
 // Changes returns, for approvers, the differences between the files now and what a pending call would write. It hides
-// files that rules deny to read. It returns ErrNotPending if the approval is over.
+// the contents of files that the rules deny reading. It returns ErrNotPending if the approval is over.
 func (f Files) Changes(id string) ([]tools.FileChange, error) {
 	g := f.gate
 	g.queue.mu.Lock()

@@ -36,7 +36,7 @@ const ByFreeze = "freeze"
 // maxFreezeText bounds, in bytes, the reason that a person gives.
 const maxFreezeText = 1000
 
-// Freezing says what is frozen. With an error, nothing but reading goes through.
+// Freezing tells what is frozen. On an error, only reading goes through.
 type Freezing interface {
 	Of(sessionID string, now time.Time) (*Freeze, error)
 }
@@ -206,8 +206,8 @@ func (f *Freezer) readFile() (map[string]Freeze, error) {
 	return f.held, nil
 }
 
-// List returns what is frozen at a time; freezes of all sessions come first. With an error, more may be frozen, and
-// nothing but reading goes through.
+// List returns what is frozen at a time; freezes of all sessions come first. On an error more may be frozen, and only
+// reading goes through.
 func (f *Freezer) List(now time.Time) (list []Freeze, err error) {
 	if f == nil {
 		return nil, nil
@@ -247,8 +247,8 @@ func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 	return nil, err
 }
 
-// Freeze stops a session, or all sessions, from the next call of every process on. It does so even if record fails, and
-// returns the error of record. While other machines cannot be told, it stops those of this one, and List says so.
+// Freeze freezes a session, or all sessions, from the next call of every process on. It does so even if record fails,
+// and returns the error of record. If other machines cannot be told, it freezes this machine alone, and List says so.
 func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if !one.Until.IsZero() && !one.Until.After(one.At) {
 		return Invalid(fmt.Errorf("%s is in the past: choose a later end of the freeze", one.Until.Format(time.RFC3339)))

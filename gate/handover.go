@@ -206,7 +206,7 @@ func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 // usable turns a kept decision into a resolution, if it still holds for the call.
 func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
-		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
+		return resolution{}, false // too old, or the call now does something else: people are asked again
 	}
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.journal.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed

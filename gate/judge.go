@@ -24,13 +24,13 @@ import (
 // Judge holds everything that decides about a call at one moment. It is a value: the live gate makes one for every
 // call, and `callgate check` makes one from a command line. The zero value denies every call.
 type Judge struct {
-	Policy         *permissions.Policy // nil when the rules cannot be read: everything is denied
+	Policy         *permissions.Policy // nil if the rules cannot be read: then everything is denied
 	PolicyError    error               // why Policy is nil
 	Autonomy       Autonomy
 	Mode           Mode
 	AskEscalations bool // ESCALATION asks a person instead of being denied
 	Protected      *Protected
-	Terminal       *Terminal                                // nil when the terminal allow-list is not used
+	Terminal       *Terminal                                // nil if the terminal allow-list is not used
 	Off            bool                                     // the gate is off: rules, levels and marks do not apply
 	Changed        []string                                 // build manifests that the session changed and nobody has looked at
 	Unkept         func(Call, *tools.Analysis) (why string) // returns why what the call writes could not be restored, or ""; may be nil

@@ -16,7 +16,7 @@ func (j *Judge) Remember() {
 	j.RememberCalls()
 }
 
-// RememberCalls begins the memory of calls that conditions of rules look at. Ran fills it.
+// RememberCalls begins the memory of calls for rule conditions. Ran fills it.
 func (j *Judge) RememberCalls() {
 	p := &past.Calls{}
 	c := permissions.Circumstances{}

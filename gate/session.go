@@ -19,7 +19,7 @@ import (
 	"callgate/permissions"
 )
 
-// Session is one host's connection to the gate.
+// Session is one host at the gate. Several connections of the host can share it.
 type Session struct {
 	gate      *Gate
 	id        string
@@ -322,7 +322,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 		return nil, err
 	}
 	profile, ok := s.gate.agents[agent]
-	if !ok { // one that a client registered
+	if !ok { // a client may have registered it
 		profile, ok = s.team.profile(agent)
 	}
 	if !ok {

@@ -10,8 +10,8 @@ import (
 )
 
 // Terminal is the terminal allow-list, for agents that need a shell for little. It allows one plain command a call,
-// without operators. Commands that only read pass without a question; those that can write ask, if Write permits them;
-// everything else is denied. Rules can still deny, but add no commands.
+// without operators. Commands that only read pass without a question, commands that can write ask if Write permits
+// them, and everything else is denied. Rules can still deny, but add no commands.
 type Terminal struct {
 	Write bool // build tools, package managers and interpreters may be asked about
 }
@@ -45,7 +45,7 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 	}
 	plain := !a.Operators
 	for n, c := range a.Commands {
-		// A command that a program of the list starts, as npx does, stands in its words.
+		// A command that a listed program starts, as npx does, stands in the program's words.
 		plain = plain && (n == 0 && len(c.Via) == 0 || n > 0 && !reads) && (t.Write || len(c.Writes) == 0)
 	}
 	if !plain {

@@ -37,7 +37,7 @@ type Verdict struct {
 const (
 	DecidedAutoApproved = "auto_approved" // a rule, the autonomy level or the mode let it run
 	DecidedApproved     = "approved"      // a person let it run
-	DecidedRejected     = "rejected"      // a person refused it
+	DecidedRejected     = "rejected"      // a person refused it, or it gains privileges
 	DecidedTrusted      = "trusted"       // an earlier "always" let it run
 	DecidedTimeout      = "timeout"       // nobody answered in time
 	DecidedDenied       = "denied"        // a rule, or the gate itself, refused it

@@ -67,7 +67,7 @@ type files struct {
 	record     *record
 	globs      workspace.Globs
 	hasPattern bool                 // the call holds a glob that selects files
-	reading    *shellparse.Command  // the command whose files are looked at, nil when an allow for it is not at stake
+	reading    *shellparse.Command  // the command whose files are looked at; nil if no allow for it is at stake
 	readsAs    int                  // index of its subject
 	reader     *permissions.Subject // a copy of that subject, once it is needed
 }

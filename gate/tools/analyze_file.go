@@ -169,8 +169,8 @@ func (b *files) patternBases() (bases []string) {
 	return bases
 }
 
-// fileSubject adds the subject of one location: of the tool's own kind, or a file that a tool of another
-// kind opens besides, which needs an allow of its own.
+// fileSubject adds the subject of one location. It is of the tool's own kind, or for a file that a tool of another kind
+// opens besides, which needs its own allow.
 func (b *files) fileSubject(kind, given string, l *workspace.Location, folder bool) {
 	s := permissions.Subject{Kind: kind, Value: given, Decides: l.Decides, Also: l.Also, Risk: kinds.Of[kind].Risk}
 	b.record.touch(l)

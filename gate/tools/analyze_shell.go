@@ -400,7 +400,7 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string, makesNoNames b
 	return list
 }
 
-// makesNoNames reports whether no command of a text but the one at index at makes files.
+// makesNoNames reports whether none of the other commands of a text makes files.
 func makesNoNames(all []shellparse.Command, at int) bool {
 	for i := range all {
 		if risk, _, _ := commands.Classify(&all[i]); i != at && (risk != permissions.ReadOnly || len(all[i].Writes) > 0) {

@@ -18,7 +18,7 @@ type Labels struct {
 	// Fields holds the labels of some fields of its JSON results, instead of Returns: a.b is a member within a, also of
 	// each element of a list. Everything outside these fields, and text that is not JSON, has the labels of Returns.
 	Fields      map[string][]string `json:"fields,omitempty"`
-	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
+	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" if the call decides, as for a shell
 	Destination []string            `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
 	Content     []string            `json:"content,omitempty"`     // arguments that carry text there
 	Own         []string            `json:"own,omitempty"`         // values of destinations that mean the user's own place: "primary"
@@ -28,7 +28,7 @@ type Labels struct {
 // What a call of a tool does beyond giving an answer.
 const (
 	EffectNone    = "none"
-	EffectOwn     = "own"     // changes what belongs to the user, in a way that can be taken back
+	EffectOwn     = "own"     // changes what belongs to the user, in a way that can be undone
 	EffectOutside = "outside" // others see it, or it starts something elsewhere
 	EffectMoney   = "money"
 	EffectDeletes = "deletes"

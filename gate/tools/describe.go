@@ -190,7 +190,7 @@ func (t *Tool) applyHints(h hints, trusted bool) {
 			}
 		}
 	}
-	// A tool that only reads cannot destroy, so the second claim does not count.
+	// A tool that only reads cannot destroy, so the hint destructive does not count for it.
 	if h.destructive == yes && h.readOnly != yes {
 		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
 	}

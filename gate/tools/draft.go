@@ -28,10 +28,10 @@ var addWords, userWords = wording.Set("add create new register"), wording.Set("u
 // personWords are names of arguments that name the people a tool notifies.
 var personWords = wording.Set("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
-// receiverWords are names of arguments that name who gets something, whatever the tool does.
+// receiverWords are names of arguments that name a recipient, whatever the tool does.
 var receiverWords = wording.Set("to recipient recipients cc bcc payee beneficiary iban attendees participants invitees guest guests")
 
-// NamesReceiver reports whether an argument's name, or that of a member within it, says that it names who gets something.
+// NamesReceiver reports whether the name of an argument, or of a member within it, says that it names a recipient.
 func NamesReceiver(argument string) bool {
 	return slices.ContainsFunc(wordsOf(argument), func(w string) bool { return receiverWords[w] })
 }

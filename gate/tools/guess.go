@@ -81,7 +81,7 @@ func (t *Tool) guessFrom(d definition) {
 }
 
 // guessKind returns the kind that a tool seems to be of, and the argument that seems to hold its value; "" for none.
-// has tells about words of its name, argument finds an argument by its role.
+// has reports whether the tool's name has one of the words, and argument finds an argument by its role.
 func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument func(Role) string) (kind, value string) {
 	command, path, address := argument(kinds.Command), d.file(has, argument(kinds.ReadPath)), argument(kinds.URL)
 	_, canonical := kinds.Of[t.Name]

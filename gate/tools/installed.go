@@ -71,7 +71,7 @@ func (b *shells) inProject(name, dir string) bool {
 	roots := b.record.place.Bases()
 	for {
 		file := filepath.Join(dir, name)
-		// What a package manager fills is two folders deep, and may be a link itself.
+		// What a package manager fills is two folders deep, and may itself be a link.
 		within, _, err := workspace.RealPath(filepath.Dir(filepath.Dir(filepath.Dir(file))))
 		if _, _, inside := b.record.place.InWorkspace(within); err != nil || !inside {
 			return false

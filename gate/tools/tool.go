@@ -93,7 +93,7 @@ type Tool struct {
 	Why        string // how the kind was found, for people: "catalogue: @modelcontextprotocol/server-filesystem"
 	Roles      map[string]Role
 	Labels     Labels // from the catalogue or the configuration; empty for a tool that neither knows
-	Definition []byte // the upstream's raw definition; nil when none was seen
+	Definition []byte // the upstream's raw definition; nil if none was seen
 	Local      bool   // its server is known to keep everything that it is given on this machine
 	Outgrown   bool   // its labels do not count, because they were made for other arguments than its definition has
 	Hash       string // SHA-256 of Definition in hex, "" if there is none
@@ -190,7 +190,7 @@ type Analysis struct {
 	Subjects []permissions.Subject
 	Marks    []Mark
 	Folders  []string // folders read recursively, absolute: denied files beneath make the call ask
-	Paths    []string // every reading, absolute and resolved, of every path that the call reads, writes or lists
+	Paths    []string // every reading, absolute, with links resolved and not, of every path that the call reads, writes or lists
 	Commands []CommandView
 	// Operators says that a shell text of the call is more than one plain command: it has an operator, a redirection,
 	// a substitution or something else around its words.
@@ -200,10 +200,10 @@ type Analysis struct {
 	// Runs says that the call runs something on this machine that may write unknown files: a command, input to a
 	// process, a change of a repository.
 	Runs bool
-	// Builds says that it runs what the manifests of a project say: a build, a test, a named script or target. Hooks says
-	// that it makes git run hooks.
+	// Builds says that the call runs what the manifests of a project say: a build, a test, a named script or target.
+	// Hooks says that it makes git run hooks.
 	Builds, Hooks bool
-	Dir           string           // where it runs, absolute; "" when nobody knows
+	Dir           string           // where it runs, absolute; "" if unknown
 	Risk          permissions.Risk // the worst subject's
 	Category      string           // the furthest-reaching of all that the call does: "read", "workspace-write", "network", …
 	Summary       string           // one or two plain sentences; every quoted field escaped

@@ -52,7 +52,7 @@ func (c *Call) Known(said string) *Text {
 	return nil
 }
 
-// Values returns the texts and numbers in the arguments, each with the name of the argument that holds it.
+// Values returns the texts and numbers in the arguments, each with its place.
 func (c *Call) Values() []Value {
 	if len(c.Arguments) == 0 {
 		return nil

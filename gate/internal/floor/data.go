@@ -73,7 +73,7 @@ func vital(w tools.Wipe, place tools.Place) string {
 	}
 	inside := slices.ContainsFunc(append(roots, place.Home), func(root string) bool { return root != "" && facts.Within(path, root) })
 	if !inside && slices.ContainsFunc([]string{"/tmp", "/var/tmp", os.TempDir()}, func(temp string) bool { return facts.Within(path, temp) }) {
-		return "" // a copy that somebody made for a moment
+		return "" // a temporary copy
 	}
 	return repository(path, w.How)
 }

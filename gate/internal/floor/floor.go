@@ -18,7 +18,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Mark is the code of the marks that are the floor.
+// Mark is the code of the floor's marks.
 const Mark = "floor"
 
 // floor lists what asks a person under every rule, level, mode and grant. Each entry returns the end of a sentence that
@@ -301,7 +301,7 @@ func (f *floored) losesRemote() string {
 	return ""
 }
 
-// onlyShows reports whether an option says that nothing is to happen.
+// onlyShows reports whether an option tells a program to change nothing.
 func onlyShows(word string) bool {
 	return word == "--help" || word == "--dryrun" || strings.HasPrefix(word, "--dry-run") && word != "--dry-run=none"
 }

@@ -31,7 +31,7 @@ type pastCall struct {
 	permissions.PastCall
 }
 
-// Begin notes that a call was let run.
+// Begin notes that a call was allowed to run.
 func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 	if a == nil {
 		return
@@ -67,7 +67,7 @@ func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 	}
 }
 
-// End notes how a call ended.
+// End notes that a call ended; done says that it succeeded.
 func (p *Calls) End(id string, done bool, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

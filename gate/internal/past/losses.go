@@ -98,8 +98,8 @@ func longest(value any) (n int) {
 	return n
 }
 
-// LossMark marks the call with which the losses of a session within the window reach the limit. The session has lost
-// lost things, and the call loses n more.
+// LossMark marks the call with which a session's losses within the window reach the limit. lost is how much the session
+// has lost so far, and n how much the call loses.
 func LossMark(lost, n, limit int, window time.Duration) (tools.Mark, bool) {
 	if n == 0 || limit <= 0 || lost+n < limit {
 		return tools.Mark{}, false

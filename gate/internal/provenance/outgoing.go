@@ -20,7 +20,7 @@ import (
 type Outgoing struct {
 	effect   string   // an effect of tools.Labels, effectFetch, effectUnknown, or "" for none
 	To       []string // destinations
-	names    bool     // the tool has arguments for destinations, or the destination is part of what it is
+	names    bool     // the tool has arguments for destinations, or always has a destination
 	optional bool     // no destination was given, and none is required
 	loses    bool     // the tool deletes for good, or changes who may do what
 	content  []string // what goes there

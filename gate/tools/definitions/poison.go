@@ -59,7 +59,7 @@ func poisoned(definition []byte) (why string) {
 		plain = strings.Join(strings.Fields(strings.NewReplacer("_", " ", "’", "'", "*", "").Replace(plain)), " ")
 		for _, p := range poisons {
 			if !strings.ContainsAny(plain, " <[|/") && !strings.Contains(strings.ToLower(plain), "exfiltrat") {
-				break // one word, as most texts of a definition are, says nothing of that
+				break // a single word, as most texts of a definition are, says none of this
 			}
 			if at := p.says.FindStringIndex(plain); at != nil && !forbids.MatchString(plain[max(0, at[0]-24):at[0]]) && !(p.family && ofItsFamily(plain[at[0]:at[1]], name)) {
 				return fmt.Sprintf("The tool's definition %s: %s.", p.what, wording.Quote(wording.Bounded(strings.TrimSpace(plain[at[0]:at[1]]), wording.MaxField)))

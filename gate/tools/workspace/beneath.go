@@ -43,7 +43,7 @@ type Walker struct {
 	Denied   func(string) bool
 	deadline time.Time
 	entries  int
-	Seen     map[string]bool // real paths of folders that links lead to
+	Seen     map[string]bool // folders that are walked, by their names or through links
 	found    []string
 }
 

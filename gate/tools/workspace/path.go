@@ -18,7 +18,7 @@ type Location struct {
 	Decides permissions.Form   // the real path, symbolic links resolved
 	Also    []permissions.Form // other ways to read the same text
 	Paths   []string           // absolute if the place is known: the real path first, then every other way
-	Links   uint64             // hard links of the file, 0 when it does not exist or cannot be told
+	Links   uint64             // hard links of the file; 0 if it does not exist or the system does not tell
 	Err     error              // why the real path is not certain
 }
 

@@ -57,7 +57,7 @@ var goOn = wording.Set("--force --accept-data-loss --yes --assume-yes --no-input
 // goesOn returns which option of goOn an unknown program gets, as the end of a sentence, or "".
 func goesOn(program string, args []shellparse.Word) string {
 	if Known(program).Has(programs.YesIsHarmless) || strings.HasPrefix(program, "create-") || len(args) > 0 && PlainName(args[0].Value) == "manage.py" {
-		return "" // what of them destroys is known
+		return "" // the table knows what they destroy
 	}
 	for _, a := range args {
 		if !a.Known || !strings.HasPrefix(a.Value, "--") {
@@ -203,7 +203,7 @@ func runsScript(runner *programs.Command, args []shellparse.Word) bool {
 	return len(args) > 0 && args[0].Known && isScript(args[0].Value)
 }
 
-// riskWith returns the risk of a command with these words behind its name.
+// riskWith returns the risk of a command with these words after its name.
 func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 	risk := riskOf[n.Risk]
 	open := slices.ContainsFunc(args, mayBeAnything)
@@ -245,8 +245,8 @@ func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
 	return true
 }
 
-// isTask reports whether a task with its arguments builds or tests: test, core/Test/compile, testOnly a.B. The arguments
-// of all are tasks themselves.
+// isTask reports whether a task with its arguments builds or tests: test, core/Test/compile, testOnly a.B. The
+// arguments of "all" are tasks themselves.
 func isTask(word string) bool {
 	name, args, _ := strings.Cut(word, " ")
 	if name == "all" && slices.ContainsFunc(strings.Fields(args), func(task string) bool { return !isTask(task) }) {

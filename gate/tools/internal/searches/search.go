@@ -370,7 +370,7 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// maxIgnore bounds how much of an ignore file is looked at, in bytes.
+// maxIgnore bounds, in bytes, how much of an ignore file is read.
 const maxIgnore = 256 << 10
 
 // unhidden reports whether an ignore file may bring back what is hidden: a line that begins with "!" does. It looks at
