@@ -177,8 +177,7 @@ func (q *queue) giveUp(a *approval, r resolution) resolution {
 	return <-a.done
 }
 
-// leave removes a duplicate from behind the approval that is shown, and reports whether it was there. The caller holds
-// mu.
+// leave removes a duplicate from behind the approval that is shown, if it is there. The caller holds mu.
 func (q *queue) leave(duplicate *approval) bool {
 	for _, first := range q.pending {
 		if i := slices.Index(first.duplicates, duplicate); i >= 0 {

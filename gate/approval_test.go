@@ -74,7 +74,7 @@ type decided struct {
 	call    Call
 }
 
-// decide starts a call and returns a channel that gets its end.
+// decide starts a call and returns a channel that tells how it ended.
 func (b *bench) decide(ctx context.Context, call Call) <-chan decided {
 	end := make(chan decided, 1)
 	go func() {
@@ -545,8 +545,7 @@ func TestTooManyQuestions(t *testing.T) {
 	}
 }
 
-// TestConfigure changes the settings of a gate in use: waiting calls stay, and the next call is judged by the new
-// settings.
+// TestConfigure changes the settings of a gate in use: waiting calls stay, and the next call uses the new settings.
 func TestConfigure(t *testing.T) {
 	b := newBench(t, asking, func(o *Options) { o.MaxPending = 1 })
 	waits := b.decide(t.Context(), b.shell("1", "make"))

@@ -190,8 +190,7 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	return out, call
 }
 
-// ending tells a waiting answer whether it was applied: the decision is on record, and the call does as the person
-// said.
+// ending tells a waiting answer whether it was applied: the decision is on record, and the call does as it says.
 type ending struct {
 	told chan struct{}
 	err  error // set before told is closed

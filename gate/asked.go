@@ -250,8 +250,7 @@ func (q *queue) lapse(a *approval) {
 	}
 }
 
-// reattach moves an approval of another session, or of a dead process, to the session of the repeated call. The caller
-// holds mu.
+// reattach moves an approval of another session or a dead process to the repeated call's session. The caller holds mu.
 func (a *approval) reattach(repeated *approval) {
 	id := a.call.ID
 	a.restored, a.session = false, repeated.session

@@ -60,8 +60,7 @@ func filesOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more files", strings.Join(paths[:2], ", "), len(paths)-2)
 }
 
-// digest returns what a grant is bound to. It changes with the folders, and with each denied file that is added or
-// removed.
+// digest returns what a grant is bound to. It changes with the folders, and with the set of denied files.
 func (b *beneath) digest() string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", b.folder, b.files)))
 }

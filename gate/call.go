@@ -75,7 +75,7 @@ func (c *Call) changed() error {
 // Thinks reports whether the call goes to the model of the session's host (sampling).
 func (c *Call) Thinks() bool { return c.Tool != nil && c.Tool.Kind == tools.KindSampling }
 
-// Redefinition says that a tool's definition is not the accepted one: the call is in quarantine until somebody accepts
+// Redefinition says that a tool's definition is not the accepted one. The call is in quarantine until a person accepts
 // it.
 type Redefinition struct {
 	Old json.RawMessage `json:"old,omitempty"` // the accepted definition; nil if there was none

@@ -89,8 +89,8 @@ func (g *Gate) judging() judging {
 	return judging{gate: g, always: g.queue.given.Load(), set: g.journal.set.Load()}
 }
 
-// lose counts the irreversible changes of an allowed call. If they exceed what may happen without asking, it judges the
-// call again.
+// lose counts the irreversible changes of an allowed call. If they may not all happen unasked, it judges the call
+// again.
 func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	may, err := g.loses(s, call, v, false)
 	switch {
@@ -105,8 +105,7 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// loses counts the irreversible changes of an allowed call. It returns false if they exceed what may happen without
-// asking.
+// loses counts the irreversible changes of an allowed call. It returns false if they may not all happen unasked.
 func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
 	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Limits
 	if n == 0 || limits.Irreversible <= 0 || g.gate.journal.o.Off {
@@ -115,8 +114,7 @@ func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, e
 	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
 }
 
-// admit counts an allowed call among the session's running calls and sets how long it may run. If no place is left, it
-// denies the call.
+// admit counts an allowed call as running and sets how long it may run. If no place is left, it denies the call.
 func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v

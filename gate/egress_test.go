@@ -26,8 +26,7 @@ func TestNamedCredentials(t *testing.T) {
 	}
 }
 
-// Under GUIDED, credentials and put-together addresses do not leave unasked, while harmless values that look a little
-// like them do.
+// Under GUIDED, credentials and put-together addresses do not leave unasked, and values a little like them do.
 func TestEgress(t *testing.T) {
 	const key = "AKIA" + "Z7VRQTSN4KWLQ2XB"
 	const rare = "pscale_tkn_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF4" // of a kind that the floor does not know

@@ -62,8 +62,8 @@ type Freezer struct {
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
 func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 
-// Share makes freezes hold on all machines that share the text, and returns f. Those in the file hold on this machine
-// alone, until Push.
+// Share makes freezes hold on all machines that share the text, and returns f. Until Push, those in the file stay
+// local.
 func (f *Freezer) Share(text store.Shared) *Freezer {
 	f.shared = text
 	return f
@@ -281,8 +281,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	}
 }
 
-// Push shares the freezes that hold on this machine alone, and calls record once for each. It does nothing if nothing
-// is shared.
+// Push shares the freezes that hold on this machine alone, and calls record for each. Without sharing it does nothing.
 func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 	if f == nil || f.shared == nil {
 		return nil
@@ -400,8 +399,7 @@ func (f *Freezer) changeFile(edit func(map[string]Freeze)) error {
 	})
 }
 
-// changeShared changes what holds on all machines. It waits for them without mu, so that no call has to wait. The
-// caller holds changing.
+// changeShared changes what holds on all machines. It waits for them, but no call has to. The caller holds changing.
 func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 	return store.WhileStale(func() error {
 		f.mu.Lock()

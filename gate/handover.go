@@ -33,8 +33,7 @@ type handedOver struct {
 }
 
 // handOverKey returns a hash of what a handed-over approval is bound to: worker, principal, agent, workspace, server,
-// tool, the tool's definition, and the arguments as they came and as they are judged. Only the very same call can claim
-// it.
+// tool and its definition, and the arguments as they came and as they are judged. Only the very same call can claim it.
 func (j *journal) handOverKey(call Call) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
 		j.o.Worker, call.Principal, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
@@ -64,8 +63,7 @@ const (
 	waitsAlready = "The same call is already waiting for a person's approval. " + repeat
 )
 
-// attach lets a repeated call wait on the approval that was handed over for it. It returns nil if there is none. The
-// caller holds mu.
+// attach lets a repeated call wait on the approval that was handed over for it, or returns nil. The caller holds mu.
 func (q *queue) attach(repeated *approval) *approval {
 	for _, a := range q.pending {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
@@ -177,8 +175,7 @@ func (q *queue) writeHandedOver(key string, kept handedOver) error {
 	return durable.Replace(filepath.Join(q.journal.o.Dir, key+".json"), text, 0o600)
 }
 
-// claim consumes the decision that was kept for exactly this call. If several processes claim it, the rename lets one
-// win.
+// claim consumes the decision that was kept for exactly this call. Of several processes, the rename lets one win.
 func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 	if g.gate.journal.o.Dir == "" {
 		return resolution{}, false

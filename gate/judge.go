@@ -86,7 +86,7 @@ func (j *Judge) Judge(call Call) Verdict {
 	return v
 }
 
-// denials is the part of phase 1 that does not depend on rules.
+// denials runs the part of phase 1 that does not depend on rules. It reports whether it denied the call.
 func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	if v.Analysis.Refuse != "" {
 		return v.deny(DecidedDenied, "callgate", "malformed", v.Analysis.Refuse), true
@@ -156,7 +156,7 @@ func (j *Judge) around(call Call) *permissions.Circumstances {
 	return &c
 }
 
-// ruleDenials is the part of phase 1 that the rules decide: any subject's deny is final.
+// ruleDenials runs the part of phase 1 that the rules decide: any subject's deny is final.
 func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 	if len(v.Findings) == 0 {
 		return v.deny(DecidedDenied, "callgate", "no subject", "The call has nothing that could be judged."), true
@@ -169,7 +169,7 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 	return v, false
 }
 
-// marks is phase 2. It returns why only a person can release the call, whatever rules, grants and levels say. A grant
+// marks runs phase 2. It returns why only a person can release the call, whatever rules, grants and levels say. A grant
 // for reading a folder with its denied files removes that folder's mark and releases the subject that reads it.
 func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	facts := call.facts()
@@ -242,8 +242,8 @@ func (j *Judge) deniesReading(path string, call Call) bool {
 	return permissions.Evaluate(j.Policy, permissions.Context{Now: j.Now, Session: j.Session}, &s).Action == permissions.Deny
 }
 
-// release is phase 3: every subject must be released, and the strictest one decides. A grant releases
-// first; then the autonomy level if one is set, else the rules.
+// release runs phase 3: every subject must be released, and the strictest one decides. A grant releases first; then the
+// autonomy level if one is set, else the rules.
 func (j *Judge) release(v Verdict, call Call) Verdict {
 	if asked, ok := j.held(v, call); ok {
 		return asked
@@ -279,8 +279,7 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 	return out
 }
 
-// held asks a person about subjects that neither a level nor a rule for all tools can release; ok is false if the call
-// has none.
+// held asks a person about subjects that neither a level nor a rule for all tools can release; ok is false for none.
 func (j *Judge) held(v Verdict, call Call) (asked Verdict, ok bool) {
 	if store := j.opensStore(v.Findings); store != "" {
 		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s contains credentials: under autonomy %s, opening it is more than reading.", tools.Visible(store), j.Autonomy)), true
@@ -333,8 +332,8 @@ func (j *Judge) opensStore(findings []permissions.Finding) string {
 	return ""
 }
 
-// asks ends phase 3 for a call that needs a person. In mode auto-approve it allows the call instead, unless the level
-// is MANUAL.
+// asks ends phase 3 for a call that needs a person. In mode auto-approve it allows the call, unless the level is
+// MANUAL.
 func (j *Judge) asks(v Verdict, by, rule, reason string) Verdict {
 	if j.Mode == ModeAutoApprove && j.Autonomy != Manual {
 		return v.allow(DecidedAutoApproved, "mode:auto-approve", rule, "")

@@ -365,8 +365,7 @@ func TestAFailureOfOursDenies(t *testing.T) {
 	}
 }
 
-// BenchmarkJudge measures the whole verdict on a shell line: it is parsed and classified, and the rules judge each of
-// its subjects.
+// BenchmarkJudge measures the whole verdict on a shell line: parsing, classifying, and the rules for each subject.
 func BenchmarkJudge(b *testing.B) {
 	f, err := permissions.ParseFile("permissions.jsonc", []byte(`{"*": "ask", "shell_exec": {"*": "ask", "cd *": "allow", "npm test *": "allow", "grep *": "allow", "head *": "allow", "rm *": "deny"}, "read_file": {"*": "allow", "*.env": "deny"}}`), "/home/u")
 	if err != nil {

@@ -23,9 +23,8 @@ type Ledger interface {
 	Decide(id string, decision []byte, taken bool, claimBy time.Time) error
 	// End notes that an approval no longer waits. It MUST NOT block.
 	End(id string)
-	// Claim takes the decision that is kept under the key. Only one call among all processes gets it; nil means that
-	// there is none. An approval under the key that waits elsewhere without a call ends there, because its call is here
-	// now.
+	// Claim takes the decision that is kept under the key, for one call among all processes; nil if there is none. An
+	// approval under the key that waits elsewhere without a call ends there, because its call is here now.
 	Claim(key, call string) (decision []byte, err error)
 	// Done notes that the call that took a decision has ended. It MUST NOT block.
 	Done(call string)

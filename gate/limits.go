@@ -46,8 +46,7 @@ type Tallies interface {
 	Tally(Counted) Tally
 }
 
-// Tally counts what the sessions of one host use of a limit at several replicas. Its methods may be called
-// concurrently.
+// Tally counts what one host's sessions use of a limit at several replicas. Its methods may be called concurrently.
 type Tally interface {
 	// Take uses n units. It returns false if all replicas together would use more than limit, and an error if that is
 	// unknown. It waits for the others only if this replica holds too little of the limit.

@@ -75,9 +75,9 @@ func once(parts []permissions.Subject, offers []tools.Offer) []tools.Offer {
 	})
 }
 
-// preselect makes the pattern that would have saved the most earlier questions the default of each command; of several
-// such patterns, the first. If none would have saved any, the default stays. A pattern that opens more than the command
-// is about is never chosen.
+// preselect chooses the default pattern of each command: the first of those that would have saved the most earlier
+// questions. If none would have saved any, the default stays. A pattern that opens more than the command is about is
+// never chosen.
 func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	for i := 0; i < len(offers); {
 		end := i + 1

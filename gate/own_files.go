@@ -38,8 +38,7 @@ func NewProtected(paths []string, home string, ports []string) (*Protected, erro
 	return p, nil
 }
 
-// WithPorts returns a copy of p with further ports. others is called for every tool call, because companions come and
-// go.
+// WithPorts returns a copy of p with further ports. others is called for every tool call, because companions change.
 func (p *Protected) WithPorts(others func() []string) *Protected {
 	q := *p
 	q.others = others

@@ -39,8 +39,7 @@ func (j *Judge) Prompted(text string) {
 	j.flow.Prompted(text)
 }
 
-// Returned makes the judge assume that the session got the result, a JSON value, for an earlier call. Call Remember
-// first.
+// Returned makes the judge assume that the session got result, a JSON value, for the call. Call Remember first.
 func (j *Judge) Returned(call Call, result []byte) {
 	v := j.Judge(call)
 	j.flow.Before(call.ID, call.facts(), v.Analysis)

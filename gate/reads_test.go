@@ -9,8 +9,7 @@ import (
 	"callgate/permissions"
 )
 
-// No spelling lets a command read callgate's own files. What it reads is never left open, whatever releases the
-// command.
+// No spelling lets a command read callgate's own files, and no read is left open, whatever releases the command.
 func TestReadsOfOwnFiles(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "state", "callgate")

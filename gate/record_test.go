@@ -108,8 +108,7 @@ func TestAnswersThatCannotBeRecorded(t *testing.T) {
 	})
 }
 
-// A waiting approval survives its process: the next one shows it, takes the answer and keeps it for the repeated call,
-// once.
+// A waiting approval survives its process: the next one shows it, and keeps the answer for the repeated call, once.
 func TestUndecidedApprovalsSurviveARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		end      func(*bench)
@@ -320,8 +319,7 @@ func readText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A server that ends while a call waits may be a different one when it is back. People are told, and asked again after
-// a yes.
+// A server may be another one when it is back: people are told that it ended, and are asked again after a yes.
 func TestAServerThatEndsWhileACallWaits(t *testing.T) {
 	for _, decision := range []string{"approve", "always"} {
 		b := newBench(t, asking, nil)

@@ -89,8 +89,7 @@ func TestTwinsAreRefusedOnce(t *testing.T) {
 	})
 }
 
-// A person who answers a selection at once has not looked at each call, so those that may lose data or are marked are
-// left out.
+// An answer to a selection leaves out the calls that may lose data or are marked: they need a look each.
 func TestTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, `{"*": "ask", "shell_exec": {"*": "ask", "git push *": "confirm"}}`, nil)

@@ -73,8 +73,7 @@ type connections struct {
 
 type connection struct{ cancelCalls func() }
 
-// join adds a connection. It returns false if the last one has left. end is called if this connection is the last to
-// leave.
+// join adds a connection, or returns false if the last one has left. end is called if this one is the last to leave.
 func (c *connections) join(cancelCalls, end func()) (leave func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -348,7 +347,6 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 	return s.policies[agent], nil
 }
 
-// info describes the session.
 func (s *Session) info() SessionInfo {
 	_ = s.stand() // while it fails, calls are denied
 	s.mu.Lock()

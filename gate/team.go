@@ -222,8 +222,7 @@ func (s *Session) runs(call Call, n int32) int {
 	return int(s.running.Add(n))
 }
 
-// statusOf returns the status of an agent or a session. thinking is how many of the running calls go to the host's
-// model.
+// statusOf returns the status of an agent or a session. thinking counts the running calls that go to the host's model.
 func statusOf(waiting, running, thinking int) string {
 	switch {
 	case waiting > 0:

@@ -24,8 +24,8 @@ type Verdict struct {
 	Marks    []tools.Mark          // why only a person can release the call
 	// Approvers is how many persons must approve, each with a credential of their own; 0 means any one person.
 	Approvers int
-	// Note tells the model, beside the result of an allowed call, that a person or a hook changed the arguments; "" if
-	// neither did.
+	// Note tells the model, beside the result of an allowed call, that a person or a hook changed the arguments, or is
+	// "".
 	Note   string
 	advice []tools.Mark  // marks that advisors set
 	offers []tools.Offer // grants that may be offered although the call is marked

@@ -286,7 +286,6 @@ func sharedStore(path string) bool {
 	return false
 }
 
-// revision makes the subjects of a git revision.
 func (b *files) revision(given string) {
 	b.record.note(kinds.Revision, given)
 	if strings.HasPrefix(given, "-") {

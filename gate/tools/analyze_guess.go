@@ -70,7 +70,6 @@ func (b *builder) walk(list []arguments.Argument, depth int) {
 	}
 }
 
-// walkText looks at one text at some depth.
 func (b *builder) walkText(a arguments.Argument, role Role, depth int) {
 	// It may hold others as JSON. Behind white space or escapes that shows only after decoding.
 	packed := len(a.Value) > 1 && strings.IndexByte("{[ \\", a.Value[1]) >= 0
@@ -125,7 +124,6 @@ func allText(list []arguments.Argument) bool {
 	return !slices.ContainsFunc(list, func(a arguments.Argument) bool { return len(a.Value) == 0 || a.Value[0] != '"' })
 }
 
-// guessedValue looks at one text.
 func (b *builder) guessedValue(name string, role Role, s string) {
 	if encodedName(name) && len(s) > 0 {
 		b.record.mark("encoded", "The argument "+wording.Quote(name)+" is encoded: nobody can see what it says.")
@@ -164,7 +162,6 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 	b.pieces(s, "")
 }
 
-// guessedURL makes the subjects of an address.
 func (b *builder) guessedURL(s string) {
 	b.record.note(kinds.URL, s)
 	if b.record.tool.Kind != KindFetch {

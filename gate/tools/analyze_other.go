@@ -229,7 +229,6 @@ func (b *builder) statements(list []arguments.Argument) {
 	}
 }
 
-// resource makes the subjects of a resource URI.
 func (b *builder) resource(uri string) {
 	b.record.note(kinds.URI, uri)
 	s := permissions.Subject{Value: uri, Decides: permissions.Form{uri}, Risk: b.record.floor}

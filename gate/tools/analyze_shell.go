@@ -437,8 +437,7 @@ func (b *toucher) shellWrite(f shellparse.File, whole bool) {
 	}
 }
 
-// shellMake makes the subject of an empty file that a database client creates if there is none. In the workspace only a
-// deny counts.
+// shellMake makes the subject of an empty file that a database client creates. In the workspace only a deny counts.
 func (b *toucher) shellMake(f shellparse.File) {
 	for _, l := range b.files.locate(f.Path.Value) {
 		if _, _, in := b.record.place.InWorkspace(l.Real()); !in {
@@ -451,8 +450,7 @@ func (b *toucher) shellMake(f shellparse.File) {
 }
 
 // writesMatching makes the subjects of a file that a command writes and whose name depends on the run: one for each
-// file that its pattern matches. If these cannot be told, only denies count, and it returns that as an effect of the
-// command.
+// file that its pattern matches. If these cannot be told, only denies count, and it returns an effect that says so.
 func (b *toucher) writesMatching(all []shellparse.Command, at int, f shellparse.File, whole string) (effect string) {
 	var paths []string
 	known := !moves(&all[at]) && (!f.Split || makesNoNames(all, at))

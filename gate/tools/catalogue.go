@@ -88,8 +88,7 @@ func (l *Labels) Loses() bool { return l.Effect == EffectDeletes || l.Effect == 
 // GivesSecrets reports whether a tool with the labels returns credentials.
 func (l *Labels) GivesSecrets() bool { return slices.Contains(l.Returns, ReturnsSecret) }
 
-// risk returns the class of a tool without kind that has the labels. A tool that hands out credentials does more than
-// read.
+// risk returns the class of a tool without kind that has the labels. Handing out credentials is more than reading.
 func (l *Labels) risk() permissions.Risk {
 	if l.Effect == EffectNone && l.GivesSecrets() {
 		return permissions.Unknown
@@ -103,8 +102,7 @@ var kindEffect = map[string]string{
 	KindMoveFile: EffectOwn, KindDeleteFile: EffectDeletes, KindFetch: EffectOutside,
 }
 
-// serverFile is one file of the folder servers: what is known of one server. schema.json there describes it for
-// editors.
+// serverFile is one file of the folder servers: what is known of one server. schema.json there is for editors.
 type serverFile struct {
 	Schema string `json:"$schema"`
 	Name   string `json:"name"`

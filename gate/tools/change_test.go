@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 )
 
-// nothing is a hidden that hides no file.
+// nothing hides no file from Changes.
 func nothing(string) bool { return false }
 
 func TestChanges(t *testing.T) {

@@ -53,8 +53,7 @@ func hasRow(names []string) bool {
 	return c.Handler != "" || c.Inspector != ""
 }
 
-// TestDoubtfulCommandsAsk checks that commands that run code, write or reach other machines by their words are more
-// than READ_ONLY.
+// TestDoubtfulCommandsAsk checks that commands that run code, write or reach other machines are not READ_ONLY.
 func TestDoubtfulCommandsAsk(t *testing.T) {
 	for _, command := range []string{
 		"mlr put system a", "fx a x", "fzf", "delta a", "cloc .", "gron https://x", "glow https://x", "xq -i . a",

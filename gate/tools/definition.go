@@ -38,8 +38,7 @@ type definition struct {
 	returns     []string // labels that it claims for its results, as in Labels.Returns
 }
 
-// parseDefinition parses as much of a raw definition as it can. The rest stays unknown, and unknown is judged
-// strictest.
+// parseDefinition parses what it can of a raw definition. The rest stays unknown, and unknown is judged strictest.
 func parseDefinition(raw []byte) (d definition) {
 	if len(raw) == 0 {
 		return d

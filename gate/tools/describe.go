@@ -125,7 +125,6 @@ func mapped(t *Tool, s Server, d definition) bool {
 	return false
 }
 
-// apply fills t from a mapping.
 func (t *Tool) apply(m Mapping, d definition) {
 	k, ok := kinds.Of[m.Kind]
 	if !ok && m.Kind != "" {

@@ -323,8 +323,7 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 		}
 	}
 
-	// A definition raises an effect and never lowers one. The hints of a trusted server do neither, but a credential
-	// counts.
+	// A definition raises an effect and never lowers one. A trusted server's hints do neither, but a credential counts.
 	for _, c := range []struct {
 		effect, annotations, argument string
 		trusted                       bool
@@ -346,8 +345,7 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A label that says that a tool has no effect also says that it runs no code. Its text may be code, and that does not
-// ask.
+// A label that says that a tool has no effect also says that it runs no code. So its text may be code without asking.
 func TestCodeWithoutEffect(t *testing.T) {
 	definition := []byte(`{"name":"format_code","inputSchema":{"properties":{"code":{"type":"string"},"command":{"type":"string"}}}}`)
 	for effect, want := range map[string]Role{EffectNone: Plain, EffectOwn: Unmapped} {

@@ -83,8 +83,7 @@ func (b *toucher) readsGlob(pattern string) {
 	b.files.reads(pattern) // the shell passes on a pattern that no file matches
 }
 
-// pathspecs returns what a git command leaves out because its words name the paths that it shows, or nil if it may show
-// everything.
+// pathspecs returns what a git command leaves out because its words name paths, or nil if it may show everything.
 func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	args := c.Argv[2:]
 	greps := commands.Shows(c) == "tracked"

@@ -60,8 +60,7 @@ func policy(t testing.TB, rules string) *permissions.Policy {
 	return p
 }
 
-// verdict returns what rules and marks together say of an analysis: the strictest subject, and at best Ask if it is
-// marked.
+// verdict returns what rules and marks together say of an analysis: the strictest subject, and at best Ask if marked.
 func verdict(p *permissions.Policy, a *Analysis) permissions.Action {
 	action := permissions.Allow
 	for i := range a.Subjects {

@@ -7,8 +7,7 @@ import (
 	"callgate/permissions"
 )
 
-// The interpreter of a project's environment is the system's, if its name says so and it takes its settings from the
-// project.
+// A project's interpreter is the system's if its name says so and it takes its settings from the project.
 func TestPythonOfAnEnvironment(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("there is no python here")

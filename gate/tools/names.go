@@ -14,7 +14,7 @@ type (
 	Role       = kinds.Role
 )
 
-// Two of the roles: nobody said which, and no role that concerns the gate.
+// Two of the roles: Unmapped if nobody gave one, and Plain for what does not concern the gate.
 const (
 	Unmapped = kinds.Unmapped
 	Plain    = kinds.Plain

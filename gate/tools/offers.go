@@ -102,7 +102,6 @@ func FolderOffers(a *Analysis, i int, folder string, files []string, denied stri
 	return []Offer{o}
 }
 
-// patterns returns the patterns of one subject.
 func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellparse.Pattern {
 	switch {
 	case a.Risk == permissions.Destructive && s.Value != "" && (from.command == nil || len(shellparse.Patterns(from.command)) > 0):

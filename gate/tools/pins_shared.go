@@ -27,8 +27,7 @@ type change struct {
 // maxBefore bounds how many earlier hashes are kept.
 const maxBefore = 8
 
-// sharing holds the pins that several replicas share, as one text for each server. They begin with the pins of the
-// file.
+// sharing holds the pins that replicas share, as one text for each server. They begin with the pins of the file.
 type sharing struct {
 	of   func(server string) store.Shared
 	by   string                // this replica

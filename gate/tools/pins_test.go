@@ -210,8 +210,7 @@ func (t sharedText) Replace(revision uint64, text []byte) error {
 	return t.away
 }
 
-// A definition that is accepted at one replica is accepted at all. A change that one replica sees holds the tool back
-// at all.
+// What one replica accepts, all accept. A change that one replica sees holds the tool back at all of them.
 func TestPinsOfSeveralReplicas(t *testing.T) {
 	all := &sharedTexts{by: map[string][]byte{}, rev: map[string]uint64{}}
 	replica := func(name string) *Pins {

@@ -72,8 +72,7 @@ func TestRewritesNeverLoosen(t *testing.T) {
 	})
 }
 
-// Apart from the order of the subjects, the summary, the class and the subjects do not depend on the order of the
-// arguments.
+// The summary, the class and the set of subjects do not depend on the order of the arguments.
 func TestArgumentOrderDoesNotMatter(t *testing.T) {
 	p := project(t, map[string]string{"a": "x", "b/c": "x"})
 	one := Analyze(Call{Tool: KindTool(KindGrep), Arguments: []byte(`{"path":"b","pattern":"x","include":"*.go"}`), Place: p})

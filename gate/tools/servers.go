@@ -91,7 +91,6 @@ func packagesOf(files fs.FS, name string) (packages []string, err error) {
 	return nil, errors.New("packages are needed")
 }
 
-// readServer reads the tools of a file.
 func readServer(files fs.FS, name string) (map[string]entry, error) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {

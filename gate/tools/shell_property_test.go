@@ -58,8 +58,7 @@ func (c shellCase) policy(t testing.TB) *permissions.Policy {
 	return policy(t, `{"*":"ask","shell_exec":`+rulesOf(t, c.AllowRules, c.DenyRules)+`,"write_file":`+rulesOf(t, c.AllowWrites, nil)+`}`)
 }
 
-// rulesOf returns rules for one tool that ask about everything that no pattern names. A pattern in both lists is
-// denied.
+// rulesOf returns rules for one tool that ask about what no pattern names. A pattern in both lists is denied.
 func rulesOf(t testing.TB, allow, deny []string) string {
 	t.Helper()
 	patterns := slices.Concat(allow, deny)

@@ -171,8 +171,7 @@ type Offer struct {
 	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // known commands that the pattern would newly allow; nil for none
 	Approved    int              `json:"approved,omitempty"`    // how many approved calls of the project the pattern would have answered
 	Default     bool             `json:"default,omitempty"`     // what "always" grants for this subject if nobody chooses
-	// Folder and Denied are those of the grant. If they are set, Pattern is text for people, and Glob is the grant's
-	// pattern.
+	// Folder and Denied are those of the grant. With them, Pattern is text for people, and Glob is the grant's pattern.
 	Folder string `json:"folder,omitempty"`
 	Denied string `json:"denied,omitempty"`
 	Glob   string `json:"glob,omitempty"`

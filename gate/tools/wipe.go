@@ -155,8 +155,7 @@ func (b *wiper) wipesUntracked(c *shellparse.Command, whole string) {
 	}
 }
 
-// Words of find and fd. A search that picks some of the files by name, age or size is no wiping; one that picks types
-// is.
+// Words of find and fd. A search that picks files by name, age or size is no wiping; one that picks types is.
 var (
 	findPicks   = wording.Set("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -empty -mtime -mmin -atime -amin -ctime -cmin -newer -size -inum -samefile -perm -user -group -nouser -nogroup -links")
 	histories   = wording.Set(".git .hg .svn .jj")
@@ -283,8 +282,7 @@ var (
 	defaultOf    = lazyregexp.New(`^:?[-=](.+)$`)
 )
 
-// harmlessOutput matches commands whose output never names a root, a home or a repository, or that are judged
-// themselves.
+// harmlessOutput matches commands that never print a root, a home or a repository, or that are judged themselves.
 var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.

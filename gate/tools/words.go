@@ -89,7 +89,7 @@ func (b *files) wordOf(c *shellparse.Command, paths []string) int {
 	return 0
 }
 
-// leads returns an effect for each script that a command runs and that links take out of the workspace. A rule has to
+// leads returns an effect for each script that a command runs and that links take out of the workspace. A rule must
 // name it.
 func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	for _, path := range b.runs(c) {
@@ -240,7 +240,7 @@ func (b *shells) follows(c *shellparse.Command, risk permissions.Risk) (effects 
 	return effects
 }
 
-// leaves reports whether a name of a command, in one of its folders, lies in the workspace by its name alone.
+// leaves reports whether a name of a command, in one of its folders, lies in the workspace only by its spelling.
 func (b *shells) leaves(c *shellparse.Command, name string) bool {
 	dirs := c.Dirs
 	if !slices.Contains(dirs, c.Dir) {
@@ -252,8 +252,8 @@ func (b *shells) leaves(c *shellparse.Command, name string) bool {
 	})
 }
 
-// mayBeThere returns false if a plain relative name is sure to lead nowhere, because nothing in the folder has the name
-// it begins with.
+// mayBeThere returns false if a plain relative name is sure to lead nowhere: its folder has no entry that it begins
+// with.
 func mayBeThere(dir, name string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
 	if dir == "" || first == "" || first[0] == '.' || first[0] == '~' || strings.ContainsAny(first, `$\`) {

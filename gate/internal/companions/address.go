@@ -65,8 +65,7 @@ func MayNameAddress(text string) bool {
 func MayReach(arguments []byte) bool { return MayNameAddress(textscan.String(arguments)) }
 
 // HasNumber reports whether JSON may hold, outside of strings, one of the ports, or a number that is not spelled with
-// its digits, such as 7777e0. It looks at the arguments of most calls; a regular expression would take a hundred times
-// longer.
+// its digits, such as 7777e0. It looks at most calls, and a regular expression would take a hundred times longer.
 func HasNumber(text []byte, ports []string) bool {
 	for from := 0; from < len(text); {
 		end := len(text)
@@ -125,8 +124,7 @@ func namesNumber(text string, ports []string) bool {
 	return slices.ContainsFunc(ports, func(port string) bool { return strings.Contains(text, port) })
 }
 
-// namesAddress reports whether text, as address.Plain returns it, contains HOST:PORT of this machine, or a URL with the
-// port.
+// namesAddress reports whether text, as from address.Plain, has HOST:PORT of this machine, or a URL with the port.
 func namesAddress(text string, ports []string) bool {
 	if impliesPort(text, ports) {
 		return true
@@ -321,8 +319,7 @@ func isHostPort(text string, ports []string) bool {
 	return m != nil && isPort(m[2], ports) && mayBeLocal(m[1])
 }
 
-// fetchesLocal reports whether a word is an address of this machine without a scheme. That means http, which may
-// redirect to https.
+// fetchesLocal reports whether a word is an address of this machine without a scheme: http, which may lead to https.
 func fetchesLocal(words []string) bool {
 	option := false
 	for _, word := range words {

@@ -19,8 +19,7 @@ var interfaces struct {
 // InterfacesFor is how long the cache is used.
 const InterfacesFor = 10 * time.Second
 
-// OwnAddresses returns the addresses of this machine. If they cannot be read, it returns none: the loopback addresses
-// need no list.
+// OwnAddresses returns the addresses of this machine. If they cannot be read, only the loopback ones count.
 func OwnAddresses() []netip.Addr {
 	interfaces.Lock()
 	defer interfaces.Unlock()

@@ -203,7 +203,6 @@ var mayStore = strings.Fields("id_ _netrc shadow sudoers keychains login")
 // serves reports whether a command lets others fetch files.
 func serves(line string) bool { return holdsAny(line, mayServe) && served.MatchString(line) }
 
-// prefix is a network.
 type prefix = netip.Prefix
 
 // The metadata services of clouds.

@@ -396,8 +396,7 @@ func DumpsEnvironment(c tools.CommandView) bool {
 	})
 }
 
-// storeIn returns the credential store that a command reads or sends, or "". A key that is only used to log in does not
-// go out.
+// storeIn returns the credential store that a command reads or sends, or "". A key that only logs in does not go out.
 func storeIn(c tools.CommandView) string {
 	if len(c.Argv) == 0 {
 		return ""

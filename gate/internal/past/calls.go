@@ -19,7 +19,7 @@ const (
 	MaxValue = 4 << 10
 )
 
-// Calls holds the last subjects that the session was let run, the oldest first.
+// Calls holds the last subjects that the session was allowed to run, the oldest first.
 type Calls struct {
 	mu    sync.Mutex
 	calls []pastCall

@@ -115,8 +115,8 @@ func (q *flowQuestions) ofRunning() {
 	}
 }
 
-// ofDestinations asks where the call goes. It returns a place that nobody named and that the call gives something to,
-// or "".
+// ofDestinations asks where the call goes. It returns a place that nobody named and that the call gives something, or
+// "".
 func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 	for _, to := range q.out.To {
 		if q.judge.named(q.verdict, q.call, to, false) {
@@ -236,8 +236,7 @@ func (q *flowQuestions) ofOrders() {
 	}
 }
 
-// heeds marks words from a result that gave the model orders, unless a person trusts the result or a rule names the
-// words.
+// heeds marks words from a result with orders to the model, unless a person trusts it or a rule names the words.
 func (q *flowQuestions) heeds(text string, from flow.Source) {
 	if !q.judge.trusts(from) && !q.judge.namedByRule(q.verdict, q.call, text) {
 		q.mark(markFlowUntrusted, text, from, "It takes %s from %s, and a result of this tool reads as if it told the model what to do.", shown(text), described(from))

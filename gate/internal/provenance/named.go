@@ -96,7 +96,7 @@ func (j *Asker) destinationRule(call *facts.Call, a *tools.Analysis, to string) 
 	return file
 }
 
-// Denial is the part of phase 1 that rules about destinations decide: a deny of any destination is final. It returns
+// Denial runs the part of phase 1 that rules about destinations decide: a deny of any destination is final. It returns
 // the rule and what it denies, or nil and "".
 func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why string) {
 	if !j.Policy.AsksDestinations() {

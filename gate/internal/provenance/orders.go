@@ -50,8 +50,7 @@ func orders(result []byte) bool {
 // span is a part of a text that needs a closer look.
 type span struct{ from, to int }
 
-// wordsIn returns the orderWords that a long text may contain. It is a function of its own to keep the stack of orders
-// small.
+// wordsIn returns the orderWords that a long text may contain. Only its stack has room for the grams.
 func wordsIn(text string) (words []string) {
 	var grams textscan.Grams
 	grams.Of(text)

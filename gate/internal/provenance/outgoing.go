@@ -32,8 +32,7 @@ type Outgoing struct {
 // effectFetch is the effect of a call that asks for an address and sends nothing else.
 const effectFetch = "fetches"
 
-// effectUnknown is the effect of an unlabelled tool, which counts as sending only if an argument names a place or
-// somebody.
+// effectUnknown is the effect of an unlabelled tool. It counts as sending only if an argument names a recipient.
 const effectUnknown = "unknown"
 
 // leaves reports whether the call gives others something.
@@ -141,8 +140,7 @@ func opensAddress(call *facts.Call) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(v facts.Value) bool { return !v.Under(l.Destination) || !v.LooksLikePage() })
 }
 
-// ofLabels reads a call of a labelled tool. If no argument is labelled as content, all that are not destinations are
-// content.
+// ofLabels reads a call of a labelled tool. Without labels of content, all but the destinations is content.
 func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 	o.effect, o.names, o.loses = l.Effect, len(l.Destination) > 0, l.Loses()
 	own := false
@@ -183,7 +181,6 @@ func isPart(value string) bool { return strings.Trim(value, "0123456789.") == ""
 // commandEffects lists the effects of commands, the gravest last. A shell text has the effect of its gravest command.
 var commandEffects = []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
 
-// ofCommands reads a shell text.
 func (o *Outgoing) ofCommands(a *tools.Analysis) {
 	remotes, others := false, false
 	for _, c := range a.Commands {
@@ -208,7 +205,6 @@ func (o *Outgoing) ofCommands(a *tools.Analysis) {
 	o.names, o.optional = len(o.To) > 0, remotes && !others
 }
 
-// commandEffect returns the effect of one command.
 func commandEffect(c tools.CommandView, text string) string {
 	anything := c.Risk == permissions.Unknown && floor.About(floor.Program(c)).Has(programs.SometimesSends) // a program that sometimes sends may do so here
 	switch {

@@ -54,7 +54,6 @@ func (o *origin) ofLabels(returns []string) {
 	}
 }
 
-// ofCommands adds what commands print.
 func (o *origin) ofCommands(a *tools.Analysis) {
 	for _, c := range a.Commands {
 		switch {

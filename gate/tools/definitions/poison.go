@@ -37,8 +37,7 @@ func Poisoned(definition []byte) (why string) {
 	return why
 }
 
-// verdicts caches what Poisoned returned: every session lists the same tools, and a look takes a tenth of a
-// millisecond.
+// verdicts caches what Poisoned returned: every session lists the same tools, and a look takes 0.1 ms.
 var verdicts = struct {
 	sync.Mutex
 	of map[[sha256.Size]byte]string
@@ -133,7 +132,6 @@ func ofItsFamily(says, name string) bool {
 	return len(found) > 0
 }
 
-// nameIn returns the name in a definition.
 func nameIn(definition []byte) string {
 	var named struct {
 		Name string `json:"name"`

@@ -26,8 +26,7 @@ const (
 	KindSampling     = "sampling"
 	KindConnect      = "connect" // a network connection of a server in a sandbox
 
-	// A file or a folder that a sandbox has refused to its server, and that the server's next process may read or
-	// change.
+	// A file or a folder that a sandbox has refused its server, and that the server's next process may read or change.
 	KindSandboxRead  = "sandbox_read"
 	KindSandboxWrite = "sandbox_write"
 )
@@ -45,8 +44,7 @@ const (
 	CategoryAudioOutput   = "audio-output"
 )
 
-// CategoryOrder orders the categories from what stays inside to what reaches furthest. A call has the furthest category
-// of its subjects.
+// CategoryOrder orders the categories by how far they reach. A call has the furthest category of its subjects.
 var CategoryOrder = map[string]int{
 	CategoryRead: 1, CategoryGitRead: 2, CategoryTerminalRead: 3, CategoryAudioOutput: 4, CategoryAudioInput: 5,
 	CategoryWrite: 6, CategoryGitWrite: 7, CategoryTerminalWrite: 8, CategoryNetwork: 9,

@@ -91,8 +91,7 @@ func (g *Globs) spend(n int) error {
 	return nil
 }
 
-// list appends the entries of folder that match segment. If onlyFolders is true, these are folders, and links that may
-// lead to one.
+// list appends the entries of folder that match segment. onlyFolders keeps only folders and links that may lead to one.
 func (g *Globs) list(matches []string, folder, segment string, onlyFolders, loose bool) ([]string, error) {
 	entries, err := g.read(folder)
 	if err != nil {

@@ -39,7 +39,7 @@ func (p Place) Locate(given string) []Location {
 	first := &list[0]
 
 	if path != "" && strings.Contains(main, "..") {
-		// "link/.." is the folder of the link for a program that cleans the text first, and of its target for the
+		// "link/.." is the folder of the link if the text is cleaned first, and the folder of its target for the
 		// kernel.
 		if l := p.resolve(p.AbsoluteRaw(p.Expand(main)), given); l.Real() != first.Real() {
 			list = append(list, l)

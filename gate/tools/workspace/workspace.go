@@ -59,8 +59,7 @@ func spelled(rel string) string {
 	return rel
 }
 
-// tooWide lists folders of the system. A host that starts in one, as hosts without an open project do, works on no
-// project.
+// tooWide lists folders of the system. A host that starts in one, as hosts without a project do, works on no project.
 var tooWide = []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/private", "/private/etc", "/private/tmp",
 	"/private/var", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/local", "/usr/local/bin", "/usr/bin", "/usr/sbin",
 	"/var", "/var/tmp", "/Applications", "/Library", "/System", "/Users", "/Volumes",

@@ -11,10 +11,9 @@ import (
 // OtherAgent says what a command does that starts another agent, as the end of a sentence like those of Destroys.
 const OtherAgent = "starts another agent, whose calls no rule here sees"
 
-// agentAsks are words with which an agent does no work of its own.
+// agentAsks are words that give an agent no task.
 var agentAsks = wording.Set("--version -v -V version --help -h help login logout auth whoami doctor models completion completions status usage update upgrade")
 
-// startsAgent reports whether a command starts another agent.
 func startsAgent(c *shellparse.Command) bool {
 	if len(c.Argv) == 0 || !c.Argv[0].Known {
 		return false
@@ -60,7 +59,7 @@ func isAgent(program string, args []shellparse.Word) bool {
 	return false
 }
 
-// agentOnlyAsks reports whether the words have an agent do no work of its own.
+// agentOnlyAsks reports whether the words give an agent no task.
 func agentOnlyAsks(args []shellparse.Word) bool {
 	return len(args) > 0 && len(args) < 3 && args[0].Known && agentAsks[args[0].Value] || len(args) > 0 && args[0].Value == "mcp"
 }

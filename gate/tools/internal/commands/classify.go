@@ -416,8 +416,7 @@ func bundled(of *programs.Command, arg string) string {
 	return arg[1:]
 }
 
-// Wildcard reports whether a pattern matches s. Only "*" and "?" are special. It takes linear time for each star,
-// whatever the text.
+// Wildcard matches "*" and "?" and nothing else. It takes linear time for each star, whatever the text.
 func Wildcard(pattern, s string) bool {
 	var i, j int
 	star, from := -1, 0 // the last star in pattern, and where in s what follows it was tried last
@@ -454,7 +453,6 @@ func statementsRisk(program string, list []shellparse.Word) permissions.Risk {
 	return risk
 }
 
-// shellCategory returns the category of a command.
 func shellCategory(program string, r permissions.Risk) string {
 	versions := Known(program).Has(programs.VersionControl)
 	switch {

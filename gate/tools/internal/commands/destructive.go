@@ -70,8 +70,7 @@ func actOf(program string, args []shellparse.Word) string {
 const maxActWords = 32
 
 // Act returns what a command that one word names destroys, and how many leading words say so: "kind delete". A rule for
-// kind alone does not cover that. Act returns "" if the program alone destroys (mkfs), or if several words name the
-// command.
+// kind alone does not cover that. Act returns "" if the program alone destroys (mkfs), or if several words name it.
 func Act(c *shellparse.Command) (why string, words int) {
 	if c.DenyOnly || c.Operation > 1 || len(c.Argv) < 2 || !c.Argv[0].Known {
 		return "", 0

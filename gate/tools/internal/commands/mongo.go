@@ -12,8 +12,8 @@ import (
 	"callgate/permissions"
 )
 
-// Mongo returns the risk of a filter or a pipeline of MongoDB, in JSON or as a text that holds JSON. If all its stages
-// and operators are known to compute, it reads. If it writes a collection, it replaces what was there. Anything else is
+// Mongo returns the risk of a filter or a pipeline of MongoDB, in JSON or as a text that holds JSON. It reads if all
+// its stages and operators only compute. If it writes a collection, it replaces what was there. Anything else is
 // UNKNOWN.
 func Mongo(value []byte) permissions.Risk {
 	risk, d := permissions.ReadOnly, jsontext.NewDecoder(bytes.NewReader(value))
@@ -46,7 +46,6 @@ func Mongo(value []byte) permissions.Risk {
 
 const maxMongoDepth = 100
 
-// mongoWrites are the stages that write a collection.
 var mongoWrites = wording.Set("out merge")
 
 // mongoReads are the stages and operators that compute something from documents, and the types of extended JSON.

@@ -15,8 +15,7 @@ var scriptNames = wording.Set(`build test tests check lint all compile typecheck
 var wholeNames = wording.Set("analyse analyze bootRun clippy codegen doctest fix html knip mypy phpstan prettify quality quarkusDev typegen")
 
 // scriptParts may stand beside one of scriptKinds in the name of a script that builds or tests part of a project, or
-// does so in some manner: test-unit, build_web, generate:types. Words for what such a script could do besides are not
-// among them.
+// does so in some manner: test-unit, build_web, generate:types. Words for anything else are not among them.
 var scriptParts = wording.Set(`all api app backend bindings browser ci cli client clippy common components conformance core cov coverage crate css
 	debug desktop dev doc docs doctest e2e eslint examples fast fe fix fmt format frontend full func functional go golden graphql
 	html integration js json lib lint local long markdown mocks mypy node openapi packages parallel parser prettier proto protos

@@ -27,8 +27,7 @@ const (
 // Err is the error for names that cannot be told.
 var Err = errors.New("its names cannot be told")
 
-// Stripped removes n leading elements from a name, or all but the last if n is negative. It returns "" if there are too
-// few.
+// Stripped removes n leading elements from a name, or all but the last if n is negative. Too few elements give "".
 func Stripped(name string, n int) string {
 	name = strings.TrimLeft(name, "/")
 	if n < 0 {
@@ -160,8 +159,7 @@ func patchName(s string) (string, bool) {
 	return strings.TrimSpace(s), true
 }
 
-// gitHeader returns the two names in a line "diff --git a/x b/x". ok is false if blanks leave open where the first
-// ends.
+// gitHeader returns the two names in a line "diff --git a/x b/x". ok is false if blanks hide where the first ends.
 func gitHeader(s string) (a, b string, ok bool) {
 	if strings.HasPrefix(s, `"`) {
 		if end := strings.Index(s[1:], `" `); end >= 0 {

@@ -91,8 +91,8 @@ var searcherWords = func() map[string]map[string]bool {
 	return sets
 }()
 
-// SearchOf returns what a command leaves out. It returns nil if the command is not one of searchers, or if a word is
-// not understood.
+// SearchOf returns what a command leaves out, or nil if it is not one of searchers or has a word that is not
+// understood.
 func SearchOf(c *shellparse.Command) *Search {
 	name := programs.Canonical(c.Argv[0].Value)
 	p, ok := searchers[name]
@@ -176,7 +176,6 @@ func (r *searchReader) next() (value string, ok bool) {
 	return r.words[r.at].Value, true
 }
 
-// long reads an option with a long name.
 func (r *searchReader) long(word string) bool {
 	longs, flags := searcherWords[r.longs], searcherWords[r.flags]
 	option, value, has := strings.Cut(word, "=")
@@ -279,8 +278,8 @@ func (s *Search) gitGlob(text string, fold bool) bool {
 	return true
 }
 
-// alternatives returns the globs that a glob with groups {a,b} stands for. It returns a glob with nested or many groups
-// as it is.
+// alternatives returns the globs that a glob with groups {a,b} stands for, or the glob itself if groups nest or are
+// many.
 func alternatives(glob string) []string {
 	before, rest, ok := strings.Cut(glob, "{")
 	group, after, closed := strings.Cut(rest, "}")
