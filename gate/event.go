@@ -125,7 +125,7 @@ type SessionInfo struct {
 	LastActivity time.Time `json:"lastActivity"`
 }
 
-// Client is how a host describes itself. All but Principal is shown and never trusted.
+// Client is how a host describes itself. It is shown and never trusted; Principal alone is authenticated.
 type Client struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`

@@ -32,7 +32,7 @@ type Outgoing struct {
 // effectFetch is the effect of a call that asks for an address and sends nothing else.
 const effectFetch = "fetches"
 
-// effectUnknown is the effect of an unlabelled tool. It counts as sending only if an argument names a recipient.
+// effectUnknown is the effect of an unlabelled tool. It counts as sending only if an argument names a destination.
 const effectUnknown = "unknown"
 
 // leaves reports whether the call gives others something.
