@@ -168,6 +168,15 @@ func TestFiles(t *testing.T) {
 		{"(cd d && ls); echo a > x", "", "/w/x"},
 		{"cd /t && cd u && cat a", "/t/u/a", ""},
 		{"pushd d && cat a", "/w/d/a", ""},
+		{"eval 'cd d' && cat a", "/w/d/a /w/a", ""},
+		{"eval 'push''d /t' && cat a", "/t/a /w/a", ""},
+		{"eval 'cd /t' | cat; cat a", "/w/a", ""},
+		{"f() { cd /t; }; f && cat a", "/t/a /w/a", ""},
+		{"f() { command pushd /t; }; f && cat a", "/t/a /w/a", ""},
+		{"f() { cat a; }; pushd /t && f", "/w/a /t/a", ""},
+		{"f() { cat a; }; (cd d && f); cat b", "/w/a /w/d/a /w/b", ""},
+		{"ls() { cd /t; }; ls && cat a", "/t/a /w/a", ""},
+		{"trap 'cat a' EXIT; ls", "/w/a", ""},
 		{"{ ls; date; } > x", "", "/w/x"},
 		{"while read l; do echo $l; done < a > x", "/w/a", "/w/x"},
 		{"env -C d touch a", "", "/w/d/a"},
@@ -262,6 +271,29 @@ func TestUnknownFiles(t *testing.T) {
 		}
 		if !unknown {
 			t.Errorf("%q: every written path is called known:%s", text, describe(s))
+		}
+	}
+}
+
+// TestUnknownPlaces checks that a file is not taken for the one beside the text if another directory may come before it.
+func TestUnknownPlaces(t *testing.T) {
+	for _, text := range []string{
+		"cd() { builtin cd /t; }; cd d && cat a",
+		"if true; then cd() { builtin cd /t; }; fi; cd d && cat a",
+		"if true; then ls() { cd /t; }; fi; ls && cat a",
+		"trap 'cat a' EXIT; cd /t",
+		"(trap 'cat a' EXIT; cd /t)",
+		"trap 'cd /t' DEBUG; cat a",
+		"trap 'cat a; cd /t' DEBUG",
+	} {
+		unknown := false
+		for _, c := range Parse(text, Options{Dir: "/w"}).Commands {
+			for _, f := range c.Reads {
+				unknown = unknown || !f.Path.Known
+			}
+		}
+		if !unknown {
+			t.Errorf("%q: the file counts as known", text)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func handedOn(w *walk.Walker, sc *walk.Scope) {
 		}
 		for _, text := range texts {
 			if text != "" && w.Found.Affords(len(text)) {
-				w.Guess(strings.NewReplacer(`\\n`, "\n", "%s", " ").Replace(text), sc)
+				w.Guess(strings.NewReplacer(`\n`, "\n", "%s", " ").Replace(text), sc)
 			}
 		}
 	}

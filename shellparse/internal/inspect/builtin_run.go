@@ -76,10 +76,13 @@ func runEval(a *walk.Walker, c *walk.Call) bool {
 	if len(words) == 0 {
 		return false
 	}
-	inner := c.Inner(c.Argv, "eval")
-	a.RunWords(inner, words)
-	if c.Outer != nil && strings.Contains(word.Texts(words), "cd") {
+	after := a.RunWords(c.Inner(c.Argv, "eval"), words)
+	switch {
+	case c.Outer == nil:
+	case after == nil:
 		c.Outer.Stray()
+	default:
+		c.Outer.Follow(after)
 	}
 	return true
 }
@@ -100,7 +103,15 @@ func runTrap(a *walk.Walker, c *walk.Call) bool {
 		a.Found.Problem("dynamic", "The text that trap runs depends on "+findings.Quote(w.Text)+".")
 		a.Emit(c)
 	default:
-		a.RunText(c.Inner(c.Argv, "trap"), w.Text)
+		inner := c.Inner(c.Argv, "trap")
+		moves := !a.RunText(inner, w.Text).SamePlace(inner.Sc)
+		if moves && c.Outer != nil {
+			c.Outer.Stray()
+		}
+		if moves || a.Moves() { // the text runs later, or again, in a directory that is not known
+			inner.Sc.Stray()
+			a.RunText(inner, w.Text)
+		}
 	}
 	return true
 }

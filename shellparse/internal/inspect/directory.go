@@ -21,6 +21,9 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	if outer == nil {
 		outer = &word.Scope{}
 	}
+	if a.Shell.Defines(c.Name) {
+		outer.Stray() // a function of the text may run in its place
+	}
 	before := outer.Dirs
 	outer.Astray = outer.Astray || outer.Lost
 	switch {

@@ -113,6 +113,9 @@ func envSplit(c *walk.Call, at int) envStep {
 	default:
 		s = t[strings.IndexByte(t, 'S')+1:]
 		if s == "" && next < len(c.Argv) {
+			if !c.Argv[next].Known {
+				return envUnclear
+			}
 			s, next = c.Argv[next].Text, at+2
 		}
 	}

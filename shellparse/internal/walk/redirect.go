@@ -30,7 +30,11 @@ func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 		r.null(a, st, sc)
 		return
 	}
-	c := &a.Found.Script.Commands[max(first, mark)]
+	r.addTo(&a.Found.Script.Commands[max(first, mark)])
+}
+
+// addTo adds what the redirections touch to a command.
+func (r *redirs) addTo(c *script.Command) {
 	c.Reads = append(c.Reads, r.reads...)
 	c.Writes = append(c.Writes, r.writes...)
 	c.Connects = append(c.Connects, r.connects...)
@@ -45,8 +49,10 @@ func (r *redirs) null(a *Walker, st syntax.Node, sc *word.Scope) {
 	if raw == "" {
 		raw = sc.Text(st)
 	}
-	a.Found.Script.Commands = append(a.Found.Script.Commands, script.Command{Argv: []script.Word{{Value: ":", Known: true}}, Raw: raw, Via: sc.Via, Env: sc.Env,
-		Reads: r.reads, Writes: r.writes, Connects: r.connects, Effects: append(findings.Unnamed(sc.Effects), r.effects...), Escalates: sc.Escalates, Dir: sc.Dir(), Dirs: sc.Dirs})
+	c := &Call{raw: raw, Sc: sc}
+	cmd := c.Command(":")
+	r.addTo(&cmd)
+	a.Found.Script.Commands = append(a.Found.Script.Commands, cmd)
 }
 
 // redirs holds the files and the input that redirections give to a command.

@@ -34,9 +34,13 @@ func (a *Walker) Run(c *Call) {
 		a.Run(c.Inner(c.Argv[skip:], word.Texts(c.Argv[:skip])))
 		return
 	}
-	if a.Shell.Funcs[c.Name] && !c.Inside {
-		a.callFunction(c)
-		return
+	if f := a.functions[c.Name]; f != nil && !c.Inside && c.Outer != nil {
+		sure := a.Shell.Funcs[c.Name]
+		f.enter(a, c.Outer, sure)
+		if sure {
+			a.callFunction(c)
+			return
+		}
 	}
 	if !a.runs(a, c) {
 		a.Emit(c)

@@ -62,18 +62,44 @@ func calls(sh *word.Shell, list []*syntax.Stmt, names ...string) bool {
 				return false
 			case *syntax.CallExpr:
 				if len(n.Args) > 0 {
-					name, known := word.Unquoted(n.Args[0])
-					found = found || !known || slices.Contains(names, name) || sh.Defines(name)
-					switch name {
-					case "eval", "command", "builtin", "source", ".", "trap":
-						found = true
-					}
+					name := program(n.Args)
+					found = found || slices.Contains(names, name) || runsText(name) || name == "trap" || sh.Defines(name)
 				}
 			}
 			return !found
 		})
 	}
 	return found
+}
+
+// program returns the program that words run, without the builtins before it that only look it up, or "" if it is unknown.
+func program(words []*syntax.Word) string {
+	for i, w := range words {
+		text, _ := word.Unquoted(w)
+		if text != "command" && text != "builtin" && (i == 0 || !strings.HasPrefix(text, "-")) {
+			return text
+		}
+	}
+	return "command"
+}
+
+// runsText reports whether a program, "" if it is unknown, may run a text in its own shell at once.
+func runsText(name string) bool {
+	return name == "" || name == "eval" || name == "source" || name == "."
+}
+
+// Moves reports whether the text, or one around it, may change the directory of a shell.
+func (a *Walker) Moves() (moves bool) {
+	for _, st := range a.text {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			if n, ok := n.(*syntax.CallExpr); ok && len(n.Args) > 0 {
+				name := program(n.Args)
+				moves = moves || runsText(name) || name == "cd" || name == "pushd" || name == "popd"
+			}
+			return !moves
+		})
+	}
+	return moves
 }
 
 // stmt walks one statement.
@@ -260,7 +286,12 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	child := *sc
 	child.Sure = false
 	child.Input = &word.Input{Kind: word.InputPipe} // its callers decide
-	if len(sc.Dirs) != 1 || changesDir(a.Shell, []*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
+	if a.functions == nil {
+		a.functions = map[string]*function{}
+	}
+	f := &function{body: cmd.Body, sc: child, moves: changesDir(a.Shell, []*syntax.Stmt{cmd.Body})}
+	a.functions[cmd.Name.Value] = f
+	if len(sc.Dirs) != 1 || f.moves {
 		child.Lose()
 	}
 	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
@@ -269,6 +300,35 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	}
 	if sc.Sure && sc.Start {
 		a.Shell.Funcs[cmd.Name.Value] = true
+	}
+}
+
+// function is one that the text has defined.
+type function struct {
+	body  *syntax.Stmt
+	sc    word.Scope // at its definition
+	moves bool       // it may change the directory of its caller
+}
+
+// enter walks the function's body once more, for a call from another directory than that of its definition, or if the
+// body changes the directory. sure says that the call runs the function.
+func (f *function) enter(a *Walker, caller *word.Scope, sure bool) {
+	if !f.moves && caller.SamePlace(&f.sc) {
+		return
+	}
+	child := f.sc
+	child.Follow(caller)
+	if child.Depth = caller.Depth + 1; child.Depth > maxDepth || !a.Found.Reparse(len(child.Text(f.body))) {
+		a.Found.Problem("too-deep", "The text nests too deeply.")
+		return
+	}
+	a.Shell.Within(func() { a.stmt(f.body, &child) })
+	switch {
+	case !f.moves:
+	case sure:
+		caller.Follow(&child)
+	default:
+		caller.Stray()
 	}
 }
 

@@ -44,8 +44,12 @@ type Walker struct {
 	start  string             // absolute working directory, "" if unknown
 	ends   *syntax.CallExpr   // the command that the text ends with; may be nil
 	frames frames
-	runs   func(*Walker, *Call) bool // runs the inner command of a program; reports whether it recorded the command
-	looks  func(*Walker, *Call)      // records what the words of a command do
+
+	text      []*syntax.Stmt       // the text that is walked now, and those around it
+	functions map[string]*function // that the text has defined so far, by name
+
+	runs  func(*Walker, *Call) bool // runs the inner command of a program; reports whether it recorded the command
+	looks func(*Walker, *Call)      // records what the words of a command do
 }
 
 // Setting says how a text is read: by which shell, where, and which functions know the programs.
@@ -87,7 +91,10 @@ func (a *Walker) Parse(text string, sc *word.Scope) {
 		a.Found.Script.Plain, a.ends = parse.Plain(f), parse.Concluding(f)
 	}
 	a.Words.Collect(f, text)
+	around := a.text
+	a.text = append(slices.Clip(around), f.Stmts...)
 	a.stmts(f.Stmts, sc)
+	a.text = around
 }
 
 // parseString analyses a literal string that runs as a script in the scope of a command.
@@ -130,8 +137,9 @@ func (a *Walker) Uncertain(c *Call, n int) {
 	}
 }
 
-// RunWords runs words that a program joins into a shell text.
-func (a *Walker) RunWords(inner *Call, words []word.Word) {
+// RunWords runs words that a program joins into a shell text. It returns the scope at the end of the text, or nil if the
+// text is unknown.
+func (a *Walker) RunWords(inner *Call, words []word.Word) *word.Scope {
 	if !word.AllKnown(words) {
 		a.Found.Problem("dynamic", "The text that "+findings.Quote(word.Texts(inner.Argv))+" gives to a shell depends on the run.")
 		inner.Argv = words
@@ -139,27 +147,23 @@ func (a *Walker) RunWords(inner *Call, words []word.Word) {
 			inner.Name = words[0].Text
 		}
 		a.Found.Script.Commands = append(a.Found.Script.Commands, inner.Command(""))
-		return
+		return nil
 	}
-	a.RunText(inner, word.Texts(words))
+	return a.RunText(inner, word.Texts(words))
 }
 
-// RunText parses a literal shell text in the scope of an inner call.
-func (a *Walker) RunText(inner *Call, text string) {
+// RunText parses a literal shell text in the scope of an inner call. It returns the scope at the end of the text.
+func (a *Walker) RunText(inner *Call, text string) *word.Scope {
 	sc := *inner.Sc
 	mark := len(a.Found.Script.Commands)
 	a.parseString(text, &sc)
-	if len(inner.Reads)+len(inner.Writes)+len(inner.Effects) == 0 {
-		return
-	}
-	if mark == len(a.Found.Script.Commands) {
+	touched := redirs{reads: inner.Reads, writes: inner.Writes, effects: inner.Effects, connects: inner.connects}
+	switch {
+	case touched.none():
+	case mark == len(a.Found.Script.Commands):
 		a.Found.Script.Commands = append(a.Found.Script.Commands, inner.Command(":"))
-		return
+	default:
+		touched.addTo(&a.Found.Script.Commands[mark])
 	}
-	cmd := &a.Found.Script.Commands[mark]
-	cmd.Reads = append(cmd.Reads, inner.Reads...)
-	cmd.Writes = append(cmd.Writes, inner.Writes...)
-	for _, e := range inner.Effects {
-		findings.AddEffect(&cmd.Effects, e)
-	}
+	return &sc
 }

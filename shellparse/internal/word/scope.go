@@ -29,6 +29,11 @@ func (sc *Scope) Follow(inner *Scope) {
 	sc.Within, sc.Anywhere = inner.Within, inner.Anywhere
 }
 
+// SamePlace reports whether both scopes are in the same directories.
+func (sc *Scope) SamePlace(other *Scope) bool {
+	return slices.Equal(sc.Dirs, other.Dirs) && slices.Equal(sc.Within, other.Within) && sc.Lost == other.Lost && sc.Anywhere == other.Anywhere
+}
+
 // Enter moves the scope to a directory.
 func (sc *Scope) Enter(p string) {
 	dirs := JoinDirs(sc.Dirs, p)
