@@ -174,6 +174,7 @@ func TestFiles(t *testing.T) {
 		{"f() { cd /t; }; f && cat a", "/t/a /w/a", ""},
 		{"f() { command pushd /t; }; f && cat a", "/t/a /w/a", ""},
 		{"f() { cat a; }; pushd /t && f", "/w/a /t/a", ""},
+		{"cd d; f() { cat a; }; f", "/w/d/a /w/a", ""},
 		{"f() { cat a; }; (cd d && f); cat b", "/w/a /w/d/a /w/b", ""},
 		{"ls() { cd /t; }; ls && cat a", "/t/a /w/a", ""},
 		{"trap 'cat a' EXIT; ls", "/w/a", ""},
@@ -285,6 +286,7 @@ func TestUnknownPlaces(t *testing.T) {
 		"(trap 'cat a' EXIT; cd /t)",
 		"trap 'cd /t' DEBUG; cat a",
 		"trap 'cat a; cd /t' DEBUG",
+		"chpwd() { cat a; }; cd /t",
 	} {
 		unknown := false
 		for _, c := range Parse(text, Options{Dir: "/w"}).Commands {

@@ -276,8 +276,8 @@ func gitPaths(a *walk.Walker, c *walk.Call, ops []word.Word) {
 		if !ok {
 			p = w.Text
 		}
-		for _, prefix := range []string{"(top)", "/", "!", "^"} {
-			if ok && prefix != "/" {
+		for _, prefix := range []string{"(top)", "!", "^"} {
+			if ok {
 				p = strings.TrimPrefix(p, prefix)
 			}
 		}

@@ -291,7 +291,7 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	}
 	f := &function{body: cmd.Body, sc: child, moves: changesDir(a.Shell, []*syntax.Stmt{cmd.Body})}
 	a.functions[cmd.Name.Value] = f
-	if len(sc.Dirs) != 1 || f.moves {
+	if f.moves || shellCalls(cmd.Name.Value) && a.Moves() {
 		child.Lose()
 	}
 	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
@@ -301,6 +301,15 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	if sc.Sure && sc.Start {
 		a.Shell.Funcs[cmd.Name.Value] = true
 	}
+}
+
+// shellCalls reports whether shells call a function of this name by themselves, wherever they are.
+func shellCalls(name string) bool {
+	switch name {
+	case "command_not_found_handle", "command_not_found_handler", "chpwd", "precmd", "preexec", "periodic", "zshaddhistory", "zshexit":
+		return true
+	}
+	return strings.HasPrefix(name, "TRAP")
 }
 
 // function is one that the text has defined.
