@@ -52,7 +52,7 @@ type Desk struct {
 	o      Options
 	prefix string // for call ids
 	calls  atomic.Uint64
-	tools  sync.Map // by host and name: *tools.Tool
+	tools  sync.Map // by toolKey: *tools.Tool
 
 	mu     sync.Mutex
 	visits map[string]*visit // by host and the host's session
@@ -229,7 +229,7 @@ func (d *Desk) callOf(v *visit, e *Event) (gate.Call, error) {
 // tool describes a tool of the host. Built-in tools are in the catalogue, bound to the host. Tools of MCP servers are
 // judged by name; rules for the same tool behind callgate can only make them stricter.
 func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
-	key := dialect.ID + "\x00" + e.Server + "\x00" + e.Tool
+	key := toolKey{dialect.ID, e.Server, e.Tool, e.Foreign}
 	if t, ok := d.tools.Load(key); ok {
 		return t.(*tools.Tool)
 	}
@@ -245,10 +245,16 @@ func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 	if plain := dialect.plainName(e); plain != "" && !t.Bound {
 		t.Plain = d.o.Sanitize(plain)
 	}
-	if len(e.Tool) < 200 { // the model chooses the names: long ones must not fill the memory
+	if len(e.Server)+len(e.Tool) < 200 { // the model chooses the names: long ones must not fill the memory
 		d.tools.Store(key, t)
 	}
 	return t
+}
+
+// toolKey is all that the description of a host's tool depends on.
+type toolKey struct {
+	host, server, tool string
+	foreign            bool // as Event.Foreign
 }
 
 // margin is how long before its timeout the host gets an answer.

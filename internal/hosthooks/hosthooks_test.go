@@ -273,6 +273,23 @@ func TestCallsWithoutAnIdAreToldApart(t *testing.T) {
 	}
 }
 
+// A tool of an MCP server that is called like one of the host's own is not taken for it, whichever is called first.
+func TestAServersToolIsNotTheHostsOwn(t *testing.T) {
+	for _, order := range [][]bool{{false, true}, {true, false}} {
+		d, project := desk(t, `{"*":"ask","read_file":{"*":"allow"}}`, Options{})
+		about := fmt.Sprintf(`"conversation_id":"s","generation_id":"g","workspace_roots":[%q],"cwd":%[1]q`, project)
+		for _, foreign := range order {
+			body, want := fmt.Sprintf(`{"hook_event_name":"beforeReadFile",%s,"file_path":"%s/a"}`, about, project), 0
+			if foreign {
+				body, want = fmt.Sprintf(`{"hook_event_name":"beforeMCPExecution",%s,"tool_name":"Read","tool_input":"{\"file_path\": \"%s/a\"}"}`, about, project), 2
+			}
+			if r := ask(d, "cursor", "", body); r.Exit != want {
+				t.Errorf("%v: the server's %t: %+v", order, foreign, r)
+			}
+		}
+	}
+}
+
 // Prompts are passed on only while nothing runs: a running call could have sent them.
 func TestPromptsWhileACallRunsAreNotThePersons(t *testing.T) {
 	var heard []string
