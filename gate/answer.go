@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/gate/internal/fingerprint"
 	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
@@ -207,7 +206,7 @@ func (g answering) approveEdited(id string, answer Answer) error {
 // answerEdited releases the call with the edited arguments if they are no riskier than what was asked. Otherwise it
 // asks about them. v is the verdict on them.
 func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict, asks questions) (*ending, error) {
-	fingerprint := fingerprint.Of(v.Analysis)
+	reach := v.reach()
 	g.gate.queue.mu.Lock()
 	defer g.gate.queue.mu.Unlock()
 	a, err := g.gate.queue.find(id, answer)
@@ -216,7 +215,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	}
 	unseen := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return !slices.Contains(a.verdict.Marks, m) })
 	if worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen; worse {
-		a.verdict, a.reach = v, fingerprint
+		a.verdict, a.reach = v, reach
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = asks.show(a.session, edited, v, a.shown.CreatedAt)
 		_ = g.gate.queue.renew(a) // a failure is logged; what is kept then is the milder question
@@ -227,7 +226,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	if err != nil {
 		return nil, err
 	}
-	a.verdict, a.reach = v, fingerprint
+	a.verdict, a.reach = v, reach
 	return g.answer(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments, presence: proof})
 }
 

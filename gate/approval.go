@@ -8,6 +8,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate/internal/fingerprint"
+	"callgate/gate/internal/past"
+	"callgate/gate/tools"
 )
 
 // approval is one pending question. It moves through its states once, under queue.mu:
@@ -42,6 +44,7 @@ type resolution struct {
 	reason    string
 	arguments json.RawMessage // the arguments as an approver changed them; nil if unchanged
 	reach     string          // fingerprint of what was shown
+	marks     []string        // codes of those that were shown
 	presence  []byte          // the proof that the approver was there; nil if none was needed
 	persons   int             // how many people approved, if the rule needs several
 	duplicate bool            // the answer was to the same call and holds for this one too
@@ -51,12 +54,39 @@ type resolution struct {
 	session   string
 }
 
+// reach is the fingerprint of what an approval of the call is for.
+func (v *Verdict) reach() string {
+	of := fingerprint.Of(v.Analysis)
+	if len(v.builds) > 0 {
+		of += fingerprint.Files(v.builds)
+	}
+	return of
+}
+
+func codes(marks []tools.Mark) (codes []string) {
+	for _, m := range marks {
+		codes = append(codes, m.Code)
+	}
+	return codes
+}
+
+// unseen returns a mark of a kind that was not shown, or nil. How many irreversible calls there are by now is nothing
+// to see in this one.
+func unseen(marks []tools.Mark, shown []string) *tools.Mark {
+	for i := range marks {
+		if code := marks[i].Code; code != past.MarkLosses && !slices.Contains(shown, code) {
+			return &marks[i]
+		}
+	}
+	return nil
+}
+
 // enqueue makes the approval and shows it. refused, if not nil, denies a call that may not even wait. A call that was
 // handed over before attaches to its approval or claims the decision. Both happen under one lock, so that no decision
 // is lost. The waiting call is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
-	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), fingerprint.Of(v.Analysis)
+	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), v.reach()
 	a.expires = a.shown.ExpiresAt
 	if g.gate.journal.o.Ledger != nil {
 		if claimed, refused = g.claimShared(call, v); claimed != nil || refused != nil {
@@ -200,7 +230,7 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	q.order = slices.DeleteFunc(q.order, func(id string) bool { return id == a.call.ID })
 	q.recount(a.session)
 	q.forget(a)
-	r.reach, r.approval, r.session, r.stale = a.reach, a.call.ID, a.session.id, a.stale
+	r.reach, r.marks, r.approval, r.session, r.stale = a.reach, codes(a.verdict.Marks), a.call.ID, a.session.id, a.stale
 	if r.arguments == nil {
 		r.arguments = a.edited
 	}

@@ -486,6 +486,18 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
 		}
 	})
+	t.Run("why it asks", func(t *testing.T) {
+		b := newBench(t, asking, nil)
+		end := b.decide(t.Context(), b.shell("1", "make"))
+		a := b.waiting(1)[0]
+		b.gate.Controls.Configure(Settings{Advisors: []Advisor{advice{permissions.Ask, nil}}})
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Fatalf("the answer of a call that is refused then: %v", err)
+		}
+		if d := <-end; d.verdict.Rule != "changed" || !strings.Contains(d.verdict.Reason, "because") {
+			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
+		}
+	})
 }
 
 func TestEditedArguments(t *testing.T) {
@@ -640,6 +652,79 @@ func TestChangedManifestMarksTheBuild(t *testing.T) {
 	}
 	if v := run("4", "npm test"); v.Action != permissions.Allow {
 		t.Errorf("after somebody looked: %s", v.Reason)
+	}
+}
+
+// What a person said holds for what they saw: a manifest that changes while the build waits for them, or before its
+// host repeats it, has to be looked at.
+func TestManifestThatChangesWhileTheBuildWaits(t *testing.T) {
+	const rules = `{"*": "allow", "shell_exec": {"npm test": "ask"}}`
+	change := func(b *bench) {
+		if v, _ := b.gate.Decide(b.t.Context(), b.session, kindCall(b.t, b.dir, "write_file", "path", "package.json")); v.Action != permissions.Allow {
+			b.t.Fatalf("the change: %s", v.Reason)
+		}
+	}
+	asksAgain := func(b *bench, call Call, await func()) {
+		b.t.Helper()
+		end := b.decide(b.t.Context(), call)
+		await()
+		a := b.waiting(1)[0]
+		if len(a.Marks) != 1 || a.Marks[0].Code != past.MarkManifest {
+			b.t.Errorf("the next time people see %v", a.Marks)
+		}
+		if err := b.answer(a, "approve", nil); err != nil {
+			b.t.Error(err)
+		}
+		if d := <-end; d.verdict.Action != permissions.Allow {
+			b.t.Errorf("after somebody looked: %s", d.verdict.Reason)
+		}
+	}
+	t.Run("at the host", func(t *testing.T) {
+		b := newBench(t, rules, nil)
+		end := b.decide(t.Context(), b.shell("1", "npm test"))
+		a := b.waiting(1)[0]
+		change(b)
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Errorf("the answer of a call that is refused then: %v", err)
+		}
+		if d := <-end; d.verdict.Rule != "changed" || !strings.Contains(d.verdict.Reason, "package.json") {
+			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
+		}
+		asksAgain(b, b.shell("2", "npm test"), func() {})
+	})
+	t.Run("once more", func(t *testing.T) {
+		b := newBench(t, rules, nil)
+		change(b)
+		end := b.decide(t.Context(), b.shell("1", "npm test"))
+		a := b.waiting(1)[0]
+		change(b)
+		if err := os.WriteFile(filepath.Join(b.dir, "package.json"), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Errorf("the answer of a call that is refused then: %v", err)
+		}
+		if d := <-end; d.verdict.Rule != "changed" {
+			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
+		}
+		asksAgain(b, b.shell("2", "npm test"), func() {})
+	})
+	for _, answered := range []bool{true, false} {
+		t.Run(fmt.Sprintf("handed over, answered %t", answered), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, rules, func(o *Options) { o.Dir = t.TempDir() })
+				call := b.shell("1", "npm test")
+				call.HandOver = time.Second
+				<-b.decide(t.Context(), call)
+				if answered {
+					if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				change(b)
+				asksAgain(b, b.shell("2", "npm test"), synctest.Wait)
+			})
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"callgate/gate/internal/fingerprint"
 	"callgate/permissions"
 )
 
@@ -180,7 +179,10 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	if now.Approvers > r.persons {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but the rules want more persons to approve it by now. Repeat the call to have it looked at again."), call
 	}
-	if fingerprint.Of(now.Analysis) != r.reach {
+	if news := unseen(now.Marks, r.marks); news != nil {
+		return now.deny(DecidedDenied, "callgate", "changed", fmt.Sprintf("It was approved, but there is more to look at by now. %s Repeat the call to have it looked at again.", news.Text)), call
+	}
+	if now.reach() != r.reach {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but what the call would touch changed while it waited. Repeat the call to have it looked at again."), call
 	}
 	s.manifests.LookedAt(now.Marks)

@@ -250,19 +250,27 @@ func (q *queue) lapse(a *approval) {
 	}
 }
 
+// unlike reports whether people have not seen why the repeated call is marked. A call that an approver edited is
+// another one.
+func (a *approval) unlike(repeated *approval) bool {
+	return a.edited == nil && unseen(repeated.verdict.Marks, codes(a.verdict.Marks)) != nil
+}
+
 // reattach moves an approval of another session or a dead process to the repeated call's session. The caller holds mu.
 func (a *approval) reattach(repeated *approval) {
-	id := a.call.ID
+	id, unlike := a.call.ID, a.unlike(repeated)
 	a.restored, a.session = false, repeated.session
 	shown := *a.shown
 	if a.edited == nil { // else the approver's arguments stay, and the verdict on them
 		shown, a.verdict = *repeated.shown, repeated.verdict
-		shown.ApprovedBy = a.shown.ApprovedBy
-		a.call = repeated.call
+		if !unlike {
+			shown.ApprovedBy, shown.Reason = a.shown.ApprovedBy, a.shown.Reason
+		}
+		a.call, a.reach = repeated.call, repeated.reach
 		a.call.ID = id
 	}
 	shown.ID, shown.SessionID, shown.CreatedAt, shown.ExpiresAt = id, repeated.session.id, a.shown.CreatedAt, a.expires
-	shown.AwaitsHost, shown.Reason = false, strings.TrimSpace(strings.TrimSuffix(a.shown.Reason, awaitsHost))
+	shown.AwaitsHost, shown.Reason = false, strings.TrimSpace(strings.TrimSuffix(shown.Reason, awaitsHost))
 	a.shown = &shown
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"callgate/gate/internal/fingerprint"
 	"callgate/internal/durable"
 )
 
@@ -29,6 +28,7 @@ type handedOver struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Persons   int             `json:"persons,omitempty"`
 	Reach     string          `json:"reach"`
+	Marks     []string        `json:"marks,omitempty"`
 	ClaimBy   time.Time       `json:"claimBy"`
 }
 
@@ -66,10 +66,10 @@ const (
 // attach lets a repeated call wait on the approval that was handed over for it, or returns nil. The caller holds mu.
 func (q *queue) attach(repeated *approval) *approval {
 	for _, a := range q.pending {
-		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
+		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach || a.unlike(repeated)) {
 			a.detached = false
 			before := a.session
-			moved := before != repeated.session // always so for an approval of a dead process
+			moved := before != repeated.session || a.unlike(repeated) // always so for an approval of a dead process
 			if moved {
 				a.reattach(repeated)
 				q.recount(before)
@@ -128,7 +128,7 @@ func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
 func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
-		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(q.journal.set.Load().ClaimWithin),
+		Arguments: r.arguments, Reach: a.reach, Marks: codes(a.verdict.Marks), ClaimBy: time.Now().UTC().Add(q.journal.set.Load().ClaimWithin),
 	}
 	if kept.Arguments == nil {
 		kept.Arguments = a.edited
@@ -202,13 +202,13 @@ func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 
 // usable turns a kept decision into a resolution, if it still holds for the call.
 func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
-	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
+	if time.Now().After(kept.ClaimBy) || kept.Arguments == nil && (kept.Reach != v.reach() || kept.Decision != "reject" && unseen(v.Marks, kept.Marks) != nil) || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or the call now does something else: people are asked again
 	}
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.journal.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed
 	}
-	return resolution{approval: kept.ID, decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach}, true
+	return resolution{approval: kept.ID, decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach, marks: kept.Marks}, true
 }
 
 // sweep removes decisions that nobody claimed in time.

@@ -196,7 +196,7 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	asker, judged := j.asker(), v.judged()
 	marks = append(marks, asker.Marks(judged, facts)...)
 	if m, ok := past.ManifestMark(j.Changed, v.Analysis); ok {
-		marks = append(marks, m)
+		marks, v.builds = append(marks, m), j.Changed
 	}
 	if m, ok := past.LossMark(j.Lost, past.LostBy(facts.Call, v.Analysis), j.Burst.Irreversible, j.Burst.IrreversibleWithin); ok {
 		marks = append(marks, m)

@@ -29,6 +29,7 @@ type Verdict struct {
 	Note   string
 	advice []tools.Mark  // marks that advisors set
 	offers []tools.Offer // grants that may be offered although the call is marked
+	builds []string      // manifests that the session changed, if the call is marked for one
 	// Timeout bounds how long an allowed call may run once it is forwarded; 0 means no bound.
 	Timeout time.Duration
 }
