@@ -239,3 +239,27 @@ func TestConfigureShared(t *testing.T) {
 		t.Error("hosts get another server where none has changed")
 	}
 }
+
+// A host without sessions goes on with the one that it has: new servers are not another one for its limit.
+func TestConfigureAtTheLimitOfSessions(t *testing.T) {
+	w, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
+	list := func(id string) string {
+		h.modern(id, "tools/list", `"x":1`, `{}`)
+		return string(h.next().Raw)
+	}
+	if first := list("1"); !strings.Contains(first, "s_do") {
+		t.Fatal(first)
+	}
+	w.proxy.quota.limit = len(w.gate.Sessions())
+	for _, id := range []string{"2", "3"} {
+		if err := w.proxy.configure(w.proxy.set.Load().Settings, true); err != nil {
+			t.Fatal(err)
+		}
+		if now := list(id); !strings.Contains(now, "s_do") {
+			t.Errorf("with new servers: %s", now)
+		}
+	}
+	if err := w.proxy.quota.enter(StdioPrincipal); err == nil {
+		t.Error("there is room for another session")
+	}
+}

@@ -107,9 +107,6 @@ func (p *Proxy) Knows(v View) error {
 // connect begins a session with a host over the line. If before is not nil, it continues the session of that host, with
 // other servers. The caller MUST Close the host.
 func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era, before *host) (*host, error) {
-	if err := p.quota.enter(principal); err != nil {
-		return nil, err
-	}
 	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, jobs: pool.New()}
 	if by, ok := line.(Vouched); ok {
 		h.admitted = by.Admitted
@@ -120,7 +117,6 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	if err := h.join(before); err != nil {
 		h.cancel(err)
-		p.quota.leave(principal)
 		return nil, err
 	}
 	session := h.session
@@ -154,13 +150,19 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 // join makes the host use the session of the host before it, or a new one.
 func (h *host) join(before *host) (err error) {
 	if before != nil {
-		h.began = before.began + 1
+		h.began, h.seat = before.began+1, before.seat
+		h.seat.taken.Add(1)
 		if leave, ok := before.session.Join(h.cancelCalls); ok {
 			h.session, h.leave = before.session, leave
 			return nil
 		}
+		h.seat.give()
+	}
+	if h.seat, err = h.p.quota.seat(h.principal); err != nil {
+		return err
 	}
 	if h.session, err = h.p.o.Gate.OpenSession(cmp.Or(h.view.Agent, h.p.o.Agent), h.cancelCalls, gate.Client{Principal: proven(h.principal)}); err != nil {
+		h.seat.give()
 		return err
 	}
 	h.leave = h.session.Close

@@ -230,6 +230,28 @@ func (q *quota) leave(principal string) {
 	}
 }
 
+// seat is a session's place in the quota, which all connections of the session share.
+type seat struct {
+	taken atomic.Int32
+	leave func()
+}
+
+// seat is enter for a session with one connection, which MUST give it.
+func (q *quota) seat(principal string) (*seat, error) {
+	if err := q.enter(principal); err != nil {
+		return nil, err
+	}
+	s := &seat{leave: sync.OnceFunc(func() { q.leave(principal) })}
+	s.taken.Store(1)
+	return s, nil
+}
+
+func (s *seat) give() {
+	if s.taken.Add(-1) == 0 {
+		s.leave()
+	}
+}
+
 // View is the part of callgate that a host sees. The zero value is everything.
 type View struct {
 	Server string // the alias of the only server, shown with its own names; "" shows all servers, with qualified names

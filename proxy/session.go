@@ -38,6 +38,7 @@ type host struct {
 	waits     bool         // it can wait for a task of the extension
 	session   *gate.Session
 	leave     func()    // leaves the session
+	seat      *seat     // of the session
 	began     int       // how many hosts had the session before
 	servers   []*server // the view's servers, in the order of the configuration
 
@@ -146,7 +147,7 @@ func (h *host) Close() {
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()
-	h.p.quota.leave(h.principal)
+	h.seat.give()
 }
 
 // hostOf returns the host that has a session now. For "" it returns the host of the oldest session, or nil if there is
