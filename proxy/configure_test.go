@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -261,5 +263,22 @@ func TestConfigureAtTheLimitOfSessions(t *testing.T) {
 	}
 	if err := w.proxy.quota.enter(StdioPrincipal); err == nil {
 		t.Error("there is room for another session")
+	}
+}
+
+// A session that goes on with its old servers lets no guest in under the name of one of them.
+func TestConfigureLeavesNamesOfOldServersTaken(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, withOneTool)
+	w.joined(t)
+	next := w.proxy.set.Load().Settings
+	next.Servers = slices.Clone(next.Servers)
+	next.Servers[0].Tools.Name = "other"
+	if err := w.proxy.configure(next, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"s", "S", "s_x", "other"} {
+		if _, err := w.bring(name, echoTool); !errors.Is(err, gate.ErrAnswer) {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }

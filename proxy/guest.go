@@ -82,7 +82,7 @@ func (v *Visit) begin(h *host) error {
 		return nil
 	}
 	g, present := v.guest, h.visitors()
-	if err := h.p.welcomes(g.Name, present); err != nil {
+	if err := h.p.welcomes(g.Name, present, h.servers); err != nil {
 		return gate.Invalid(err)
 	}
 	served := guests.New(g.Name, latestVersion, g.Tools, g.Call)
@@ -111,10 +111,12 @@ func (h *host) takeAlong(before *host) {
 	}
 }
 
-// welcomes returns an error that says why a guest of that name cannot be let in, or nil if it can.
-func (p *Proxy) welcomes(name string, present []*server) error {
+// welcomes returns an error that says why a guest of that name cannot be let in, or nil if it can. present are the
+// other guests. The session's servers can be of earlier settings.
+func (p *Proxy) welcomes(name string, present, servers []*server) error {
 	aliases := []string{name, OwnName}
 	set := p.set.Load()
+	others := slices.Clone(set.Reserved)
 	for _, s := range set.Servers {
 		if s.Own == nil {
 			aliases = append(aliases, s.Tools.Name)
@@ -123,11 +125,16 @@ func (p *Proxy) welcomes(name string, present []*server) error {
 	for _, s := range present {
 		aliases = append(aliases, s.alias)
 	}
+	for _, s := range servers {
+		if !slices.Contains(aliases[1:], s.alias) {
+			others = append(others, s.alias)
+		}
+	}
 	reserved := func(other string) bool {
 		return strings.EqualFold(other, name) || strings.HasPrefix(other, name+"_") || strings.HasPrefix(name, other+"_")
 	}
 	switch {
-	case slices.ContainsFunc(set.Reserved, reserved):
+	case slices.ContainsFunc(others, reserved):
 		return fmt.Errorf("server name %q is that of a configured server, or could be mistaken for it", name)
 	case len(present) >= maxGuests:
 		return fmt.Errorf("%d servers were brought into the session already", maxGuests)

@@ -191,7 +191,7 @@ func TestGuestNamesOfServersThatAreNotServed(t *testing.T) {
 	p := &Proxy{}
 	p.set.Store(&settings{Settings: Settings{Reserved: []string{"github"}}})
 	for name, welcome := range map[string]bool{"github": false, "GitHub": false, "github_x": false, "git": true, "githubs": true} {
-		if err := p.welcomes(name, nil); (err == nil) != welcome {
+		if err := p.welcomes(name, nil, nil); (err == nil) != welcome {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
