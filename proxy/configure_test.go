@@ -12,6 +12,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/rpc"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
@@ -279,6 +280,38 @@ func TestConfigureLeavesNamesOfOldServersTaken(t *testing.T) {
 	for _, name := range []string{"s", "S", "s_x", "other"} {
 		if _, err := w.bring(name, echoTool); !errors.Is(err, gate.ErrAnswer) {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// openings are the folders that a proxy tells of.
+type openings chan []string
+
+func (o openings) Opened(_ string, folders []string) { o <- folders }
+func (o openings) Closed(string)                     {}
+
+// The host's folders are those of its answer to the last question, whichever answer comes last.
+func TestFoldersOfTheLastQuestion(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, withOneTool)
+	opened := make(openings, 10)
+	w.proxy.o.Workspaces = opened
+	h := w.connect().collect()
+	h.greet(helloParams)
+	h.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	var questions []rpc.Message
+	for i := range 2 {
+		m := h.next()
+		if m.Method != "roots/list" {
+			t.Fatalf("%s", m.Raw)
+		}
+		if questions = append(questions, m); i == 0 {
+			h.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+		}
+	}
+	for i, folder := range []string{"/new", "/old"} {
+		h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file://%s"}]}}`, questions[1-i].ID, folder))
+		if folders := <-opened; !slices.Equal(folders, []string{"/new"}) {
+			t.Errorf("once %s was named, the host works in %q", folder, folders)
 		}
 	}
 }

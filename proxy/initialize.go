@@ -205,12 +205,18 @@ const rootsPatience = 30 * time.Second
 // learnFolders asks the host for its workspace folders, because relative paths in calls may refer to them too. The host
 // reports changes.
 func (h handshake) learnFolders() {
+	n := &h.host.naming
+	n.Lock()
+	n.asked++
+	asked := n.asked
+	n.Unlock()
 	if can := h.host.capable.Load(); can == nil || !can.roots {
-		h.opened()
+		h.take(asked, nil)
 		return
 	}
 	h.host.work.Go(func() {
-		defer h.opened()
+		var named []byte
+		defer func() { h.take(asked, named) }()
 		pending, err := h.host.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
 		if err != nil {
 			return
@@ -222,13 +228,27 @@ func (h handshake) learnFolders() {
 			h.host.log.Debug("the host did not name its roots", "error", err)
 			return
 		}
-		h.host.folders.Named(answer.Result)
-		h.host.session.SetOrigin(h.host.folders.Origin())
+		named = answer.Result
 	})
 }
 
-// opened reports the host's folders to Workspaces.
-func (h handshake) opened() {
+// naming orders what the host says of its folders.
+type naming struct {
+	sync.Mutex
+	asked, named uint64 // the last question, and the last that the host has answered
+}
+
+// take takes over the answer to a question about the host's folders, or nil, unless the host has answered a later one.
+// It reports the folders to Workspaces.
+func (h handshake) take(asked uint64, named []byte) {
+	n := &h.host.naming
+	n.Lock()
+	defer n.Unlock()
+	if named != nil && asked > n.named {
+		n.named = asked
+		h.host.folders.Named(named)
+		h.host.session.SetOrigin(h.host.folders.Origin())
+	}
 	if h.host.p.o.Workspaces != nil && h.host.ctx.Err() == nil {
 		h.host.p.o.Workspaces.Opened(h.host.session.ID(), h.host.folders.Roots())
 	}

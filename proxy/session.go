@@ -52,6 +52,7 @@ type host struct {
 
 	offers      offers
 	folders     workspace.Folders
+	naming      naming
 	events      events.Events
 	checks      verification.Session
 	asking      unanswered[*serverRequest]          // questions of the servers, by id
