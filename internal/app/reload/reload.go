@@ -53,13 +53,12 @@ func New(o Options) (*Reloader, error) {
 	if r.o.Counts == nil {
 		r.o.Counts = &Counts{}
 	}
-	r.was = r.sum()
+	r.was = sumOf(o.Start)
 	return r, err
 }
 
-// files returns the files that the configuration comes from, besides variables and flags.
-func (r *Reloader) files() (list []string) {
-	c := r.now.c
+// filesOf returns the files that a configuration comes from, besides variables and flags.
+func filesOf(c *config.Config) (list []string) {
 	for _, path := range append([]string{c.File, c.Files().Lock(), c.TLS.Cert, c.TLS.Key}, c.MCPConfig...) {
 		if path == "" {
 			continue
@@ -71,10 +70,10 @@ func (r *Reloader) files() (list []string) {
 	return list
 }
 
-// sum returns a hash of the files' paths and contents.
-func (r *Reloader) sum() [sha256.Size]byte {
+// sumOf returns a hash of the paths and contents of a configuration's files.
+func sumOf(c *config.Config) [sha256.Size]byte {
 	var all []byte
-	for _, path := range r.files() {
+	for _, path := range filesOf(c) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			text = []byte("\x00unreadable")
@@ -84,6 +83,9 @@ func (r *Reloader) sum() [sha256.Size]byte {
 	}
 	return sha256.Sum256(all)
 }
+
+// due reports whether a file holds something else than when it was read.
+func (r *Reloader) due() bool { return sumOf(r.now.c) != r.was }
 
 // Watch takes over what load returns, on SIGHUP and whenever a file has changed, until ctx ends.
 func (r *Reloader) Watch(ctx context.Context, load func() (*config.Config, error)) {
@@ -116,7 +118,7 @@ func (r *Reloader) Watch(ctx context.Context, load func() (*config.Config, error
 			quiet.Reset(settles)
 			continue
 		case <-quiet.C:
-			if r.sum() == r.was {
+			if !r.due() {
 				continue
 			}
 			r.take(ctx, load)
@@ -130,7 +132,7 @@ func (r *Reloader) follow(notify *fsnotify.Watcher) {
 	if notify == nil {
 		return
 	}
-	for _, path := range r.files() {
+	for _, path := range filesOf(r.now.c) {
 		if dir := filepath.Dir(path); !slices.Contains(notify.WatchList(), dir) {
 			if err := notify.Add(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 				r.o.Logger.Warn("a folder of the configuration is not watched: send SIGHUP when a file in it has changed", "folder", dir, "error", err)
@@ -141,7 +143,7 @@ func (r *Reloader) follow(notify *fsnotify.Watcher) {
 
 // take takes over the configuration as it is now, or shows why not.
 func (r *Reloader) take(ctx context.Context, load func() (*config.Config, error)) {
-	r.was = r.sum()
+	r.was = sumOf(r.now.c)
 	if err := r.try(ctx, load); err != nil {
 		r.o.Counts.Refused.Add(1)
 		r.o.Problem(fmt.Sprintf("the changed configuration is refused, and the earlier one stays in force until you fix it: %v", err))
@@ -175,10 +177,10 @@ func (r *Reloader) try(ctx context.Context, load func() (*config.Config, error))
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
 	apply()
-	r.now = next
-	if len(changed) > 0 {
-		r.was = r.sum() // of the files that it names now
+	if is := sumOf(c); !r.due() { // else a file has changed since, and is read again
+		r.was = is
 	}
+	r.now = next
 	r.o.Logger.Info("the configuration was read again", "changes", summary)
 	var waiting []string
 	for _, c := range between(r.start, next) {
