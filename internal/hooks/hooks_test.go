@@ -472,6 +472,15 @@ func TestSwitches(t *testing.T) {
 	if err := one.SetEnabled("c", true); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
+	at := time.Unix(1_700_000_000, 0)
+	for _, a := range []bool{false, true} { // a file of the same size, within one tick of the clock
+		if err := errors.Join(one.SetEnabled("a", a), one.SetEnabled("b", !a), os.Chtimes(file, at, at)); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]string{true: "a", false: "b"}[a]; on(other) != want {
+			t.Errorf("%q is on, not %q", on(other), want)
+		}
+	}
 	var writers sync.WaitGroup
 	for i := range 8 {
 		writers.Go(func() {

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"callgate/internal/durable"
 )
@@ -15,9 +14,7 @@ type state struct {
 	path string
 
 	mu       sync.Mutex
-	read     bool
-	modified time.Time
-	size     int64
+	last     durable.Stamp // as the file was when it was read; none before
 	switched map[string]bool
 	err      error
 }
@@ -31,16 +28,11 @@ type stateFile struct {
 func (s *state) get() (map[string]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var modified time.Time
-	var size int64
-	info, err := os.Stat(s.path)
-	if err == nil {
-		modified, size = info.ModTime(), info.Size()
-	}
-	if s.read && modified.Equal(s.modified) && size == s.size {
+	now, err := durable.LookThrough(s.path)
+	if err == nil && now.Same(s.last) {
 		return s.switched, s.err
 	}
-	s.read, s.modified, s.size = true, modified, size
+	s.last = now
 	s.switched, s.err = readState(s.path)
 	return s.switched, s.err
 }
@@ -72,7 +64,7 @@ func (s *state) set(name string, on bool) error {
 		return err
 	}
 	s.mu.Lock()
-	s.read = false // two changes in one tick of the clock may have the same size
+	s.last = durable.Stamp{} // two changes in one tick of the clock may have the same size
 	s.mu.Unlock()
 	return nil
 }
