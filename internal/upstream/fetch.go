@@ -193,7 +193,7 @@ func (l *Lists) keep(in *incarnation, k Kind, settle time.Duration) {
 		if err != nil && in.ctx.Err() == nil {
 			l.log.Warn("list of the server not read", "list", k.String(), "error", err)
 		}
-		changed := l.take(in, k, list.shared(), err)
+		changed := l.take(in, k, list.shared(k), err)
 		if changed {
 			l.changed(k)
 			l.cache.saveList(k, list)

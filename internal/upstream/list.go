@@ -71,7 +71,7 @@ type List struct {
 var lists interned.Map[[sha256.Size]byte, List]
 
 // shared returns an equal list that was made before, or this one.
-func (l List) shared() *List {
+func (l List) shared(k Kind) *List {
 	h := sha256.New()
 	write := func(text []byte) {
 		var n [8]byte
@@ -79,6 +79,7 @@ func (l List) shared() *List {
 		h.Write(n[:])
 		h.Write(text)
 	}
+	write([]byte(k.String())) // which says what the keys of the items are
 	write([]byte(l.Truncated))
 	for _, page := range l.pages {
 		write(page)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -577,4 +578,25 @@ func TestCacheKey(t *testing.T) {
 		}
 		seen[key] = name
 	}
+}
+
+// A server that answers all that it is asked for with one text has two lists in it.
+func TestListsOfOneText(t *testing.T) {
+	t.Parallel()
+	const page = `{"resources":[{"uri":"a:b","uriTemplate":"a:{c}"}],"resourceTemplates":[{"uri":"a:b","uriTemplate":"a:{c}"}]}`
+	var kept []*List // as long as somebody holds it
+	for _, c := range []struct {
+		kind Kind
+		key  string
+	}{{Resources, "a:b"}, {Templates, "a:{c}"}} {
+		list, err := parseList(c.kind, [][]byte{[]byte(page)}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, list.shared(c.kind))
+		if got := keys(*kept[len(kept)-1]); got != c.key {
+			t.Errorf("%s: %s", c.kind, got)
+		}
+	}
+	runtime.KeepAlive(kept)
 }

@@ -132,7 +132,7 @@ func (u *Upstream) remember(r record) {
 	for _, k := range Kinds {
 		if pages, ok := r.Lists[k.String()]; ok {
 			if list, err := parseList(k, pages, u.log); err == nil {
-				u.Lists.recall(k, list.shared())
+				u.Lists.recall(k, list.shared(k))
 			}
 		}
 	}
