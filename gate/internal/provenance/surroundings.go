@@ -2,10 +2,13 @@ package provenance
 
 import (
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
@@ -18,18 +21,28 @@ import (
 // leave, and the remotes of the repository, which are the user's own places.
 type Surroundings struct {
 	mu   sync.Mutex
-	seen map[string]bool // by folder
+	seen map[string]*surrounding // by folder
+}
+
+// surrounding is one folder, as it was when it was looked at.
+type surrounding struct {
+	at    time.Time            // zero if it is to be looked at again, as of the files
+	files []string             // with variables
+	read  map[string]time.Time // the times of those that were read
 }
 
 const (
 	maxSurrounding  = 256 << 10 // bytes that are read of one file
 	maxSurroundings = 16        // files and remotes of one folder, and folders of a session
+
+	settled = 2 * time.Second
 )
 
 // remotes finds the addresses in a git configuration.
 var remotes = lazyregexp.New(`(?m)^\s*(?:push)?url\s*=\s*(\S+)`)
 
-// Look reads these files in the workspaces of a call, once for each folder. Only fingerprints of them are kept.
+// Look reads these files in the workspaces of a call: variables whenever they change, remotes once for each folder,
+// because a session could add its own. Only fingerprints of them are kept.
 func (s *Surroundings) Look(place tools.Place, known *secrets.Memory, session *Session) {
 	folders := place.Workspace
 	if len(folders) == 0 {
@@ -38,32 +51,56 @@ func (s *Surroundings) Look(place tools.Place, known *secrets.Memory, session *S
 	if len(folders) == 0 && place.Dir != "" {
 		folders = []string{place.Dir}
 	}
+	s.mu.Lock() // other calls wait until all is known
+	defer s.mu.Unlock()
 	for _, folder := range folders {
-		s.mu.Lock()
-		done := s.seen[folder] || len(s.seen) >= maxSurroundings
+		w, done := s.seen[folder]
 		if !done {
+			if len(s.seen) >= maxSurroundings {
+				continue
+			}
 			if s.seen == nil {
-				s.seen = map[string]bool{}
+				s.seen = map[string]*surrounding{}
 			}
-			s.seen[folder] = true
+			w = &surrounding{read: map[string]time.Time{}}
+			s.seen[folder] = w
 		}
-		s.mu.Unlock()
-		if done {
-			continue
+		for _, file := range w.changed(folder) {
+			known.LearnVariables(readBounded(file), filepath.Base(file))
 		}
-		files, _ := filepath.Glob(filepath.Join(globEscape(folder), ".env*"))
-		for _, file := range files[:min(len(files), maxSurroundings)] {
-			if !facts.Template(file) && tools.CredentialStore(file) != "" {
-				known.LearnVariables(readBounded(file), filepath.Base(file))
-			}
-		}
-		if session.Off {
+		if done || session.Off {
 			continue
 		}
 		for _, m := range remotes.FindAllStringSubmatch(readBounded(filepath.Join(folder, ".git", "config")), maxSurroundings) {
 			session.Memory.Said(flow.Record, strings.TrimSuffix(m[1], ".git"), strings.ReplaceAll(m[1], ":", " "))
 		}
 	}
+}
+
+// changed returns the files of variables that have changed.
+func (w *surrounding) changed(folder string) (files []string) {
+	if at := timeOf(folder); at.IsZero() || !at.Equal(w.at) {
+		found, _ := filepath.Glob(filepath.Join(globEscape(folder), ".env*"))
+		found = found[:min(len(found), maxSurroundings)]
+		w.at, w.files = at, slices.DeleteFunc(found, func(file string) bool { return facts.Template(file) || tools.CredentialStore(file) == "" })
+		maps.DeleteFunc(w.read, func(file string, _ time.Time) bool { return !slices.Contains(w.files, file) })
+	}
+	for _, file := range w.files {
+		if at := timeOf(file); at.IsZero() || !at.Equal(w.read[file]) {
+			w.read[file] = at
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// timeOf is when a file or a folder changed last. It is zero if nobody knows, or if that was so recent that the next
+// change can have the same time.
+func timeOf(path string) time.Time {
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) >= settled {
+		return info.ModTime()
+	}
+	return time.Time{}
 }
 
 // globEscape escapes a folder for filepath.Glob.
