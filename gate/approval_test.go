@@ -486,6 +486,25 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
 		}
 	})
+	t.Run("the folders of its host", func(t *testing.T) {
+		b := newBench(t, asking, nil)
+		call := kindCall(t, b.dir, "write_file", "path", "a")
+		var there atomic.Pointer[tools.Place]
+		there.Store(&call.Place)
+		call.Moved = func() tools.Place { return *there.Load() }
+		end := b.decide(t.Context(), call)
+		a := b.waiting(1)[0]
+		next := call.Place
+		next.Roots = []string{t.TempDir()}
+		next.Workspace = next.Roots
+		there.Store(&next)
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Fatalf("the answer of a call that is refused then: %v", err)
+		}
+		if d := <-end; d.verdict.Rule != "changed" {
+			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
+		}
+	})
 	t.Run("why it asks", func(t *testing.T) {
 		b := newBench(t, asking, nil)
 		end := b.decide(t.Context(), b.shell("1", "make"))

@@ -43,7 +43,7 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 		if err := call.revive(ctx); err != nil {
 			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.stale, err)), call, &r
 		}
-		*g.at = g.gate.judging()
+		*g.at, call = g.gate.judging(), call.now()
 		now := g.at.judge(s, call)
 		if now.Action != permissions.Ask {
 			return now, call, &r
@@ -161,6 +161,7 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 		return asked.deny(DecidedDenied, "callgate", "changed", fmt.Sprintf("It was approved, but %v.", err)), call
 	}
 	note := ""
+	call = call.now()
 	if r.arguments != nil {
 		edited, err := call.withArguments(r.arguments)
 		if err != nil {

@@ -29,6 +29,7 @@ type Call struct {
 	Revive    func(context.Context) error   // restarts a server that ended while the call waited; may be nil
 	Changed   func() error                  // returns why the tool is no longer the one that was called; may be nil
 	Admitted  func() error                  // returns why the host is no longer admitted; nil if it needs no credential
+	Moved     func() tools.Place            // where it runs by now; nil when that stays
 	Unasked   bool                          // the call is denied where it would ask a person
 	Fixed     bool                          // an approver cannot change the arguments, because they stand for more than what is sent
 
@@ -70,6 +71,14 @@ func (c *Call) changed() error {
 		}
 	}
 	return nil
+}
+
+// now is the call where it runs by now.
+func (c Call) now() Call {
+	if c.Moved != nil {
+		c.Place, c.read = c.Moved(), nil
+	}
+	return c
 }
 
 // Thinks reports whether the call goes to the model of the session's host (sampling).

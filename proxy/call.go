@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
@@ -67,7 +68,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(res
 	g.host, g.ctx, g.r, g.respond = h, ctx, r, respond
 	g.span = g.trace(h.p.tracer, h.session.ID())
 	g.call = waiter{h}.askHooks(ctx, r, g.call)
-	g.call.Admitted = h.admitted
+	g.call.Admitted, g.call.Moved = h.admitted, func() tools.Place { return h.folders.Place(g.server.place) }
 	waiting := func() {}
 	if r != nil {
 		g.call.HandOver, g.call.Asked = waiter{h}.handOver(r), func(a *gate.Approval) func() { return waiter{h}.elicit(r, a) }
