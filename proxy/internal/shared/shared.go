@@ -35,6 +35,8 @@ type Server struct {
 	working map[User]int                 // running requests
 	tokens  map[string]progressing       // by callgate's token, as spelled
 	watched map[string]map[User]struct{} // subscribers by URI
+
+	subscribing chan struct{} // has room for who tells the server of subscriptions, each in its turn
 }
 
 // user is one host of a shared server. mu is held while a message is delivered to it.
@@ -65,7 +67,7 @@ type User interface {
 // New returns the server, which has not started. of returns the host whose request a cause (lifetime.CauseOf) is, or
 // nil.
 func New(c upstream.Config, o upstream.Options, of func(cause any) User) *Server {
-	sh := &Server{of: of, log: o.Logger, users: map[User]*user{}, working: map[User]int{}, tokens: map[string]progressing{}, watched: map[string]map[User]struct{}{}}
+	sh := &Server{of: of, log: o.Logger, users: map[User]*user{}, working: map[User]int{}, tokens: map[string]progressing{}, watched: map[string]map[User]struct{}{}, subscribing: make(chan struct{}, 1)}
 	o.Events = upstream.Events{
 		Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) { sh.notified(m, cause) },
 		StateChanged: func(u *upstream.Upstream, state upstream.State) { sh.everyone(func(s User) { s.Changed(u, state) }) },
@@ -105,7 +107,18 @@ func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
-			if _, err := sh.Up.Request(ctx, "resources/unsubscribe", raw.Named("uri", uri)); err != nil {
+			done, err := sh.turn(ctx)
+			if err == nil {
+				defer done()
+				sh.mu.Lock()
+				again := len(sh.watched[uri]) > 0
+				sh.mu.Unlock()
+				if again {
+					return
+				}
+				_, err = sh.Up.Request(ctx, "resources/unsubscribe", raw.Named("uri", uri))
+			}
+			if err != nil {
 				sh.log.Debug("a subscription that nobody needs could not be ended", "server", alias, "error", err)
 			}
 		})
@@ -248,6 +261,16 @@ func (sh *Server) work(s User) (done func()) {
 	}
 }
 
+// turn waits until nobody else tells the server of subscriptions.
+func (sh *Server) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case sh.subscribing <- struct{}{}:
+		return func() { <-sh.subscribing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // subscribe records which hosts want to hear of a resource. The server does not hear of a host that leaves while others
 // remain.
 func (sh *Server) subscribe(ctx context.Context, s User, m rpc.Message, compose func(id []byte) []byte) (rpc.Message, error) {
@@ -255,6 +278,11 @@ func (sh *Server) subscribe(ctx context.Context, s User, m rpc.Message, compose 
 	if err != nil {
 		return rpc.Message{}, err
 	}
+	done, err := sh.turn(ctx)
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	defer done()
 	sh.mu.Lock()
 	by := sh.watched[uri]
 	others := len(by)

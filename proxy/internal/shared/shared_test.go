@@ -1,8 +1,15 @@
 package shared
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
@@ -46,4 +53,58 @@ func TestLogMessagesReachTheRightHosts(t *testing.T) {
 	hear(b, 0, 1)
 	done()
 	hear(nil, 0, 1)
+}
+
+// While one host ends its subscription another one begins: the server hears of the two in their turn, so that it tells
+// who still listens.
+func TestSubscriptionsThatEndAndBeginAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string // the requests about subscriptions, as they came
+		sh := New(upstream.Config{Name: "s", Serve: func(_ context.Context, in io.Reader, out io.Writer) error {
+			for lines := bufio.NewScanner(in); lines.Scan(); {
+				m, err := rpc.Parse(lines.Bytes())
+				if err != nil || !m.IsRequest() {
+					continue
+				}
+				result := "{}"
+				if m.Method == "initialize" {
+					result = `{"protocolVersion":"2025-06-18","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}`
+				} else if m.Params != nil {
+					told = append(told, m.Method)
+				}
+				if _, err := fmt.Fprintf(out, "%s\n", rpc.Result(m.ID, []byte(result))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, upstream.Options{Logger: slog.New(slog.DiscardHandler)}, func(any) User { return nil })
+		defer sh.Up.Close()
+		sh.Up.Start(upstream.Hello{ProtocolVersion: "2025-06-18", Capabilities: []byte("{}"), ClientInfo: []byte(`{"name":"h","version":"1"}`), Era: upstream.Legacy})
+		a, b := &host{}, &host{}
+		sh.Join(a)
+		sh.Join(b)
+		send := func(s User, method string, before func()) {
+			times := 0
+			_, err := sh.Forward(t.Context(), s, func(id []byte) []byte {
+				if times++; times == 2 { // as it is sent
+					before()
+				}
+				return rpc.Request(id, method, []byte(`{"uri":"x:a"}`))
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		nothing := func() {}
+		send(a, "resources/subscribe", nothing)
+		var others sync.WaitGroup
+		send(a, "resources/unsubscribe", func() {
+			others.Go(func() { send(b, "resources/subscribe", nothing) })
+			synctest.Wait()
+		})
+		others.Wait()
+		if !slices.Equal(told, []string{"resources/subscribe", "resources/unsubscribe", "resources/subscribe"}) {
+			t.Errorf("the server heard %q", told)
+		}
+	})
 }
