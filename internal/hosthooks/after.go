@@ -25,6 +25,7 @@ func (d *Desk) after(v *visit, e *Event) Reply {
 		if r, v.running[key] = list[0], list[1:]; len(list) == 1 {
 			delete(v.running, key)
 		}
+		delete(v.asked, e.Call)
 	}
 	_, denied := v.denied[key]
 	v.mu.Unlock()
@@ -88,7 +89,7 @@ func (d *Desk) settle(v *visit) {
 	v.mu.Lock()
 	running := v.running
 	obeyed := len(v.denied) > 0
-	v.running, v.denied, v.asked = map[string][]*ran{}, map[string]string{}, map[string]*question{}
+	v.running, v.denied, v.asked = map[string][]*ran{}, map[string]string{}, map[string]questions{}
 	version := v.version
 	v.mu.Unlock()
 	reports := v.dialect.has(After) // the host says which calls ran

@@ -79,7 +79,7 @@ type visit struct {
 	last    time.Time
 	version string
 	told    map[string]bool      // recorded modes
-	asked   map[string]*question // by the host's call id, if it has ids
+	asked   map[string]questions // calls that have not ended, by the host's id, if it has ids, and by what they are
 	running map[string][]*ran    // allowed calls that are not known to have ended, by key
 	denied  map[string]string    // denied calls: key → tool
 	reading reading              // how far the host's transcript was read
@@ -89,6 +89,9 @@ type visit struct {
 func clientOf(d *Dialect, version string) gate.Client {
 	return gate.Client{Name: d.Client, Version: version}
 }
+
+// questions are by what they are about.
+type questions = map[[sha256.Size]byte]*question
 
 // question is a call that the host asks about. The desk judges it once, however often the host asks.
 type question struct {
@@ -183,7 +186,7 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 		if err != nil {
 			return nil, fmt.Errorf("callgate cannot begin a session: %w", err)
 		}
-		v = &visit{dialect: dialect, session: session, began: time.Now(), told: map[string]bool{}, asked: map[string]*question{}, running: map[string][]*ran{}, denied: map[string]string{}}
+		v = &visit{dialect: dialect, session: session, began: time.Now(), told: map[string]bool{}, asked: map[string]questions{}, running: map[string][]*ran{}, denied: map[string]string{}}
 		d.visits[key] = v
 		v.project = e.Cwd
 		if len(e.Workspace) > 0 {
@@ -276,13 +279,15 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		d.judge(ctx, v, e, q)
 		return q.reply
 	}
-	sum := sha256.Sum256(append([]byte(e.Tool+"\x00"), e.Arguments...))
-	key := e.Call + "\x00" + hex.EncodeToString(sum[:8])
+	what := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q %s", e.Server, e.Tool, e.Foreign, e.Cwd, e.Arguments))
 	v.mu.Lock()
-	q, asked := v.asked[key]
+	q, asked := v.asked[e.Call][what]
 	if !asked {
+		if v.asked[e.Call] == nil {
+			v.asked[e.Call] = questions{}
+		}
 		q = &question{done: make(chan struct{})}
-		v.asked[key] = q
+		v.asked[e.Call][what] = q
 	}
 	v.mu.Unlock()
 	if !asked {

@@ -290,6 +290,24 @@ func TestAServersToolIsNotTheHostsOwn(t *testing.T) {
 	}
 }
 
+// A host may ask twice about a call before it runs. What it asks under the same id after that is another call.
+func TestAnIdThatIsUsedAgain(t *testing.T) {
+	judged := 0
+	d, project := desk(t, `{"*":"allow"}`, Options{Before: func(_ context.Context, _ *gate.Session, call gate.Call) gate.Call {
+		judged++
+		return call
+	}})
+	for i, step := range []struct {
+		event, below string
+		judged       int
+	}{{"PreToolUse", "", 1}, {"PreToolUse", "", 1}, {"PostToolUse", "", 1}, {"PreToolUse", "", 2}, {"PreToolUse", "", 2}, {"PreToolUse", "/sub", 3}} {
+		ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"call_0"}`, step.event, project+step.below))
+		if judged != step.judged {
+			t.Errorf("%d: %s: %d calls were judged, want %d", i, step.event, judged, step.judged)
+		}
+	}
+}
+
 // Prompts are passed on only while nothing runs: a running call could have sent them.
 func TestPromptsWhileACallRunsAreNotThePersons(t *testing.T) {
 	var heard []string
