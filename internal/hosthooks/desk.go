@@ -315,7 +315,7 @@ func (d *Desk) permission(ctx context.Context, v *visit, e *Event) Reply {
 	v.mu.Lock()
 	for _, list := range v.running {
 		for _, r := range list {
-			if r.call.Tool == call.Tool && r.call.Digest == call.Digest {
+			if r.call.Tool == call.Tool && r.call.Digest == call.Digest && r.call.Place.Dir == call.Place.Dir {
 				v.mu.Unlock()
 				return d.yes(v, e, r.verdict.Reason)
 			}

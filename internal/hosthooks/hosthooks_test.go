@@ -290,6 +290,22 @@ func TestAServersToolIsNotTheHostsOwn(t *testing.T) {
 	}
 }
 
+// That a call runs says nothing of the same one in another folder.
+func TestPermissionElsewhere(t *testing.T) {
+	d, project := desk(t, `{"*":"ask","read_file":{"$WORKSPACE/**":"allow"}}`, Options{})
+	read := func(event, cwd string) Reply {
+		return ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"tool_name":"Read","tool_input":{"file_path":"a"},"tool_use_id":%q}`, event, cwd, cwd))
+	}
+	if r := read("PreToolUse", project); r.Exit != 0 {
+		t.Fatalf("%+v", r)
+	}
+	for cwd, want := range map[string]string{project: `"allow"`, t.TempDir(): `"deny"`} {
+		if r := read("PermissionRequest", cwd); !strings.Contains(r.Stdout, want) {
+			t.Errorf("in %s: %+v", cwd, r)
+		}
+	}
+}
+
 // A host may ask twice about a call before it runs. What it asks under the same id after that is another call.
 func TestAnIdThatIsUsedAgain(t *testing.T) {
 	judged := 0
