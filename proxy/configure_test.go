@@ -284,6 +284,34 @@ func TestConfigureLeavesNamesOfOldServersTaken(t *testing.T) {
 	}
 }
 
+// A guest whose name a server has by now leaves: rules for that server are not for the guest.
+func TestConfigureTurnsGuestsOutOfNamesOfNewServers(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, withOneTool)
+	h, inside := w.joined(t)
+	stays, err := w.bring("desk", echoTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goes, err := w.bring("other", echoTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.listed("desk_echo", "other_echo")
+	next := w.proxy.set.Load().Settings
+	next.Servers = slices.Clone(next.Servers)
+	next.Servers[0].Tools.Name = "other"
+	if err := w.proxy.configure(next, true); err != nil {
+		t.Fatal(err)
+	}
+	now := inside.offers.now.Load()
+	if now.tool("other_echo") != nil || !goes.visit.Over() {
+		t.Error("the guest is still there")
+	}
+	if now.tool("desk_echo") == nil || stays.visit.Over() {
+		t.Error("the other guest is gone")
+	}
+}
+
 // openings are the folders that a proxy tells of.
 type openings chan []string
 

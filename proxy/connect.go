@@ -68,6 +68,7 @@ func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 			next.shared = p.set.Load().shared
 		}
 		p.set.Store(next)
+		p.turnOut()
 		if renew {
 			p.stateless.Renew()
 		}

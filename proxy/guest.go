@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -146,6 +147,20 @@ func (p *Proxy) welcomes(name string, present, servers []*server) error {
 	return catalogue.CheckAliases(aliases)
 }
 
+// turnOut has guests leave whose names servers have by now: what rules say of those is not said of them.
+func (p *Proxy) turnOut() {
+	p.mu.Lock()
+	hosts := slices.Collect(maps.Keys(p.hosts))
+	p.mu.Unlock()
+	for _, h := range hosts {
+		for _, s := range h.visitors() {
+			if err := p.welcomes(s.alias, nil, nil); err != nil {
+				s.guest.Leave(fmt.Sprintf("The configuration has changed: %v.", err))
+			}
+		}
+	}
+}
+
 // Offer replaces the guest's tools and tells the host that its list changed.
 func (v *Visit) Offer(definitions [][]byte) {
 	v.mu.Lock()
@@ -161,7 +176,7 @@ func (v *Visit) Offer(definitions [][]byte) {
 func (v *Visit) Over() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return !slices.ContainsFunc(v.stays, func(at stay) bool { return !at.over() })
+	return v.left || !slices.ContainsFunc(v.stays, func(at stay) bool { return !at.over() })
 }
 
 func (at stay) over() bool { return at.host.ctx.Err() != nil }
