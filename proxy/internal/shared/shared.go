@@ -35,8 +35,7 @@ type Server struct {
 	working map[User]int                 // running requests
 	tokens  map[string]progressing       // by callgate's token, as spelled
 	watched map[string]map[User]struct{} // subscribers by URI
-
-	subscribing chan struct{} // has room for who tells the server of subscriptions, each in its turn
+	telling map[string]chan struct{}     // the URIs that the server is being told of; closed when it has been
 }
 
 // user is one host of a shared server. mu is held while a message is delivered to it.
@@ -67,7 +66,7 @@ type User interface {
 // New returns the server, which has not started. of returns the host whose request a cause (lifetime.CauseOf) is, or
 // nil.
 func New(c upstream.Config, o upstream.Options, of func(cause any) User) *Server {
-	sh := &Server{of: of, log: o.Logger, users: map[User]*user{}, working: map[User]int{}, tokens: map[string]progressing{}, watched: map[string]map[User]struct{}{}, subscribing: make(chan struct{}, 1)}
+	sh := &Server{of: of, log: o.Logger, users: map[User]*user{}, working: map[User]int{}, tokens: map[string]progressing{}, watched: map[string]map[User]struct{}{}, telling: map[string]chan struct{}{}}
 	o.Events = upstream.Events{
 		Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) { sh.notified(m, cause) },
 		StateChanged: func(u *upstream.Upstream, state upstream.State) { sh.everyone(func(s User) { s.Changed(u, state) }) },
@@ -107,7 +106,7 @@ func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
-			done, err := sh.turn(ctx)
+			done, err := sh.turn(ctx, uri)
 			if err == nil {
 				defer done()
 				sh.mu.Lock()
@@ -261,13 +260,28 @@ func (sh *Server) work(s User) (done func()) {
 	}
 }
 
-// turn waits until nobody else tells the server of subscriptions.
-func (sh *Server) turn(ctx context.Context) (done func(), err error) {
-	select {
-	case sh.subscribing <- struct{}{}:
-		return func() { <-sh.subscribing }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// turn waits until nobody else tells the server who subscribes to the URI.
+func (sh *Server) turn(ctx context.Context, uri string) (done func(), err error) {
+	for {
+		sh.mu.Lock()
+		other := sh.telling[uri]
+		if other == nil {
+			mine := make(chan struct{})
+			sh.telling[uri] = mine
+			sh.mu.Unlock()
+			return func() {
+				sh.mu.Lock()
+				delete(sh.telling, uri)
+				sh.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		sh.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 
@@ -278,7 +292,7 @@ func (sh *Server) subscribe(ctx context.Context, s User, m rpc.Message, compose 
 	if err != nil {
 		return rpc.Message{}, err
 	}
-	done, err := sh.turn(ctx)
+	done, err := sh.turn(ctx, uri)
 	if err != nil {
 		return rpc.Message{}, err
 	}
