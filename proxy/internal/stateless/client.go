@@ -112,8 +112,9 @@ type Client struct {
 	requests      map[string]*Request    // running requests of the host, by the id that we gave them
 	own           map[string]chan []byte // our own running requests, by id: where responses go
 	subscriptions map[*subscription]struct{}
-	watched       map[string]int // URIs of resources, with the number of listeners
-	level         int            // index of the lowest log level that servers were asked for
+	watched       map[string]int           // URIs of resources, with the number of listeners
+	telling       map[string]chan struct{} // URIs whose servers are being told of that; closed when they have been
+	level         int                      // index of the lowest log level that servers were asked for
 	users         int
 	idle          *time.Timer  // closes the client
 	admitted      func() error // returns why the host's last credential is no longer valid; nil if it needs none
@@ -164,7 +165,7 @@ func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 		return nil, fmt.Errorf("%d sessions are open, which is the limit", maxClients)
 	}
 	if c == nil {
-		c = &Client{all: all, key: key, requests: map[string]*Request{}, own: map[string]chan []byte{}, subscriptions: map[*subscription]struct{}{}, watched: map[string]int{}, level: len(levels)}
+		c = newClient(all, key)
 		c.before = all.before(key)
 		all.clients[key] = c
 	}
@@ -177,6 +178,10 @@ func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 		return nil, c.err
 	}
 	return c, nil
+}
+
+func newClient(all *Clients, key clientKey) *Client {
+	return &Client{all: all, key: key, requests: map[string]*Request{}, own: map[string]chan []byte{}, subscriptions: map[*subscription]struct{}{}, watched: map[string]int{}, telling: map[string]chan struct{}{}, level: len(levels)}
 }
 
 // before returns the client whose session continues under the key, or nil. The caller holds all.mu, and MUST leave the

@@ -211,34 +211,75 @@ func (c *Client) broadcast(m rpc.Message) {
 	}
 }
 
+// turn waits until nobody else tells a server who listens to the resource; false if ctx ends first.
+func (c *Client) turn(ctx context.Context, uri string) (done func(), ok bool) {
+	for {
+		c.mu.Lock()
+		other := c.telling[uri]
+		if other == nil {
+			mine := make(chan struct{})
+			c.telling[uri] = mine
+			c.mu.Unlock()
+			return func() {
+				c.mu.Lock()
+				delete(c.telling, uri)
+				c.mu.Unlock()
+				close(mine)
+			}, true
+		}
+		c.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}
+
+// listens counts more who listen to the resource, or less, and returns how many there were.
+func (c *Client) listens(uri string, more int) (before int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before = c.watched[uri]
+	if c.watched[uri] += more; c.watched[uri] == 0 {
+		delete(c.watched, uri)
+	}
+	return before
+}
+
 // watch subscribes to the resource at its server. It returns false if the server refuses.
 func (c *Client) watch(ctx context.Context, uri string) bool {
-	c.mu.Lock()
-	c.watched[uri]++
-	first := c.watched[uri] == 1
-	c.mu.Unlock()
-	if !first {
+	done, ok := c.turn(ctx, uri)
+	if !ok {
+		return false
+	}
+	defer done()
+	if c.listens(uri, +1) > 0 {
 		return true
 	}
 	m, err := rpc.Parse(c.request(ctx, "resources/subscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri))))
 	if err == nil && m.Error == nil {
 		return true
 	}
-	c.unwatch(uri)
+	c.listens(uri, -1)
+	c.ignore(uri)
 	return false
 }
 
 func (c *Client) unwatch(uri string) {
-	c.mu.Lock()
-	c.watched[uri]--
-	last := c.watched[uri] == 0
-	if last {
-		delete(c.watched, uri)
+	done, ok := c.turn(c.host.Context(), uri)
+	if !ok {
+		return
 	}
-	c.mu.Unlock()
-	if last {
-		c.request(c.host.Context(), "resources/unsubscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri)))
+	defer done()
+	if c.listens(uri, -1) == 1 {
+		c.ignore(uri)
 	}
+}
+
+// ignore has the resource's server tell nothing any more.
+func (c *Client) ignore(uri string) {
+	c.request(c.host.Context(), "resources/unsubscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri)))
 }
 
 // endSubscriptions ends every subscriptions/listen with a response.

@@ -1,6 +1,66 @@
 package stateless
 
-import "testing"
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"callgate/internal/rpc"
+)
+
+// watchable is a host whose servers tell of resources; before is called for each request before they hear of it.
+type watchable struct {
+	Host
+	c      *Client
+	before func(method string) (refuse bool)
+	heard  []string
+}
+
+func (h *watchable) Context() context.Context { return context.Background() }
+func (h *watchable) Handle(m rpc.Message) {
+	response := rpc.Result(m.ID, []byte("{}"))
+	if h.before(m.Method) {
+		response = rpc.Error(m.ID, rpc.CodeInvalidParams, "no")
+	}
+	h.heard = append(h.heard, m.Method)
+	_ = h.c.Respond(m.ID, response)
+}
+
+// Who begins to listen while another one ends, or is refused, is not taken for one who listens already.
+func TestWatchInTurn(t *testing.T) {
+	const begin, end = "resources/subscribe", "resources/unsubscribe"
+	for _, refused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(nil, clientKey{})
+			var other sync.WaitGroup
+			var watches bool
+			var once sync.Once
+			h := &watchable{c: c, before: func(method string) (refuse bool) {
+				if refused == (method == begin) {
+					once.Do(func() {
+						other.Go(func() { watches = c.watch(t.Context(), "x:a") })
+						synctest.Wait()
+						refuse = refused
+					})
+				}
+				return refuse
+			}}
+			c.host = h
+			if c.watch(t.Context(), "x:a") == refused {
+				t.Errorf("refused %t", refused)
+			}
+			if !refused {
+				c.unwatch("x:a")
+			}
+			other.Wait()
+			if !watches || !slices.Equal(h.heard, []string{begin, end, begin}) {
+				t.Errorf("refused %t: watches %t, the servers heard %q", refused, watches, h.heard)
+			}
+		})
+	}
+}
 
 // A listener's notification has only one _meta, whatever the server wrote.
 func TestTagged(t *testing.T) {
