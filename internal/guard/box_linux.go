@@ -93,7 +93,7 @@ func (b *Box) furnish() error {
 	if err := devices(); err != nil {
 		return err
 	}
-	for _, p := range b.paths() {
+	for _, p := range b.sortedPaths() {
 		if err := bring(p.path, p.write); err != nil {
 			return fmt.Errorf("bring %s into the sandbox: %w", p.path, err)
 		}
@@ -107,8 +107,8 @@ type boxed struct {
 	write bool
 }
 
-// paths returns the box's paths, each folder before its contents. A path in both lists can be changed.
-func (b *Box) paths() (list []boxed) {
+// sortedPaths returns the box's paths, each folder before its contents. A path in both lists can be changed.
+func (b *Box) sortedPaths() (list []boxed) {
 	for _, path := range b.Write {
 		list = append(list, boxed{filepath.Clean(path), true})
 	}
@@ -221,9 +221,9 @@ func bind(path string, write bool) error {
 	return unix.MountSetattr(unix.AT_FDCWD, newRoot+path, unix.AT_RECURSIVE, &attr)
 }
 
-// ownNetwork brings up loopback, the private network's only interface. If to is not negative, it also listens for the
-// proxy there and sends the listener to callgate through to.
-func ownNetwork(to int) error {
+// setUpLoopback brings up loopback, the private network's only interface. If to is not negative, it also listens for
+// the proxy there and sends the listener to callgate through to.
+func setUpLoopback(to int) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open its network: %w", err)
@@ -253,7 +253,7 @@ func ownNetwork(to int) error {
 	return unix.Sendmsg(to, []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0)
 }
 
-// receive takes the listener that ownNetwork sent.
+// receive takes the listener that setUpLoopback sent.
 func receive(from int) (net.Listener, error) {
 	var b [1]byte
 	oob := make([]byte, unix.CmsgSpace(4))

@@ -43,8 +43,8 @@ func end(what uint32) unix.SockFilter {
 
 const refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 
-// noTyping refuses the ioctls that put text into a terminal as if a person had typed it.
-func noTyping() error {
+// denyTerminalInput refuses the ioctls that put text into a terminal as if a person had typed it.
+func denyTerminalInput() error {
 	var program []unix.SockFilter
 	for _, c := range ioctls { // eight instructions each; what does not match goes on with the next
 		program = append(program,
@@ -65,9 +65,9 @@ func nativeArch() (uint32, error) {
 	return 0, fmt.Errorf("no system call filter is known for %s", runtime.GOARCH)
 }
 
-// fewSockets refuses what Landlock has no rules for: listening sockets, ways around system calls, and all sockets but
-// those that query the kernel about its network. tcp allows TCP sockets too.
-func fewSockets(tcp bool) error {
+// restrictSockets refuses what Landlock has no rules for: listening sockets, ways around system calls, and all sockets
+// but those that query the kernel about its network. tcp allows TCP sockets too.
+func restrictSockets(tcp bool) error {
 	native, err := nativeArch()
 	if err != nil {
 		return err

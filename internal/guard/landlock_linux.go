@@ -115,12 +115,12 @@ func (r *ruleset) allowFiles(w *Wall) error {
 	if w.Box == nil {
 		return r.allowBelow("/", r.all)
 	}
-	for _, p := range w.Box.paths() {
+	for _, p := range w.Box.sortedPaths() {
 		rights := uint64(reads)
 		if p.write {
 			rights = r.all
 		}
-		if path, ok := real(p.path); ok {
+		if path, ok := resolve(p.path); ok {
 			if err := r.allowBelow(path, rights); err != nil {
 				return err
 			}

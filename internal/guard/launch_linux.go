@@ -22,7 +22,7 @@ func (o *order) confine() error {
 		return fmt.Errorf("unknown wall %q", o.Kind)
 	}
 	if o.Maps {
-		if err := o.mapSelf(); err != nil {
+		if err := o.mapIDs(); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (o *order) confine() error {
 		return reenter(dir)
 	}
 	if o.Wall.Box.Net != OpenNet {
-		if err := ownNetwork(o.Proxy); err != nil {
+		if err := setUpLoopback(o.Proxy); err != nil {
 			return err
 		}
 	}
@@ -70,18 +70,18 @@ func (o *order) restrict() error {
 		return err
 	}
 	if box := o.Wall.Box; o.Kind == Landlock && box != nil && box.Net != OpenNet {
-		if err := fewSockets(box.Net == ProxyNet); err != nil {
+		if err := restrictSockets(box.Net == ProxyNet); err != nil {
 			return err
 		}
 	}
-	return noTyping()
+	return denyTerminalInput()
 }
 
 // existing resolves paths, and leaves out those that are missing or lie inside another.
 func existing(paths []string) []string {
 	var list []string
 	for _, p := range paths {
-		if p, ok := real(p); ok && p != "/" && !slices.Contains(list, p) {
+		if p, ok := resolve(p); ok && p != "/" && !slices.Contains(list, p) {
 			list = append(list, p)
 		}
 	}
@@ -95,8 +95,8 @@ func existing(paths []string) []string {
 	return out
 }
 
-// mapSelf maps the user and the group to themselves, the only mapping that a user other than root may write.
-func (o *order) mapSelf() error {
+// mapIDs maps the user and the group to themselves, the only mapping that a user other than root may write.
+func (o *order) mapIDs() error {
 	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", fmt.Sprintf("%d %d 1", o.UID, o.UID)}, {"gid_map", fmt.Sprintf("%d %d 1", o.GID, o.GID)}} {
 		if err := os.WriteFile("/proc/self/"+f[0], []byte(f[1]), 0); err != nil {
 			return err

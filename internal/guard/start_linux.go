@@ -36,7 +36,7 @@ type order struct {
 	Port  uint64 // with Landlock: the proxy's port
 	Group int    // the descriptor that puts a process into its cgroup; -1 for none
 
-	far *os.File // the file that becomes descriptor Proxy
+	proxySocket *os.File // the file that becomes descriptor Proxy
 }
 
 // answerTime bounds how long a keeper may take to start a program: it only waits for the file system.
@@ -58,19 +58,19 @@ type Keeper struct {
 	// Proxy accepts what the program sends to the network; nil unless its box has ProxyNet. Release closes it.
 	Proxy net.Listener
 
-	orders  *os.File
-	reports *os.File
-	lines   *bufio.Reader
-	ended   chan struct{}
-	status  unix.WaitStatus
-	known   bool // status was reported
-	refused func(Access)
-	unseen  string  // see State
-	limits  string  // see State
-	group   *cgroup // nil for none
-	left    string
-	over    chan struct{} // closed when the keeper has nothing more to report
-	temp    string        // the program's private temporary folder; Release removes it
+	orders      *os.File
+	reports     *os.File
+	lines       *bufio.Reader
+	ended       chan struct{}
+	status      unix.WaitStatus
+	known       bool // status was reported
+	refused     func(Access)
+	unseen      string  // see State
+	limits      string  // see State
+	group       *cgroup // nil for none
+	left        string
+	reportsDone chan struct{} // closed when the keeper has nothing more to report
+	temp        string        // the program's private temporary folder; Release removes it
 }
 
 // Start starts cmd behind the wall, with a keeper. It returns when the program runs or could not be started.
@@ -153,8 +153,8 @@ type refusal struct {
 	always bool // it will be the same for the next program
 }
 
-// again resets cmd so that Start can be called on it once more.
-func again(cmd *exec.Cmd) {
+// resetCmd resets cmd so that Start can be called on it once more.
+func resetCmd(cmd *exec.Cmd) {
 	cmd.Process, cmd.ProcessState, cmd.Err = nil, nil, nil
 }
 
@@ -170,7 +170,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 		orderW.Close()
 		return nil, err
 	}
-	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReaderSize(reportR, 256), ended: make(chan struct{}), over: make(chan struct{})}
+	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReaderSize(reportR, 256), ended: make(chan struct{}), reportsDone: make(chan struct{})}
 	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid(), Proxy: -1, Group: -1}
 	files, env := []*os.File{orderR, reportW}, cmd.Env
 	defer func() {
@@ -190,7 +190,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	}
 	if listener != nil {
 		defer listener.Close()
-		files = append(files, o.far)
+		files = append(files, o.proxySocket)
 	}
 	if k.group != nil {
 		o.Group = 3 + len(files)
@@ -253,7 +253,7 @@ func (k *Keeper) prepare(o *order, cmd *exec.Cmd) (listener *os.File, err error)
 		if err != nil {
 			return nil, err
 		}
-		listener, o.far = os.NewFile(uintptr(pair[0]), "listener"), os.NewFile(uintptr(pair[1]), "listener")
+		listener, o.proxySocket = os.NewFile(uintptr(pair[0]), "listener"), os.NewFile(uintptr(pair[1]), "listener")
 		o.Proxy = 5
 	}
 	if box.Env != nil {
@@ -279,7 +279,7 @@ func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.
 	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = path, args, extra, &wanted
 	if err != nil {
 		k.Release()
-		again(cmd)
+		resetCmd(cmd)
 		if o.Kind == Namespaces { // if they are switched off, the clone itself fails
 			return &refusal{err, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)}
 		}
@@ -316,7 +316,7 @@ func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.
 		return &exec.Error{Name: path, Err: errnoOf(text)}
 	}
 	err = k.fail(cmd, errors.New(text))
-	again(cmd)
+	resetCmd(cmd)
 	return &refusal{err, true}
 }
 
@@ -336,7 +336,7 @@ func (k *Keeper) instruct(o *order) (string, error) {
 
 // listen handles the keeper's reports until it has ended.
 func (k *Keeper) listen() {
-	defer close(k.over)
+	defer close(k.reportsDone)
 	for {
 		report, err := k.lines.ReadString('\n')
 		if err != nil {
@@ -378,7 +378,7 @@ func (k *Keeper) EndAll() { k.orders.Close() }
 func (k *Keeper) Release() (left string) {
 	k.orders.Close()
 	if k.PID != 0 {
-		<-k.over
+		<-k.reportsDone
 	}
 	k.reports.Close()
 	if k.Proxy != nil {
@@ -459,8 +459,8 @@ func Harden() error {
 	return nil
 }
 
-// real resolves the links of a path that exists.
-func real(path string) (string, bool) {
+// resolve resolves the links of a path that exists.
+func resolve(path string) (string, bool) {
 	path, err := filepath.EvalSymlinks(path)
 	return path, err == nil
 }

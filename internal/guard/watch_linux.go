@@ -212,7 +212,7 @@ func (o *order) refuses(a *Access) bool {
 // entry is enough.
 func (o *order) holds(a Access) bool {
 	is := false
-	for _, p := range o.Wall.Box.paths() { // a folder before its contents
+	for _, p := range o.Wall.Box.sortedPaths() { // a folder before its contents
 		if a.Path != p.path && !strings.HasPrefix(a.Path, strings.TrimSuffix(p.path, "/")+"/") {
 			continue
 		}

@@ -153,9 +153,9 @@ func (r *Runner) ask(ctx context.Context, h *hook, e *Event) (Opinion, error) {
 		}
 		return o, h.read(result.Stdout, e, &o)
 	case codeDeny:
-		o.Deny, o.Reason = true, said(h, "refuses the call", string(result.Stderr))
+		o.Deny, o.Reason = true, answerText(h, "refuses the call", string(result.Stderr))
 	case codeAsk:
-		o.Ask, o.Reason = true, said(h, "wants a person to look at the call", string(result.Stderr))
+		o.Ask, o.Reason = true, answerText(h, "wants a person to look at the call", string(result.Stderr))
 	default:
 		return o, fmt.Errorf("exit code %d: %s", result.Code, firstLine(result.Stderr))
 	}
@@ -182,9 +182,9 @@ func (h *hook) read(stdout []byte, e *Event, o *Opinion) error {
 	switch answer.Decision {
 	case "":
 	case "deny":
-		o.Deny, o.Reason = true, said(h, "refuses the call", answer.Reason)
+		o.Deny, o.Reason = true, answerText(h, "refuses the call", answer.Reason)
 	case "ask":
-		o.Ask, o.Reason = true, said(h, "wants a person to look at the call", answer.Reason)
+		o.Ask, o.Reason = true, answerText(h, "wants a person to look at the call", answer.Reason)
 	case "allow", "approve":
 		return fmt.Errorf("it answered %q: a hook cannot let a call run, only the gate can", answer.Decision)
 	default:
@@ -212,8 +212,8 @@ func (h *hook) saw(raw []byte) bool {
 	return plain.Compact() == nil && bytes.Equal(plain, h.json(raw))
 }
 
-// said words a hook's answer, for people and for the model.
-func said(h *hook, what, reason string) string {
+// answerText words a hook's answer, for people and for the model.
+func answerText(h *hook, what, reason string) string {
 	if reason = clip(strings.TrimSpace(reason)); reason == "" {
 		return fmt.Sprintf("The hook %s %s.", h.name, what)
 	}

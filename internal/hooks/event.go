@@ -186,8 +186,8 @@ func (e *Event) About(tool *tools.Tool) {
 	}
 }
 
-// name makes s safe as a program's argument: it is one word and never an option.
-func name(s string) string {
+// safeName makes s safe as a program's argument: it is one word and never an option.
+func safeName(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.', r == ':':

@@ -16,15 +16,15 @@ var placeholders = []struct {
 	name  string
 	value func(h *hook, e *Event) string
 }{
-	{"toolName", func(_ *hook, e *Event) string { return name(e.Tool) }},
+	{"toolName", func(_ *hook, e *Event) string { return safeName(e.Tool) }},
 	{"args", func(h *hook, e *Event) string { return string(h.json(e.Arguments)) }}, // an object
-	{"agentId", func(_ *hook, e *Event) string { return name(e.Agent) }},
-	{"sessionId", func(_ *hook, e *Event) string { return name(e.SessionID) }},
-	{"risk", func(_ *hook, e *Event) string { return name(e.Risk) }},
-	{"decision", func(_ *hook, e *Event) string { return name(e.Decision) }},
+	{"agentId", func(_ *hook, e *Event) string { return safeName(e.Agent) }},
+	{"sessionId", func(_ *hook, e *Event) string { return safeName(e.SessionID) }},
+	{"risk", func(_ *hook, e *Event) string { return safeName(e.Risk) }},
+	{"decision", func(_ *hook, e *Event) string { return safeName(e.Decision) }},
 	{"error", func(h *hook, e *Event) string { return sentence(h.text(e.Error)) }},
 	{"durationMs", func(_ *hook, e *Event) string { return strconv.FormatInt(max(0, e.Duration.Milliseconds()), 10) }},
-	{"workerId", func(_ *hook, e *Event) string { return name(e.Worker) }},
+	{"workerId", func(_ *hook, e *Event) string { return safeName(e.Worker) }},
 }
 
 // maxValue bounds a value in a word, in bytes: systems limit words, and standard input has the whole value.
@@ -91,14 +91,14 @@ func (t template) render(h *hook, e *Event) string {
 	for _, p := range t.parts {
 		b.WriteString(p.literal)
 		if p.value != nil {
-			b.WriteString(word(p.value(h, e)))
+			b.WriteString(safeWord(p.value(h, e)))
 		}
 	}
 	return b.String()
 }
 
-// word makes a value fit for one word: bounded, valid, and without control characters.
-func word(s string) string {
+// safeWord makes a value fit for one word: bounded, valid, and without control characters.
+func safeWord(s string) string {
 	if len(s) > maxValue {
 		s = s[:maxValue] + "…"
 	}

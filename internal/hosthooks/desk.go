@@ -158,7 +158,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 		return d.after(v, &e)
 	case Done:
 		return d.done(v, &e)
-	case Told:
+	case Reported:
 		d.match(v, &e, true, "as its session says")
 	case Prompt:
 		d.prompt(v, &e)

@@ -31,7 +31,7 @@ const (
 	After      Role = "after"      // a call ran
 	Failed     Role = "failed"     // a call failed, or never ran
 	Done       Role = "done"       // something happened that the host reports only afterwards
-	Told       Role = "told"       // a call ran, as the host says outside its hooks
+	Reported   Role = "told"       // a call ran, as the host says outside its hooks
 	Prompt     Role = "prompt"     // the person sent a prompt
 	Start      Role = "start"
 	End        Role = "end"
@@ -39,7 +39,7 @@ const (
 	Idle       Role = "idle" // the turn is over
 )
 
-var roles = []Role{Before, Permission, After, Failed, Done, Told, Prompt, Start, End, Subagent, Idle}
+var roles = []Role{Before, Permission, After, Failed, Done, Reported, Prompt, Start, End, Subagent, Idle}
 
 // Decides reports whether the host waits for a yes or no.
 func (r Role) Decides() bool { return r == Before || r == Permission }

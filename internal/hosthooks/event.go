@@ -75,7 +75,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 		e.Version = v
 	}
 	switch e.Role {
-	case Before, Permission, After, Failed, Done, Told:
+	case Before, Permission, After, Failed, Done, Reported:
 		if e.Tool == "" {
 			return e, fmt.Errorf("%s did not say which tool %s is about", d.Name, name)
 		}

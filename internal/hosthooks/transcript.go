@@ -282,7 +282,7 @@ func (v *visit) follow(path string) {
 
 // hear records that the hook was asked about a call.
 func (v *visit) hear(key string) {
-	if v.dialect.Transcript.Form == "" && !v.dialect.has(Told) { // the host mentions no calls outside its hooks
+	if v.dialect.Transcript.Form == "" && !v.dialect.has(Reported) { // the host mentions no calls outside its hooks
 		return
 	}
 	v.mu.Lock()

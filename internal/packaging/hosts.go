@@ -10,12 +10,12 @@ import (
 // hostFolders writes a Claude Code plugin and a Gemini CLI extension with the hooks that "callgate connect" would
 // install, for people who manage their hosts with such folders. The hooks need callgate on the PATH.
 func hostFolders(r *release) error {
-	manifest := map[string]any{"name": "callgate", "version": r.version, "description": about}
+	manifest := map[string]any{"name": "callgate", "version": r.version, "description": description}
 	with := map[string]any{"author": map[string]string{"name": "callgate"}, "homepage": "https://" + address, "license": "Apache-2.0"}
 	maps.Copy(with, manifest)
 	marketplace := map[string]any{
-		"name": "callgate", "description": about, "owner": map[string]string{"name": "callgate"},
-		"plugins": []any{map[string]any{"name": "callgate", "source": "./", "description": about, "version": r.version}},
+		"name": "callgate", "description": description, "owner": map[string]string{"name": "callgate"},
+		"plugins": []any{map[string]any{"name": "callgate", "source": "./", "description": description, "version": r.version}},
 	}
 	for _, f := range []struct {
 		host, name string

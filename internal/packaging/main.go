@@ -30,7 +30,7 @@ var addressFile string
 
 var address = strings.TrimSpace(addressFile)
 
-const about = "Gates every tool call: your rules answer first, you decide the rest, everything is on record."
+const description = "Gates every tool call: your rules answer first, you decide the rest, everything is on record."
 
 // release holds what goreleaser built, and where to write the rest.
 type release struct {

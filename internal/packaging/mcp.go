@@ -35,7 +35,7 @@ func bundles(r *release) error {
 	}
 	for platform, program := range programs {
 		manifest, err := toJSON(map[string]any{
-			"manifest_version": "0.3", "name": "callgate", "display_name": "callgate", "version": r.version, "description": about, "license": "Apache-2.0",
+			"manifest_version": "0.3", "name": "callgate", "display_name": "callgate", "version": r.version, "description": description, "license": "Apache-2.0",
 			"author": map[string]string{"name": "callgate", "url": "https://" + address}, "homepage": "https://" + address,
 			"repository": map[string]string{"type": "git", "url": "https://" + address + ".git"},
 			"server": map[string]any{
@@ -76,6 +76,6 @@ func serverJSON(r *release) error {
 	}
 	return r.addJSON("server.json", map[string]any{
 		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": registryName(), "title": "callgate",
-		"description": about, "version": r.version, "websiteUrl": "https://" + address, "repository": map[string]string{"url": "https://" + address, "source": "github"}, "packages": packages,
+		"description": description, "version": r.version, "websiteUrl": "https://" + address, "repository": map[string]string{"url": "https://" + address, "source": "github"}, "packages": packages,
 	})
 }

@@ -23,7 +23,7 @@ func npm(r *release) error {
 			return err
 		}
 	}
-	p := r.npmPackage("callgate", about)
+	p := r.npmPackage("callgate", description)
 	p["bin"], p["files"], p["optionalDependencies"] = map[string]string{"callgate": "callgate.js"}, []string{"callgate.js"}, optional
 	p["mcpName"] = registryName()
 	return r.addNpm("callgate", p, entry{name: "callgate.js", text: launcher, mode: 0o755})

@@ -84,7 +84,7 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	}
 	box.Read = append(box.Read, installation(path, o.Home)...)
 	for _, arg := range o.Args {
-		box.Read = append(box.Read, named(arg, &o, false)...)
+		box.Read = append(box.Read, pathsIn(arg, &o, false)...)
 	}
 	if !o.wide(o.Dir) {
 		box.Read = append(box.Read, o.Dir)
@@ -94,7 +94,7 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 			box.Write = append(box.Write, o.Dir)
 		}
 		for _, arg := range o.Args {
-			box.Write = append(box.Write, named(arg, &o, true)...)
+			box.Write = append(box.Write, pathsIn(arg, &o, true)...)
 		}
 		for _, cache := range caches[filepath.Base(path)] {
 			box.Write = append(box.Write, filepath.Join(o.Home, cache))
@@ -204,8 +204,8 @@ func literal(pattern string) (text string, ok bool) {
 	return b.String(), true
 }
 
-// named returns the files and folders that a word of the command line names; only folders, if folders is set.
-func named(arg string, o *Options, folders bool) []string {
+// pathsIn returns the files and folders that a word of the command line names; only folders, if folders is set.
+func pathsIn(arg string, o *Options, folders bool) []string {
 	if i := strings.IndexByte(arg, '='); strings.HasPrefix(arg, "-") && i > 0 {
 		arg = arg[i+1:]
 	}
@@ -235,7 +235,7 @@ func installation(path, home string) (dirs []string) {
 		return []string{path}
 	}
 	for _, p := range []string{path, real} {
-		dirs = append(dirs, around(p, home)...)
+		dirs = append(dirs, programFolders(p, home)...)
 	}
 	if by := interpreter(real); by != "" && by != path {
 		dirs = append(dirs, installation(by, home)...)
@@ -243,8 +243,8 @@ func installation(path, home string) (dirs []string) {
 	return dirs
 }
 
-// around returns the folders that belong to a program: the one above its bin, unless other files are in it too.
-func around(p, home string) []string {
+// programFolders returns the folders that belong to a program: the one above its bin, unless other files are in it too.
+func programFolders(p, home string) []string {
 	dir := filepath.Dir(p)
 	if i := strings.Index(p, "/node_modules/"); i > 0 {
 		return []string{p[:i] + "/node_modules", p[:i] + "/package.json"}

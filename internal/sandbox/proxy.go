@@ -158,14 +158,14 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	if request.Method == http.MethodConnect {
 		target, port = request.Host, "443"
 	} else if request.URL.Scheme != "http" || target == "" {
-		return say(c, http.StatusBadRequest, "this is callgate's proxy: send CONNECT, or a request with a full URL")
+		return reply(c, http.StatusBadRequest, "this is callgate's proxy: send CONNECT, or a request with a full URL")
 	}
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		target = net.JoinHostPort(strings.Trim(target, "[]"), port)
 	}
 	host, err := hostOf(target)
 	if err != nil {
-		return errors.Join(err, say(c, http.StatusForbidden, err.Error()))
+		return errors.Join(err, reply(c, http.StatusForbidden, err.Error()))
 	}
 	out, err := p.connect(ctx, target)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 		if errors.As(err, new(*refusal)) {
 			code = http.StatusForbidden
 		}
-		return errors.Join(err, say(c, code, err.Error()))
+		return errors.Join(err, reply(c, code, err.Error()))
 	}
 	defer out.Close()
 	if request.Method == http.MethodConnect {
@@ -193,8 +193,8 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	return err
 }
 
-// say answers a request that is not forwarded.
-func say(c net.Conn, code int, text string) error {
+// reply answers a request that is not forwarded.
+func reply(c net.Conn, code int, text string) error {
 	_, err := fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", code, http.StatusText(code), len(text)+1, text)
 	return err
 }
@@ -263,7 +263,7 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 func (p *Proxy) tunnel(ctx context.Context, c net.Conn, in *bufio.Reader, out net.Conn, host, target string) error {
 	if swaps := p.swapsOf(host); p.Authority != nil && len(swaps) > 0 {
 		if first, err := in.Peek(1); err == nil && first[0] == tlsHandshake {
-			return p.intercept(ctx, &read{c, in}, out, host, target, swaps)
+			return p.intercept(ctx, &bufferedConn{c, in}, out, host, target, swaps)
 		}
 	}
 	return splice(c, in, out)
@@ -272,13 +272,13 @@ func (p *Proxy) tunnel(ctx context.Context, c net.Conn, in *bufio.Reader, out ne
 // tlsHandshake is the first byte of TLS.
 const tlsHandshake = 22
 
-// read is a connection whose first bytes have been buffered.
-type read struct {
+// bufferedConn is a connection whose first bytes have been buffered.
+type bufferedConn struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func (r *read) Read(b []byte) (int, error) { return r.in.Read(b) }
+func (r *bufferedConn) Read(b []byte) (int, error) { return r.in.Read(b) }
 
 // socksTarget reads the target of a SOCKS5 request and returns it as HOST:PORT.
 func socksTarget(kind byte, in *bufio.Reader) (string, error) {

@@ -100,8 +100,8 @@ func lastWords(stderr []byte) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// beside returns the path of the named program in the same folder as program, or name if it is not there.
-func beside(program, name string) string {
+// siblingProgram returns the path of the named program in the same folder as program, or name if it is not there.
+func siblingProgram(program, name string) string {
 	path := filepath.Join(filepath.Dir(program), name)
 	if found, err := environment.LookPath(path, "", nil); err == nil {
 		return found

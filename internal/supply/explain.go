@@ -26,7 +26,7 @@ func (x *Examiner) Explain(ctx context.Context, s *Server, changes []Change, now
 	if err != nil || !slices.Contains(npmRunners, runner) {
 		return
 	}
-	npm := beside(program, "npm")
+	npm := siblingProgram(program, "npm")
 	asked := 0
 	for i := range changes {
 		c := &changes[i]

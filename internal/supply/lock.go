@@ -100,6 +100,6 @@ func (l *Lock) Put(e Entry) {
 // Merge adds the packages that another examination of the same server found.
 func (e *Entry) Merge(other *Entry) {
 	for key, p := range other.Packages {
-		e.add(key, p)
+		e.mergePackage(key, p)
 	}
 }

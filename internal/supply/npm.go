@@ -114,7 +114,7 @@ func (x *Examiner) resolveNPM(ctx context.Context, s *Server, e *Entry, program,
 	if !before.IsZero() {
 		args = append(args, "--before="+before.UTC().Format(time.RFC3339))
 	}
-	if _, err := x.run(ctx, s, beside(program, "npm"), dir, "", append(args, "--", spec)...); err != nil {
+	if _, err := x.run(ctx, s, siblingProgram(program, "npm"), dir, "", append(args, "--", spec)...); err != nil {
 		return err
 	}
 	var found struct {
@@ -131,7 +131,7 @@ func (x *Examiner) resolveNPM(ctx context.Context, s *Server, e *Entry, program,
 		if at == "node_modules/"+e.Package {
 			e.Version = p.Version
 		}
-		e.add(name+"@"+p.Version, Package{Integrity: p.Integrity, Script: p.HasInstallScript})
+		e.mergePackage(name+"@"+p.Version, Package{Integrity: p.Integrity, Script: p.HasInstallScript})
 	}
 	if e.Version == "" {
 		return fmt.Errorf("npm knows no version of %s", e.Package)
@@ -155,8 +155,8 @@ func (p *npmPackage) nameAt(folder string) string {
 	return folder[strings.LastIndex(folder, "node_modules/")+len("node_modules/"):]
 }
 
-// add adds a package. If two sources disagree about one version, no lock can match the result.
-func (e *Entry) add(key string, p Package) {
+// mergePackage adds a package. If two sources disagree about one version, no lock can match the result.
+func (e *Entry) mergePackage(key string, p Package) {
 	if was, ok := e.Packages[key]; ok {
 		for _, both := range []struct{ was, is *string }{{&was.Integrity, &p.Integrity}, {&was.Content, &p.Content}} {
 			switch {
@@ -236,10 +236,10 @@ func (t *tree) visit(dir, alias string) error {
 			return err
 		}
 	}
-	if was, ok := t.said(dir); ok && was.Version == m.Version {
+	if was, ok := t.npmRecord(dir); ok && was.Version == m.Version {
 		p.Integrity, p.Script = was.Integrity, p.Script || was.HasInstallScript
 	}
-	t.e.add(m.Name+"@"+m.Version, p)
+	t.e.mergePackage(m.Name+"@"+m.Version, p)
 	for _, names := range []map[string]json.RawMessage{m.Needs, m.Optional, m.Peers} {
 		for name, spec := range names {
 			next, err := find(dir, name)
@@ -278,8 +278,8 @@ func aliasOf(spec json.RawMessage) string {
 	return name
 }
 
-// said returns npm's record of the package that it put into a folder.
-func (t *tree) said(dir string) (npmPackage, bool) {
+// npmRecord returns npm's record of the package that it put into a folder.
+func (t *tree) npmRecord(dir string) (npmPackage, bool) {
 	top := dir[:strings.Index(dir, nodeModules)]
 	known, ok := t.registry[top]
 	if !ok {

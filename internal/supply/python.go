@@ -42,12 +42,12 @@ func (x *Examiner) python(ctx context.Context, s *Server, e *Entry, program, spe
 	if !before.IsZero() {
 		args = append(args, "--exclude-newer", before.UTC().Format(time.RFC3339))
 	}
-	out, err := x.run(ctx, s, beside(program, "uv"), dir, spec+"\n", append(args, "-")...)
+	out, err := x.run(ctx, s, siblingProgram(program, "uv"), dir, spec+"\n", append(args, "-")...)
 	if err != nil {
 		return err
 	}
 	for name, p := range readRequirements(string(out)) {
-		e.add(name, p)
+		e.mergePackage(name, p)
 		if n, version, _ := strings.Cut(name, "@"); n == e.Package {
 			e.Version = version
 		}

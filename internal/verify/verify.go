@@ -46,15 +46,15 @@ type Runner struct {
 	o        Options
 	programs []string
 
-	ctx   context.Context
-	stop  context.CancelFunc
-	work  sync.WaitGroup
-	mu    sync.Mutex
-	lanes map[string]*lane // by workspace
+	ctx    context.Context
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+	mu     sync.Mutex
+	queues map[string]*workspaceQueue // by workspace
 }
 
-// lane makes the runs on one workspace take turns.
-type lane struct {
+// workspaceQueue makes the runs on one workspace take turns.
+type workspaceQueue struct {
 	turn sync.Mutex // held while the commands run
 	next *batch     // the run that has not started; guarded by Runner.mu
 }
@@ -71,7 +71,7 @@ type batch struct {
 // New looks up the programs. It looks up a name without a slash on PATH, once. A name with a slash MUST be absolute:
 // files in a workspace are not under the user's control.
 func New(o Options) (*Runner, error) {
-	r := &Runner{o: o, lanes: map[string]*lane{}}
+	r := &Runner{o: o, queues: map[string]*workspaceQueue{}}
 	if r.o.Timeout <= 0 {
 		r.o.Timeout = 120 * time.Second
 	}
@@ -149,10 +149,10 @@ func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err e
 	if err := r.ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	l := r.lanes[workspace]
+	l := r.queues[workspace]
 	if l == nil {
-		l = &lane{}
-		r.lanes[workspace] = l
+		l = &workspaceQueue{}
+		r.queues[workspace] = l
 	}
 	if l.next == nil || l.next.waiting == 0 { // a run that nobody waits for was cancelled
 		ctx, cancel := context.WithCancel(r.ctx)
@@ -167,7 +167,7 @@ func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err e
 }
 
 // drive waits for further calls and for the previous run, and then runs the commands.
-func (r *Runner) drive(ctx context.Context, l *lane, b *batch) {
+func (r *Runner) drive(ctx context.Context, l *workspaceQueue, b *batch) {
 	defer close(b.done)
 	defer b.cancel()
 	periodic.Sleep(ctx, r.o.Debounce)
