@@ -75,14 +75,14 @@ func Parse(text string, o Options) *Script {
 		return w.Found.Script
 	}
 	w.Parse(text, sc)
-	handedOn(w, sc)
+	guessPassedText(w, sc)
 	w.Found.Spread()
 	return w.Found.Script
 }
 
-// handedOn adds, for denials, the commands in text that the script prints or passes on. It does so only if the script
-// also runs an unknown text, because that may be the same text.
-func handedOn(w *walk.Walker, sc *walk.Scope) {
+// guessPassedText adds, for denials, the commands in text that the script prints or passes on. It does so only if the
+// script also runs an unknown text, because that may be the same text.
+func guessPassedText(w *walk.Walker, sc *walk.Scope) {
 	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
 	if !slices.ContainsFunc(w.Found.Script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&
 		!slices.ContainsFunc(w.Found.Script.Commands, func(c Command) bool { return slices.ContainsFunc(c.Effects, startup) }) {
@@ -99,7 +99,7 @@ func handedOn(w *walk.Walker, sc *walk.Scope) {
 			texts = append(texts, args.Text())
 		}
 		for _, text := range texts {
-			if text != "" && w.Found.Affords(len(text)) {
+			if text != "" && w.Found.TryReparse(len(text)) {
 				w.Guess(strings.NewReplacer(`\n`, "\n", "%s", " ").Replace(text), sc)
 			}
 		}

@@ -37,7 +37,7 @@ func Started(c *Command, known bool) (commands []string) {
 			text = value
 		}
 		if coded {
-			commands = append(append(commands, spelled(t, text)...), joinedStrings(t, text)...)
+			commands = append(append(commands, spelledCommands(t, text)...), joinedStrings(t, text)...)
 			continue
 		}
 		commands = append(commands, namedBy(t, strings.TrimPrefix(text, "!"), c.Argv[i+1:])...) // "!" begins a shell alias of git
@@ -59,7 +59,7 @@ func startedBy(t *Tables, text, name string, speller, coded bool) (commands []st
 		commands = spellings(text, coded)
 	}
 	if coded {
-		return append(commands, spelled(t, text)...)
+		return append(commands, spelledCommands(t, text)...)
 	}
 	if name == "crontab" {
 		text = cronTimes.ReplaceAllString(text, "")
@@ -107,8 +107,8 @@ func runsInput(c *Command) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Named == Whole })
 }
 
-// orders matches the words by which other languages run the name after them.
-var orders = lazyregexp.New(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
+// runVerbs matches the words by which other languages run the name after them.
+var runVerbs = lazyregexp.New(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
 
 // mayBegin reports whether a command may begin at offset i of a text. several means that the text has several words.
 func mayBegin(text string, i int, code, several bool) bool {
@@ -118,7 +118,7 @@ func mayBegin(text string, i int, code, several bool) bool {
 	if i == 2 && text[0] == '-' && text[1] != '-' && several { // a one-letter option stands before it
 		return true
 	}
-	return spellsBefore(text, i) && (!code || orders.MatchString(text[max(0, i-32):i]))
+	return spellsBefore(text, i) && (!code || runVerbs.MatchString(text[max(0, i-32):i]))
 }
 
 // spellings returns the commands that a text in some other language may name: everything that begins at the start of a
@@ -203,9 +203,9 @@ func joinedStrings(t *Tables, code string) (commands []string) {
 	return commands
 }
 
-// spelled returns the commands that the strings in code spell: a string that begins with the name of a system tool, or
-// such a name with the strings after it.
-func spelled(t *Tables, code string) (commands []string) {
+// spelledCommands returns the commands that the strings in code spell: a string that begins with the name of a system
+// tool, or such a name with the strings after it.
+func spelledCommands(t *Tables, code string) (commands []string) {
 	found := stringLiteral.FindAllStringSubmatch(code, word.MaxCandidates)
 	for i := range found {
 		text := found[i][1] + found[i][2] + found[i][3]

@@ -135,9 +135,9 @@ func (t *Tables) Wrapper(words ...string) *programs.Wrapper {
 	return programs.Find(words...).Wrapper
 }
 
-// adds records the program of an added row and returns the command in the table's spelling: a row for podman becomes
-// one for docker and its equivalents.
-func (t *Tables) adds(command string) string {
+// ownCommand records the program of an added row and returns the command in the table's spelling: a row for podman
+// becomes one for docker and its equivalents.
+func (t *Tables) ownCommand(command string) string {
 	program, rest, _ := strings.Cut(command, " ")
 	known := programs.Canonical(program)
 	t.own[known] = true
@@ -162,7 +162,7 @@ func (t *Tables) addProgram(p Program) error {
 		row.Style = programs.POSIX
 	}
 	for n := range strings.SplitSeq(p.Name, "|") {
-		n = t.adds(n)
+		n = t.ownCommand(n)
 		if t.rows[n] = row; p.Arity > 0 {
 			t.Arities[n] = p.Arity
 		}
@@ -186,7 +186,7 @@ func (t *Tables) addWrapper(w Wrapper) error {
 		return fmt.Errorf("shellparse: wrapper %q: unknown role %q", w.Name, w.Role)
 	}
 	for n := range strings.SplitSeq(w.Name, "|") {
-		t.wrappers[t.adds(n)] = &programs.Wrapper{Options: set, Style: st, Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Effect: w.Effect}
+		t.wrappers[t.ownCommand(n)] = &programs.Wrapper{Options: set, Style: st, Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Effect: w.Effect}
 	}
 	return nil
 }
@@ -242,9 +242,10 @@ func (t *Tables) EnvEffect(name string, v script.Word) string {
 	return ""
 }
 
-// EnvLeads returns an effect if the value of a variable is the address of another machine: many programs take from it
-// where to send credentials, or where to load code from. It returns "" for a variable that the table calls harmless.
-func (t *Tables) EnvLeads(name string, v script.Word) string {
+// EnvRemoteEffect returns an effect if the value of a variable is the address of another machine: many programs take
+// from it where to send credentials, or where to load code from. It returns "" for a variable that the table calls
+// harmless.
+func (t *Tables) EnvRemoteEffect(name string, v script.Word) string {
 	switch row := t.env[name]; {
 	case row != nil && row.Harmless || !v.Known:
 		return ""
@@ -277,9 +278,9 @@ var holdsData = map[string]bool{
 	"STORAGE": true, "TEMP": true, "TEST": true, "TMP": true, "UPLOAD": true, "UPLOADS": true, "WORK": true,
 }
 
-// EnvFinds reports whether, by convention, programs look for code in the folder that a variable names. It is for
+// EnvLocatesCode reports whether, by convention, programs look for code in the folder that a variable names. It is for
 // variables without a row.
-func (t *Tables) EnvFinds(name string) bool {
+func (t *Tables) EnvLocatesCode(name string) bool {
 	if t.env[name] != nil || slices.ContainsFunc(t.envGlobs, func(row *Env) bool { return globMatch(row.Name, name) }) {
 		return false
 	}

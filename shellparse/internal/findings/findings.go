@@ -47,8 +47,8 @@ func (a *Findings) Reparse(n int) bool {
 	return true
 }
 
-// Affords is like Reparse, for text that may be skipped: it reports no problem.
-func (a *Findings) Affords(n int) bool {
+// TryReparse is like Reparse, for text that may be skipped: it reports no problem.
+func (a *Findings) TryReparse(n int) bool {
 	if a.reparse < n {
 		return false
 	}

@@ -44,7 +44,7 @@ func inspectCompiler(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range preprocessor {
 		attachedFile(a, c, w)
 	}
-	linked := word.Texts(linker)
+	linked := word.JoinTexts(linker)
 	if linkerLoads.MatchString(linked) || slices.ContainsFunc(linker, func(w word.Word) bool { return leadsOut(a, c, w) }) {
 		c.Effect("options for the linker or assembler " + linked)
 	}

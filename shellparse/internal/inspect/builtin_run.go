@@ -27,7 +27,7 @@ func runCommand(a *walk.Walker, c *walk.Call) bool {
 		if i >= len(c.Argv) {
 			return false
 		}
-		inner := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
+		inner := c.Inner(c.Argv[i:], word.JoinTexts(c.Argv[:i]))
 		inner.Outer = c.Outer
 		a.Run(inner)
 		return true
@@ -56,7 +56,7 @@ func runExec(a *walk.Walker, c *walk.Call) bool {
 			a.Uncertain(c, 1)
 			return true
 		}
-		inner := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
+		inner := c.Inner(c.Argv[i:], word.JoinTexts(c.Argv[:i]))
 		inner.Outer = nil
 		a.Run(inner)
 		return true

@@ -234,7 +234,7 @@ func inspectState(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	case "enable":
 		poison("enable", func(w word.Word) bool { return !w.Known || strings.HasPrefix(w.Text, "-") })
 	case "shopt":
-		poison("shopt "+word.Texts(c.Argv[1:]), func(w word.Word) bool { return !w.Known || !strings.HasPrefix(w.Text, "-") && !harmlessSet[w.Text] })
+		poison("shopt "+word.JoinTexts(c.Argv[1:]), func(w word.Word) bool { return !w.Known || !strings.HasPrefix(w.Text, "-") && !harmlessSet[w.Text] })
 	case "jobs":
 		inspectJobs(a, c)
 	case "history":

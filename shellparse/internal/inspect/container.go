@@ -38,7 +38,7 @@ func runContainer(a *walk.Walker, c *walk.Call) bool {
 	mounts(a, c, s.Hits)
 	a.Emit(c)
 	if len(s.Operands) > 1 && s.Unknown == "" {
-		in := c.Child(s.Operands[1:], word.Texts(c.Argv[:2+s.Rest+1]))
+		in := c.Child(s.Operands[1:], word.JoinTexts(c.Argv[:2+s.Rest+1]))
 		in.Sc.Effects, in.Sc.Remote, in.Sc.Dirs, in.Sc.Lost = []script.Effect{{Text: "container"}}, true, nil, true
 		mark := len(a.Found.Script.Commands)
 		a.Run(in)
@@ -78,7 +78,7 @@ func mounts(a *walk.Walker, c *walk.Call, hits []word.Hit) {
 func mayRun(a *walk.Walker, c *walk.Call) {
 	for i := 2; i < len(c.Argv) && i < 24; i++ {
 		if w := c.Argv[i]; w.Known && w.Text != "" && !strings.HasPrefix(w.Text, "-") {
-			in := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
+			in := c.Inner(c.Argv[i:], word.JoinTexts(c.Argv[:i]))
 			in.Name = w.Text
 			in.Sc.DenyOnly = true
 			a.Found.Script.Commands = append(a.Found.Script.Commands, in.Command(""))

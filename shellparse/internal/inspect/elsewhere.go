@@ -51,7 +51,7 @@ func remoteCode(c *walk.Call) {
 		return
 	case "pre-commit":
 		if len(c.Argv) > 1 && word.HasPrefix(c.Argv[1].Text, "try-repo", "autoupdate") {
-			c.Effect("hooks " + word.Texts(c.Argv[1:]))
+			c.Effect("hooks " + word.JoinTexts(c.Argv[1:]))
 		}
 		return
 	case "bazel", "bazelisk", "buck2":
@@ -104,7 +104,7 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 		if has {
 			argv = append(argv, word.Lit(sub))
 		}
-		inspectAs(a, c, append(argv, c.Argv[at+1:]...), word.Texts(c.Argv[:at]))
+		inspectAs(a, c, append(argv, c.Argv[at+1:]...), word.JoinTexts(c.Argv[:at]))
 	}
 }
 

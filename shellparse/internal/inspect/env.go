@@ -46,7 +46,7 @@ func runEnv(a *walk.Walker, c *walk.Call) bool {
 		a.Uncertain(c, 1)
 		return true
 	}
-	inner := c.Inner(argv[at:], word.Texts(argv[:at]))
+	inner := c.Inner(argv[at:], word.JoinTexts(argv[:at]))
 	inner.Sc.Env = append(slices.Clip(inner.Sc.Env), env...)
 	inner.Outer = nil
 	a.Run(inner)

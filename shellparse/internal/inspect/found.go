@@ -55,7 +55,7 @@ func runXargs(a *walk.Walker, c *walk.Call) bool {
 	} else {
 		argv = append(argv, item)
 	}
-	inner := c.Inner(argv, word.Texts(c.Argv[:at]))
+	inner := c.Inner(argv, word.JoinTexts(c.Argv[:at]))
 	inner.Outer = nil
 	inner.Sc.Input = &word.Input{Kind: word.InputFile}
 	a.Run(inner)
@@ -98,8 +98,8 @@ func runParallel(a *walk.Walker, c *walk.Call) bool {
 		return true
 	}
 	// parallel joins its words into a shell text and quotes the arguments in it.
-	text := word.Texts(c.Argv[at:end])
-	inner := c.Inner(c.Argv[at:end], word.Texts(c.Argv[:at]))
+	text := word.JoinTexts(c.Argv[at:end])
+	inner := c.Inner(c.Argv[at:end], word.JoinTexts(c.Argv[:at]))
 	if !word.AllKnown(c.Argv[at:end]) {
 		a.RunWords(inner, c.Argv[at:end])
 		return true
@@ -157,7 +157,7 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 		case 'x':
 			end := execEnd(argv, i+1)
 			if words := slices.Clone(argv[min(i+1, len(argv)):end]); len(words) > 0 {
-				via := word.Texts(argv[:i+1])
+				via := word.JoinTexts(argv[:i+1])
 				if !a.Found.Spend(len(via)) {
 					return false
 				}
@@ -264,7 +264,7 @@ func runFd(a *walk.Walker, c *walk.Call) bool {
 		if word.AllKnown(words) {
 			words = append(words, word.Word{Text: "{}", Head: "./", Files: true, Globs: found})
 		}
-		in := c.Child(words[:max(n, len(words))], word.Texts(c.Argv[:i+1]))
+		in := c.Child(words[:max(n, len(words))], word.JoinTexts(c.Argv[:i+1]))
 		in.Sc.Effects = c.Sc.Effects
 		a.Emit(c)
 		a.Run(in)

@@ -75,7 +75,7 @@ func runGit(a *walk.Walker, c *walk.Call) bool {
 		return false
 	}
 	a.Emit(c)
-	in := c.Child(rest, word.Texts(c.Argv[:via]))
+	in := c.Child(rest, word.JoinTexts(c.Argv[:via]))
 	in.Sc.Effects = c.Sc.Effects
 	if c.Argv[1].Text == "bisect" || len(rest) > 1 {
 		a.Run(in)
@@ -357,7 +357,7 @@ func gitSettings(c *walk.Call, args []word.Word, sub string, n int, reads bool) 
 	case 1:
 		showsSettings(c, args, sub)
 	case 2, 3:
-		c.Operates("setting " + word.Texts(args))
+		c.Operates("setting " + word.JoinTexts(args))
 	default:
 		c.Effect("setting")
 	}

@@ -29,7 +29,7 @@ func takesCode(c *walk.Call) {
 	}
 	if len(words) > 1 && words[0].Known && words[1].Known && programs.Find(programs.Canonical(path.Base(words[0].Text)), words[1].Text).Has(programs.TakesCode) ||
 		len(c.Argv) > 1 && c.Argv[1].Known && programs.Find(programs.Canonical(path.Base(c.Name)), c.Argv[1].Text).Has(programs.TakesCode) {
-		c.EffectAt("code "+word.Texts(c.Argv[1:]), words[1])
+		c.EffectAt("code "+word.JoinTexts(c.Argv[1:]), words[1])
 	}
 }
 
@@ -144,7 +144,7 @@ func givesCode(c *walk.Call, h word.Hit, s *word.Scanned) bool {
 			c.EffectOf("module "+h.Value.Text, h)
 		}
 		if h.Value.Text == "pip" && len(s.Operands) > 1 && s.Operands[0].Text == "install" {
-			c.EffectAt("package "+word.Texts(s.Operands[1:]), s.Operands[0])
+			c.EffectAt("package "+word.JoinTexts(s.Operands[1:]), s.Operands[0])
 		}
 		return true
 	case 'L':

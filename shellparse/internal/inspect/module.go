@@ -16,7 +16,7 @@ func runGotestsum(a *walk.Walker, c *walk.Call) bool {
 		return false
 	}
 	a.Emit(c)
-	in := c.Child(append([]word.Word{word.Lit("go"), word.Lit("test")}, c.Argv[i+1:]...), word.Texts(c.Argv[:i]))
+	in := c.Child(append([]word.Word{word.Lit("go"), word.Lit("test")}, c.Argv[i+1:]...), word.JoinTexts(c.Argv[:i]))
 	a.Run(in)
 	return true
 }
@@ -56,7 +56,7 @@ func runTool(a *walk.Walker, c *walk.Call, at int) {
 	if a.Words.Tables.Row(c.Argv[at].Text) == nil {
 		return
 	}
-	inner := c.Child(c.Argv[at:], word.Texts(c.Argv[:at]))
+	inner := c.Child(c.Argv[at:], word.JoinTexts(c.Argv[:at]))
 	inner.Sc.Effects, inner.Sc.DenyOnly = nil, true
 	mark := len(a.Found.Script.Commands)
 	a.Run(inner)

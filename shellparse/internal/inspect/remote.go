@@ -46,7 +46,7 @@ func runSSH(a *walk.Walker, c *walk.Call) bool {
 	}
 	a.Emit(c)
 	if rest < len(c.Argv) {
-		inner := c.Child(c.Argv[rest:], word.Texts(c.Argv[:rest]))
+		inner := c.Child(c.Argv[rest:], word.JoinTexts(c.Argv[:rest]))
 		inner.Sc.Effects, inner.Sc.Remote = c.Sc.Effects, true
 		inner.Sc.Dirs, inner.Sc.Lost = nil, true
 		a.Words.Fresh(func() { a.RunWords(inner, c.Argv[rest:]) })
@@ -89,7 +89,7 @@ func runFlock(a *walk.Walker, c *walk.Call) bool {
 	if rest >= len(c.Argv) {
 		return false
 	}
-	inner := c.Inner(c.Argv[rest:], word.Texts(c.Argv[:rest]))
+	inner := c.Inner(c.Argv[rest:], word.JoinTexts(c.Argv[:rest]))
 	inner.Outer = nil
 	a.Run(inner)
 	return true
@@ -130,7 +130,7 @@ func runWatch(a *walk.Walker, c *walk.Call) bool {
 	w := a.Words.Tables.Wrapper("watch")
 	if s := (*word.Options)(w.Options).Scan(c.Argv[1:], programs.POSIX); s.Unknown == "" {
 		if _, direct := s.Find("-x", "--exec"); direct && 1+s.Rest < len(c.Argv) {
-			inner := c.Inner(c.Argv[1+s.Rest:], word.Texts(c.Argv[:1+s.Rest]))
+			inner := c.Inner(c.Argv[1+s.Rest:], word.JoinTexts(c.Argv[:1+s.Rest]))
 			inner.Outer = nil
 			a.Run(inner)
 			return true
@@ -162,7 +162,7 @@ func runTmux(a *walk.Walker, c *walk.Call) bool {
 func runScreen(a *walk.Walker, c *walk.Call) bool {
 	c.Effect("terminal multiplexer")
 	a.Emit(c)
-	set := mustScreen
+	set := screenOptions
 	s := set.Scan(c.Argv[1:], programs.POSIX)
 	if len(s.Operands) > 0 {
 		in := c.Child(s.Operands, "screen")
@@ -171,7 +171,7 @@ func runScreen(a *walk.Walker, c *walk.Call) bool {
 	return true
 }
 
-var mustScreen = word.MustOptions("-a -A -c=x -d -D -dm -dmS= -dRR -DR -e= -f -fn -fa -h= -i -ls -L -Logfile=w -m -O -p= -q -Q -r? -R -s=x " +
+var screenOptions = word.MustOptions("-a -A -c=x -d -D -dm -dmS= -dRR -DR -e= -f -fn -fa -h= -i -ls -L -Logfile=w -m -O -p= -q -Q -r? -R -s=x " +
 	"-S= -t= -T= -U -v -wipe -x -X")
 
 func runNix(a *walk.Walker, c *walk.Call) bool {
@@ -181,7 +181,7 @@ func runNix(a *walk.Walker, c *walk.Call) bool {
 		if !w.Known || i+1 >= len(c.Argv) {
 			continue
 		}
-		in := c.Child(c.Argv[i+1:], word.Texts(c.Argv[:i+1]))
+		in := c.Child(c.Argv[i+1:], word.JoinTexts(c.Argv[:i+1]))
 		switch {
 		case w.Text == "--run" || w.Text == "--command" && c.Name == "nix-shell":
 			a.Emit(c)

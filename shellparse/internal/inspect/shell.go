@@ -22,7 +22,7 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 	if !ok {
 		return true
 	}
-	via := word.Texts(argv[:min(at, len(argv))])
+	via := word.JoinTexts(argv[:min(at, len(argv))])
 	switch {
 	case code && at >= len(argv):
 		return false

@@ -107,7 +107,7 @@ func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 		return true
 	}
 	wrapperEffect(c, w)
-	inner := c.Inner(c.Argv[at:], word.Texts(c.Argv[:at]))
+	inner := c.Inner(c.Argv[at:], word.JoinTexts(c.Argv[:at]))
 	inner.Sc.Env = append(slices.Clip(inner.Sc.Env), env...)
 	if w.Script {
 		a.RunWords(inner, c.Argv[at:])
@@ -230,7 +230,7 @@ func optionCode(a *walk.Walker, h word.Hit, c *walk.Call, n int) {
 	case !h.Value.Known:
 		c.Effect("code " + h.Value.Text)
 	default:
-		inner := c.Inner(nil, word.Texts(c.Argv[:n])+" "+h.Name)
+		inner := c.Inner(nil, word.JoinTexts(c.Argv[:n])+" "+h.Name)
 		inner.Reads, inner.Writes = nil, nil
 		inner.Sc.DenyOnly = true
 		mark := len(a.Found.Script.Commands)

@@ -31,7 +31,7 @@ func (a *Walker) Run(c *Call) {
 		return
 	}
 	if skip := c.zshPrefix(a.Words.Dialect); skip > 0 && len(c.Argv) > skip {
-		a.Run(c.Inner(c.Argv[skip:], word.Texts(c.Argv[:skip])))
+		a.Run(c.Inner(c.Argv[skip:], word.JoinTexts(c.Argv[:skip])))
 		return
 	}
 	if f := a.functions[c.Name]; f != nil && !c.Inside && c.Outer != nil {
@@ -59,7 +59,7 @@ func (a *Walker) findProgram(c *Call) bool {
 	if !w.Known {
 		a.Found.Problem("dynamic", "Which program runs depends on "+findings.Quote(w.Text)+".")
 		a.Emit(c)
-		a.maybe(c)
+		a.guessPrograms(c)
 		return false
 	}
 	c.Name = programs.NameOf(w.Text)
@@ -78,9 +78,9 @@ func (a *Walker) findProgram(c *Call) bool {
 // expansions matches quotes and variables in the source of a word.
 var expansions = lazyregexp.New(`["']|\$\{[^}]*\}|\$\w+`)
 
-// maybe adds, for denials, what a command with a dynamic program may be: each name that the program's source spells, or
-// that a variable in it receives, with the words after it.
-func (a *Walker) maybe(c *Call) {
+// guessPrograms adds, for denials, what a command with a dynamic program may be: each name that the program's source
+// spells, or that a variable in it receives, with the words after it.
+func (a *Walker) guessPrograms(c *Call) {
 	if c.Sc.DenyOnly {
 		return
 	}

@@ -84,9 +84,9 @@ func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *word.Scope) string
 func ExportEffect(a *Walker, name string, v word.Word, sc *word.Scope) string {
 	effect := a.Words.EnvEffect(name, v)
 	if effect == "" {
-		effect = a.Words.Tables.EnvLeads(name, script.Word{Value: v.Text, Known: v.Known})
+		effect = a.Words.Tables.EnvRemoteEffect(name, script.Word{Value: v.Text, Known: v.Known})
 	}
-	if effect == "" && v.Known && a.Words.Tables.EnvFinds(name) {
+	if effect == "" && v.Known && a.Words.Tables.EnvLocatesCode(name) {
 		for path := range strings.SplitSeq(v.Text, ":") {
 			if word.HasPrefix(path, "/", "~", "..") && a.Outside(word.JoinDirs(sc.Dirs, path)) {
 				return "env " + name
@@ -138,11 +138,11 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		effect = ""
 	}
 	own := prefix && effect != "" && loadsOwn(a, as, sc)
-	if effect != "" && !own && looksLikeCommand(a, v) {
+	if effect != "" && !own && mayBeDenied(a, v) {
 		a.DeniesOf(v.Text, sc)
 	}
 	if !prefix {
-		keep(a, as, v, effect)
+		recordAssignment(a, as, v, effect)
 		return
 	}
 	c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
@@ -167,8 +167,8 @@ func assignEffect(a *Walker, as *syntax.Assign, v word.Word, prefix bool, sc *wo
 	return a.Words.EnvEffect(name, v)
 }
 
-// looksLikeCommand reports whether a value could be a command that a rule denies.
-func looksLikeCommand(a *Walker, v word.Word) bool {
+// mayBeDenied reports whether a value could be a command that a rule denies.
+func mayBeDenied(a *Walker, v word.Word) bool {
 	return v.Known && v.Text != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text))
 }
 
@@ -190,8 +190,8 @@ func assigned(a *Walker, as *syntax.Assign, sc *word.Scope) word.Word {
 	return v
 }
 
-// keep records what an assignment without a command does to the shell.
-func keep(a *Walker, as *syntax.Assign, v word.Word, effect string) {
+// recordAssignment records what an assignment without a command does to the shell.
+func recordAssignment(a *Walker, as *syntax.Assign, v word.Word, effect string) {
 	name := as.Name.Value
 	if v.Known && v.Text != "" {
 		a.Shell.Gives(name, v)

@@ -128,7 +128,7 @@ func (a *Walker) Uncertain(c *Call, n int) {
 	a.Found.Script.Commands = append(a.Found.Script.Commands, c.Command(""))
 	for i := n; i < len(c.Argv) && i < n+word.MaxCandidates; i++ {
 		if w := c.Argv[i]; w.Known && !strings.HasPrefix(w.Text, "-") && w.Text != "" {
-			in := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
+			in := c.Inner(c.Argv[i:], word.JoinTexts(c.Argv[:i]))
 			in.Argv = slices.Clone(in.Argv)
 			in.Argv[0] = word.Lit(programs.NameOf(w.Text))
 			in.Name = in.Argv[0].Text
@@ -141,7 +141,7 @@ func (a *Walker) Uncertain(c *Call, n int) {
 // text is unknown.
 func (a *Walker) RunWords(inner *Call, words []word.Word) *word.Scope {
 	if !word.AllKnown(words) {
-		a.Found.Problem("dynamic", "The text that "+findings.Quote(word.Texts(inner.Argv))+" gives to a shell depends on the run.")
+		a.Found.Problem("dynamic", "The text that "+findings.Quote(word.JoinTexts(inner.Argv))+" gives to a shell depends on the run.")
 		inner.Argv = words
 		if words[0].Known {
 			inner.Name = words[0].Text
@@ -149,7 +149,7 @@ func (a *Walker) RunWords(inner *Call, words []word.Word) *word.Scope {
 		a.Found.Script.Commands = append(a.Found.Script.Commands, inner.Command(""))
 		return nil
 	}
-	return a.RunText(inner, word.Texts(words))
+	return a.RunText(inner, word.JoinTexts(words))
 }
 
 // RunText parses a literal shell text in the scope of an inner call. It returns the scope at the end of the text.

@@ -316,7 +316,7 @@ func (a *Reader) Line(cmd *syntax.WhileClause, sc *Scope) (name string, item Wor
 		argv = append(argv, a.Value(w, sc))
 	}
 	s := readOptions.Scan(argv, programs.POSIX)
-	if !AllKnown(argv) || s.Unknown != "" || len(s.Operands) != 1 || !a.splitsByNothing(call.Assigns) {
+	if !AllKnown(argv) || s.Unknown != "" || len(s.Operands) != 1 || !a.hasPlainIFS(call.Assigns) {
 		return "", Word{}
 	}
 	end, zeros := s.Find("-d")
@@ -343,8 +343,8 @@ func (a *Reader) reads(st *syntax.Stmt) *syntax.CallExpr {
 // readOptions lists the options with which read takes a whole line, or a name ended by a zero byte.
 var readOptions = MustOptions("-r -d=")
 
-// splitsByNothing reports whether IFS is the default for a read with these assignments, or set to empty by them.
-func (a *Reader) splitsByNothing(assigns []*syntax.Assign) bool {
+// hasPlainIFS reports whether IFS is the default for a read with these assignments, or set to empty by them.
+func (a *Reader) hasPlainIFS(assigns []*syntax.Assign) bool {
 	if len(assigns) == 0 {
 		return !a.Shell.Assigned["IFS"]
 	}

@@ -16,8 +16,9 @@ var (
 	aboutSecrets = Set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT VERSION RELEASE FINGERPRINT")
 )
 
-// with maps words of secretWords to other words beside which they name no credential: SORT_KEY, OLD_PWD, RANDOM_SEED.
-var with = map[string]map[string]bool{
+// notSecretBeside maps words of secretWords to other words beside which they name no credential: SORT_KEY, OLD_PWD,
+// RANDOM_SEED.
+var notSecretBeside = map[string]map[string]bool{
 	"KEY": Set("SORT PRIMARY FOREIGN CACHE PARTITION GROUP GROUPING RANGE OBJECT MAP JSON YAML INDEX LOOKUP UNIQUE SEARCH ROW COLUMN FIELD FEATURE CONFIG " +
 		"SETTING SHORTCUT ARROW HOT ISSUE PROJECT ORDER FILTER BUCKET S3 STORAGE"),
 	"TOKEN": Set("PROMPT COMPLETION CONTEXT TOTAL USED NEXT"),
@@ -63,7 +64,7 @@ func namesSecret(part string, parts []string) bool {
 		case len(parts) == 1:
 			return !alone[word]
 		default:
-			return !slices.ContainsFunc(parts, func(other string) bool { return with[word][other] })
+			return !slices.ContainsFunc(parts, func(other string) bool { return notSecretBeside[word][other] })
 		}
 	}
 	return false

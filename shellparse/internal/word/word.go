@@ -27,8 +27,8 @@ func IsLit(p syntax.WordPart) bool {
 	return ok
 }
 
-// Texts joins the texts of words with blanks.
-func Texts(words []Word) string {
+// JoinTexts joins the texts of words with blanks.
+func JoinTexts(words []Word) string {
 	switch len(words) {
 	case 0:
 		return ""
