@@ -21,7 +21,7 @@ func (r *Rule) Covers(q *Rule) bool {
 		return false
 	}
 	if r.Action == Allow && !r.pattern.All && (q.Action != Allow || q.Pattern != r.Pattern) {
-		return false // r leaves commands that do more than its pattern names to q, see unreached
+		return false // r leaves commands that do more than its pattern names to q, see uncovered
 	}
 	return (!q.paths || r.path.Covers(q.path, r.Action <= Confirm, q.Action <= Confirm)) && (!q.others || r.coversValue(q))
 }
@@ -57,8 +57,8 @@ func (r *Rule) Meets(q *Rule) bool {
 	return false
 }
 
-// about returns the kinds of values that a rule for tools may be about: paths, and others.
-func about(tool string) (paths, others bool) {
+// valueKinds returns the kinds of values that a rule for tools may be about: paths, and others.
+func valueKinds(tool string) (paths, others bool) {
 	names := []string{tool}
 	if strings.ContainsAny(tool, `*?[]{}()!@+\`) {
 		var ok bool
@@ -81,7 +81,7 @@ func about(tool string) (paths, others bool) {
 
 // Effective returns the pattern as it is matched: for a rule only about paths, the result of pattern.Path.
 func (r *Rule) Effective() string {
-	if paths, others := about(r.Tool); !paths || others {
+	if paths, others := valueKinds(r.Tool); !paths || others {
 		return r.Pattern
 	}
 	return pattern.Path(r.Pattern, r.Action <= Confirm)

@@ -135,7 +135,7 @@ func (r *viewRule) reaches(form Form, s *Subject, none *ruling) bool {
 	if r.pattern.Overreaches(form, s.Head) {
 		return false
 	}
-	beyond := unreached(r.pattern, s)
+	beyond := uncovered(r.pattern, s)
 	if beyond == "" || r.weak {
 		return true
 	}
@@ -194,8 +194,8 @@ func (g *Grant) misses(c Context, s *Subject, args *pattern.Arguments) string {
 	switch {
 	case !g.pattern.Matches(s.Decides, args, false), g.pattern.Overreaches(s.Decides, s.Head):
 		return "the pattern does not match"
-	case unreached(g.pattern, s) != "":
-		return "the pattern does not reach it: " + unreached(g.pattern, s)
+	case uncovered(g.pattern, s) != "":
+		return "the pattern does not reach it: " + uncovered(g.pattern, s)
 	case s.Risk.Exceeds(g.Risk):
 		return "the risk is " + s.Risk.String() + ", above the grant's " + g.Risk.String()
 	case g.Server != "" && g.Server != c.Server:

@@ -13,8 +13,8 @@ import "callgate/permissions/internal/pattern"
 //
 // Denials, marks and ESCALATION take precedence over all of this.
 
-// unreached returns what of the subject a matching pattern does not cover, or "" if it covers everything.
-func unreached(p *pattern.Value, s *Subject) string {
+// uncovered returns what of the subject a matching pattern does not cover, or "" if it covers everything.
+func uncovered(p *pattern.Value, s *Subject) string {
 	if p.All || s.Operation == 0 && len(s.Effects) == 0 {
 		return ""
 	}

@@ -198,7 +198,7 @@ func (r *Rule) compilePattern() (err error) {
 			err = written
 		}
 	}()
-	r.paths, r.others = about(r.Tool)
+	r.paths, r.others = valueKinds(r.Tool)
 	text, path := r.Pattern, r.Pattern
 	if r.paths {
 		path = pattern.Path(r.Pattern, r.Action <= Confirm)
@@ -374,11 +374,11 @@ func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 			v.agent = len(v.rules)
 		}
 	}
-	v.patterns.File()
+	v.patterns.Build()
 	for _, g := range grants {
 		v.granted.Add(g.pattern)
 	}
-	v.granted.File()
+	v.granted.Build()
 	return v
 }
 

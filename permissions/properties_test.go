@@ -114,7 +114,7 @@ func TestAGrantOnlyReleasesAnAskUpToItsCeiling(t *testing.T) {
 		if f.Grant == nil {
 			return
 		}
-		if f.Action != Ask || unreached(f.Grant.pattern, s) != "" || s.Risk.Exceeds(f.Grant.Risk) {
+		if f.Action != Ask || uncovered(f.Grant.pattern, s) != "" || s.Risk.Exceeds(f.Grant.Risk) {
 			t.Fatalf("%v releases %v, risk %v, effects %v", f.Grant, f.Action, s.Risk, s.Effects)
 		}
 	})
@@ -205,7 +205,7 @@ func reference(v *view, s *Subject, args *pattern.Arguments) Action {
 	for _, r := range v.rules {
 		switch {
 		case !r.matches(s.Decides, s, args):
-		case r.Action == Allow && (r.pattern.Overreaches(s.Decides, s.Head) || !r.weak && unreached(r.pattern, s) != ""):
+		case r.Action == Allow && (r.pattern.Overreaches(s.Decides, s.Head) || !r.weak && uncovered(r.pattern, s) != ""):
 		case r.weak:
 			action = action.Stricter(r.Action.Stricter(Ask))
 		default:

@@ -116,7 +116,7 @@ func (ch *Checker) Check(request Request) Answer {
 		subject := newSubject(&v.Findings[i])
 		if ch.Explain {
 			from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: judge.Now, Session: judge.Session}
-			subject.Lost = lost(permissions.Explain(judge.Policy, from, &v.Findings[i].Subject))
+			subject.Lost = listUndecided(permissions.Explain(judge.Policy, from, &v.Findings[i].Subject))
 		}
 		if f := &v.Findings[i]; f.Action == permissions.Ask && f.Grant == nil && v.Action == permissions.Ask {
 			for _, r := range tools.Suggestions(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis, i) {
@@ -155,9 +155,9 @@ func newSubject(f *permissions.Finding) Subject {
 	return s
 }
 
-// lost lists the rules that matched but did not decide, the closest first, and the grants that do not cover the
-// subject.
-func lost(e permissions.Explanation) (lines []string) {
+// listUndecided lists the rules that matched but did not decide, the closest first, and the grants that do not cover
+// the subject.
+func listUndecided(e permissions.Explanation) (lines []string) {
 	for _, m := range slices.Backward(e.Matches) {
 		if m.Won {
 			continue

@@ -80,7 +80,7 @@ func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place
 			action *permissions.Action
 			by     *string
 		}{{rules.before, &out.before, &out.beforeBy}, {rules.after, &out.after, &out.afterBy}} {
-			action, by, skip := whatRulesSay(side.policy, r.Server, s, tool == nil)
+			action, by, skip := ruleAction(side.policy, r.Server, s, tool == nil)
 			if skip != "" {
 				return replay{skip: skip}
 			}
@@ -149,22 +149,22 @@ func pathForms(kind, path string, place tools.Place) (permissions.Form, []permis
 // noRuleMatches is what records say if no rule matched.
 const noRuleMatches = "no rule matches"
 
-// whatRulesSay returns what the rules and grants say about one subject. If it is open whether the kind is certain, both
+// ruleAction returns what the rules and grants say about one subject. If it is open whether the kind is certain, both
 // cases have to give the same action; otherwise it returns skip.
-func whatRulesSay(p *permissions.Policy, server string, s *permissions.Subject, open bool) (action permissions.Action, by, skip string) {
-	action, by = saysOf(p, server, s)
+func ruleAction(p *permissions.Policy, server string, s *permissions.Subject, open bool) (action permissions.Action, by, skip string) {
+	action, by = foldFinding(p, server, s)
 	if open && !s.KindBound && s.Kind != "" {
 		bound := *s
 		bound.KindBound = true
-		if other, _ := saysOf(p, server, &bound); other != action {
+		if other, _ := foldFinding(p, server, &bound); other != action {
 			return permissions.Deny, "", SkipKind
 		}
 	}
 	return action, by, ""
 }
 
-// saysOf reduces a finding to what happens: allow, ask or deny.
-func saysOf(p *permissions.Policy, server string, s *permissions.Subject) (permissions.Action, string) {
+// foldFinding reduces a finding to what happens: allow, ask or deny.
+func foldFinding(p *permissions.Policy, server string, s *permissions.Subject) (permissions.Action, string) {
 	f := permissions.Evaluate(p, permissions.Context{Server: server, Now: time.Now()}, s)
 	by := noRuleMatches
 	if f.Rule != nil {

@@ -114,13 +114,13 @@ func (im *Import) WithdrawFor(lost []int, why string) {
 	im.Rules = rules
 }
 
-// behind matches a host's name for the tool of a server that "callgate connect" has moved behind callgate.
-var behind = lazyregexp.New(`^callgate(?:-[A-Za-z0-9-]+)?_(.+)$`)
+// behindCallgate matches a host's name for the tool of a server that "callgate connect" has moved behind callgate.
+var behindCallgate = lazyregexp.New(`^callgate(?:-[A-Za-z0-9-]+)?_(.+)$`)
 
 // add adds a rule. It only lists a rule for all servers behind callgate: connect writes such a rule, so that the host
 // leaves the question to callgate.
 func (im *Import) add(tool, pattern string, action permissions.Action, from string) {
-	if m := behind.FindStringSubmatch(tool); m != nil {
+	if m := behindCallgate.FindStringSubmatch(tool); m != nil {
 		if tool = m[1]; tool == "*" {
 			im.loseServers(action, from, "it is about every server behind callgate")
 			return

@@ -254,7 +254,7 @@ func (l *linter) sharedTool(r, q *rule) (string, Severity) {
 		}
 	}
 	for _, t := range l.options.Tools {
-		if about(r, t) && about(q, t) {
+		if appliesTo(r, t) && appliesTo(q, t) {
 			return t.Name, Warning
 		}
 	}
@@ -279,7 +279,7 @@ func isOpen(tool *pattern.Glob) bool {
 	return names == nil || strings.Contains(names[0], "\x00")
 }
 
-func about(r *rule, t Tool) bool {
+func appliesTo(r *rule, t Tool) bool {
 	return r.tool.Match(t.Name) || t.Kind != "" && r.tool.Match(t.Kind)
 }
 

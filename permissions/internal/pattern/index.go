@@ -116,10 +116,10 @@ func (g *Glob) literals() []string {
 }
 
 // Index finds the patterns of a list that can match a form, without testing each pattern if there are many. Add the
-// patterns, then call File.
+// patterns, then call Build.
 type Index struct {
 	needs   []signature
-	added   []entry            // the patterns, until File
+	added   []entry            // the patterns, until Build
 	argued  bool               // some patterns are about arguments
 	grams   map[uint64][]int32 // indexes of patterns by a gram that they need, ascending; nil for a short list
 	lengths int                // the lengths of these grams, one bit each
@@ -161,9 +161,9 @@ func (e entry) readings() [][]string {
 // longList is the length from which a list has grams.
 const longList = 256
 
-// File builds the grams. It files each pattern under one of the longest grams that all its readings need, with the
+// Build builds the grams. It files each pattern under one of the longest grams that all its readings need, with the
 // fewest patterns.
-func (m *Index) File() {
+func (m *Index) Build() {
 	added := m.added
 	if m.added = nil; len(added) < longList {
 		return

@@ -41,7 +41,7 @@ func TestAnIndexLeavesOutOnlyWhatDoesNotMatch(t *testing.T) {
 				index.Add(p)
 			}
 		}
-		index.File()
+		index.Build()
 		for range 10 {
 			form := []string{fill("%s %s %s"), fill("%s")}
 			var raw []byte
