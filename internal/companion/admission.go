@@ -58,13 +58,13 @@ func (a *admission) proven(r *http.Request, shown credentials.Credential) (perso
 		}
 		r.Header.Set(wire.ClientHeader, client.Kind+":"+url.PathEscape(person))
 	case named:
-		return "", a.free(client.Name)
+		return "", a.refuseTaken(client.Name)
 	}
 	return person, nil
 }
 
-// free refuses a name that belongs to a person with their own credential, or that could be mistaken for one.
-func (a *admission) free(name string) *wire.Refusal {
+// refuseTaken refuses a name that belongs to a person with their own credential, or that could be mistaken for one.
+func (a *admission) refuseTaken(name string) *wire.Refusal {
 	known, err := a.credentials.People()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return wire.Refuse(wire.CodeInternal, "the credentials cannot be read; the log says why")
@@ -82,8 +82,8 @@ func (a *admission) free(name string) *wire.Refusal {
 	return nil
 }
 
-// lets reports whether a request may watch and, if answers is true, answer. If not, lets writes the response.
-func (a *admission) lets(w http.ResponseWriter, r *http.Request, answers bool) bool {
+// authorize reports whether a request may watch and, if answers is true, answer. If not, authorize writes the response.
+func (a *admission) authorize(w http.ResponseWriter, r *http.Request, answers bool) bool {
 	var why string
 	switch a.caller(r, nil) {
 	case credentials.Approve:
@@ -108,7 +108,7 @@ func (a *admission) lets(w http.ResponseWriter, r *http.Request, answers bool) b
 // viewer lets through requests that may watch.
 func (a *admission) viewer(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if a.lets(w, r, false) {
+		if a.authorize(w, r, false) {
 			next(w, r)
 		}
 	}
@@ -133,7 +133,7 @@ const toolsOnly = "the tools credential brings tools, and neither watches nor an
 // approver lets through only the approve credential, and only JSON bodies.
 func (a *admission) approver(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !a.lets(w, r, true) {
+		if !a.authorize(w, r, true) {
 			return
 		}
 		if !rest.SaysJSON(r) {

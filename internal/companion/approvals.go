@@ -41,7 +41,7 @@ func (s approvalAPI) answer(r *http.Request) (any, error) {
 	}
 	id := r.PathValue("id")
 	if f.ToolCallID != "" && f.ToolCallID != id {
-		return nil, misfit("toolCallId is not the approval in the path")
+		return nil, badMessage("toolCallId is not the approval in the path")
 	}
 	f.ToolCallID = id
 	for _, a := range s.backend.Gate.Pending() { // the id alone identifies the approval

@@ -97,23 +97,23 @@ func sizeOf(t *wire.ChatTurn) int {
 	return n
 }
 
-// said is an event of a conversation for everybody who follows the session.
-type said struct {
+// conversationEvent is an event of a conversation for everybody who follows the session.
+type conversationEvent struct {
 	session string
-	shown   any
+	content any
 }
 
-func (e said) Session() string { return e.session }
+func (e conversationEvent) Session() string { return e.session }
 
-func (e said) frame() any { return e.shown }
+func (e conversationEvent) frame() any { return e.content }
 
-// shown is an error that was already sent to everybody who follows the session.
-type shown struct{ error }
+// alreadyTold is an error that was already sent to everybody who follows the session.
+type alreadyTold struct{ error }
 
-func (s shown) Unwrap() error { return s.error }
+func (s alreadyTold) Unwrap() error { return s.error }
 
 // converse asks the model of a session and waits for the answer. Everybody who follows the session gets the question
-// and the answer. The error is a shown if they got it too.
+// and the answer. The error is an alreadyTold if they got it too.
 func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Author) (asked, answered wire.ChatTurn, err error) {
 	asked = wire.ChatTurn{Role: "user", Text: f.Message, By: who.By}
 	if !slices.ContainsFunc(cs.backend.Gate.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
@@ -143,16 +143,16 @@ func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Au
 	cs.mu.Lock()
 	c.asked = &asked
 	cs.mu.Unlock()
-	cs.backend.Chatter.Tell(said{f.SessionID, wire.ChatAsked{Head: wire.NewHead(wire.TypeChatAsked, f.SessionID), ChatTurn: asked}})
+	cs.backend.Chatter.Tell(conversationEvent{f.SessionID, wire.ChatAsked{Head: wire.NewHead(wire.TypeChatAsked, f.SessionID), ChatTurn: asked}})
 	answer, err := cs.backend.Chatter.Chat(ctx, f.SessionID, append(turns, asked), who)
 	if err != nil {
 		refused := worded(cs.log, err, who.By, f.SessionID)
-		cs.backend.Chatter.Tell(said{f.SessionID, wire.ErrorFrame(refused, f.SessionID, "")})
-		return asked, answered, shown{refused}
+		cs.backend.Chatter.Tell(conversationEvent{f.SessionID, wire.ErrorFrame(refused, f.SessionID, "")})
+		return asked, answered, alreadyTold{refused}
 	}
 	answered = wire.ChatTurn{Role: "assistant", Text: answer.Text, Model: answer.Model, Usage: answer.Usage}
-	cs.backend.Chatter.Tell(said{f.SessionID, wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: agentOf(cs.backend, f.SessionID), Content: answer.Text}})
-	cs.backend.Chatter.Tell(said{f.SessionID, wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answer.Usage, Model: answer.Model}})
+	cs.backend.Chatter.Tell(conversationEvent{f.SessionID, wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: agentOf(cs.backend, f.SessionID), Content: answer.Text}})
+	cs.backend.Chatter.Tell(conversationEvent{f.SessionID, wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answer.Usage, Model: answer.Model}})
 	return asked, answered, nil
 }
 
@@ -169,7 +169,7 @@ func (cs *conversations) forget(session string, who audit.Author) error {
 	c := cs.get(session, here)
 	c.turns, c.reset = nil, c.reset+1
 	cs.mu.Unlock()
-	cs.backend.Chatter.Tell(said{session, wire.ChatCleared{Head: wire.NewHead(wire.TypeChatCleared, session), By: who.By}})
+	cs.backend.Chatter.Tell(conversationEvent{session, wire.ChatCleared{Head: wire.NewHead(wire.TypeChatCleared, session), By: who.By}})
 	return nil
 }
 
@@ -202,7 +202,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 	return c.mutate(f.SessionID, func() error {
 		begun := c.chats.begin(c, maxChats, func(ctx context.Context) func() {
 			var answered wire.ChatTurn
-			var told shown
+			var told alreadyTold
 			refused := c.change(f.SessionID, func() (err error) {
 				_, answered, err = c.server.conversations.converse(ctx, f, c.who)
 				errors.As(err, &told)

@@ -31,7 +31,7 @@ const maxOwnCommand = 16 << 10
 // ownCommand records a command that a person runs themselves. It does not run the command.
 func (s controlAPI) ownCommand(r *http.Request, f wire.OwnCommand) (any, error) {
 	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
-		return nil, misfit("command is missing, or a text is larger than 16 KiB")
+		return nil, badMessage("command is missing, or a text is larger than 16 KiB")
 	}
 	summary := fmt.Sprintf("A person runs a shell command of their own, outside the gate: %q in %q.", f.Command, f.Dir)
 	if f.Outcome != "" {
@@ -110,7 +110,7 @@ const promptOnly = "the prompt credential tells what the user said, and neither 
 // prompt takes a prompt. callgate keeps only fingerprints of it, in memory.
 func (s controlAPI) prompt(_ *http.Request, id string, f wire.PromptTold) (any, error) {
 	if f.Prompt == "" || s.backend.Prompts == nil {
-		return nil, misfit("prompt is missing: the text that the user gave to the model")
+		return nil, badMessage("prompt is missing: the text that the user gave to the model")
 	}
 	return map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt)
 }

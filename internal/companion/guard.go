@@ -53,7 +53,7 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 		}
 		token := rest.Bearer(r, websocket.Subprotocols(r))
 		shown := s.may.identify(token)
-		if shown == "" && s.lead(d, w, r, token) || s.tooFast(d, w, r, shown) {
+		if shown == "" && s.serveTenant(d, w, r, token) || s.tooFast(d, w, r, shown) {
 			return
 		}
 		person, refused := s.may.proven(r, shown)

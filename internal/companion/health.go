@@ -44,7 +44,7 @@ func (s probeAPI) health(r *http.Request) health {
 	for _, u := range s.backend.Gate.Upstreams() {
 		h.Upstreams[u.State]++
 	}
-	others := s.hub.Ask(r, nil).Here()
+	others := s.hub.Ask(r, nil).WithoutReplicas()
 	answers := others.Each(r, others.Processes, "/health")
 	h.Upstreams[wire.UpstreamDown] += len(others.Processes) - len(answers)
 	for _, one := range answers {
@@ -126,7 +126,7 @@ func (s probeAPI) routes(path func(string, methods)) {
 }
 
 func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
-	if s.hub.Ask(r, nil).Here().Alone() && s.metrics != nil {
+	if s.hub.Ask(r, nil).WithoutReplicas().Alone() && s.metrics != nil {
 		s.metrics.ServeHTTP(w, r)
 		return
 	}
@@ -134,7 +134,7 @@ func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	if s.metrics != nil {
 		own = s.metrics
 	}
-	a := s.hub.Ask(r, own).Here()
+	a := s.hub.Ask(r, own).WithoutReplicas()
 	plain := r.Clone(r.Context())
 	plain.Header.Del("Accept-Encoding") // the answers are read here as text
 	plain.Header.Del("Accept")

@@ -44,7 +44,7 @@ func (s hookAPI) set(r *http.Request, f struct {
 	Enabled *bool `json:"enabled"`
 }) (any, error) {
 	if f.Enabled == nil {
-		return nil, misfit(`the body has to say {"enabled": true} or {"enabled": false}`)
+		return nil, badMessage(`the body has to say {"enabled": true} or {"enabled": false}`)
 	}
 	name := r.PathValue("name")
 	err := s.backend.Hooks.SetHook(name, *f.Enabled, authorOf(r))

@@ -139,7 +139,7 @@ func (s indexAPI) search(r *http.Request, f struct {
 	Threshold float64  `json:"threshold"`
 }) (any, error) {
 	if f.Query == "" {
-		return nil, misfit("query is missing: a question, some words, or the name of a symbol")
+		return nil, badMessage("query is missing: a question, some words, or the name of a symbol")
 	}
 	found, err := s.backend.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
 		Text: f.Query, Limit: f.Limit, Path: f.Path, Language: f.Language, Kind: f.Kind, Threshold: f.Threshold, WithText: true,

@@ -169,7 +169,7 @@ func (s knowledgeAPI) add(r *http.Request, session string) (any, error) {
 		return nil, err
 	}
 	if f.Content == "" {
-		return nil, misfit("content is missing")
+		return nil, badMessage("content is missing")
 	}
 	id, err := s.backend.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
 	return answer{http.StatusCreated, map[string]string{"documentId": id}}, err

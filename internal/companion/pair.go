@@ -114,7 +114,7 @@ func (p *pairings) expire() {
 // pairAPI serves pairing and proofs over REST.
 type pairAPI struct {
 	api
-	fronted
+	tenantFront
 	pairings *pairings
 	log      *slog.Logger
 }
@@ -133,7 +133,7 @@ func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 		wanted = credentials.View
 	case credentials.View, credentials.Approve:
 	default:
-		return nil, misfit("credential must be approve or view")
+		return nil, badMessage("credential must be approve or view")
 	}
 	if person := hub.PersonOf(r); person != "" { // a person can hand on only their own credential
 		f.Name = person
@@ -142,7 +142,7 @@ func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 		}
 	} else if person := wanted.Person(); person != "" {
 		f.Name = person
-	} else if refused := s.may.free(f.Name); refused != nil {
+	} else if refused := s.may.refuseTaken(f.Name); refused != nil {
 		return nil, failed(http.StatusForbidden, refused.Code, refused.Message)
 	}
 	name := []rune(tools.Visible(f.Name))
@@ -226,10 +226,10 @@ func (s pairAPI) proof(r *http.Request) (any, error) {
 	switch name.Role() {
 	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
 	default:
-		return nil, misfit("credential must be approve, view, tools or prompt")
+		return nil, badMessage("credential must be approve, view, tools or prompt")
 	}
 	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != credentials.NonceLength || len(raw) == 0 {
-		return nil, misfit("nonce must be 64 hex digits")
+		return nil, badMessage("nonce must be 64 hex digits")
 	}
 	door := hub.DoorOf(r)
 	if door == nil {
@@ -237,7 +237,7 @@ func (s pairAPI) proof(r *http.Request) (any, error) {
 	}
 	token, err := store.Token(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, misfit("there is no such credential")
+		return nil, badMessage("there is no such credential")
 	}
 	if err != nil {
 		return nil, err

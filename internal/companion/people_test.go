@@ -152,7 +152,7 @@ func TestNamesThatLookLikeAPersons(t *testing.T) {
 		"Ꭺlice": false, "aƖice": false, "bоb": false, // of two scripts
 		"bob": true, "Дмитрий": true, "明": true, "さくら桜": true, "alice2": true, "alicia": true, "Zoë": true, "محمد": true,
 	} {
-		if got := r.may.free(name) == nil; got != want {
+		if got := r.may.refuseTaken(name) == nil; got != want {
 			t.Errorf("%+q (%s): may be used: %v", name, credentials.Skeleton(name), got)
 		}
 	}

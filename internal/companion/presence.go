@@ -48,7 +48,7 @@ func givenOf(r *http.Request) (gate.PresenceGiven, error) {
 func rawBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, misfit("the body could not be read, or is larger than 4 MiB")
+		return nil, badMessage("the body could not be read, or is larger than 4 MiB")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	return data, nil
@@ -108,7 +108,7 @@ func (s passkeyAPI) remove(r *http.Request) (any, error) {
 // keysAfter answers a change with the list of keys, or with its error.
 func (s passkeyAPI) keysAfter(r *http.Request, err error) (any, error) {
 	if told, ok := errors.AsType[presence.ToldError](err); ok {
-		return nil, misfit("%v", told)
+		return nil, badMessage("%v", told)
 	}
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (s pushAPI) add(r *http.Request, f struct {
 }) (any, error) {
 	err := s.backend.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r))
 	if errors.Is(err, push.ErrDevice) {
-		return nil, misfit("%v", err)
+		return nil, badMessage("%v", err)
 	}
 	if err != nil {
 		return nil, err

@@ -130,8 +130,8 @@ func failed(status int, code, message string) error {
 	return &failure{answer{status, map[string]wire.RestError{"error": {Code: code, Message: message}}}}
 }
 
-// misfit returns the refusal of a malformed request.
-func misfit(format string, args ...any) error {
+// badMessage returns the refusal of a malformed request.
+func badMessage(format string, args ...any) error {
 	return wire.Refuse(wire.CodeBadMessage, format, args...)
 }
 
@@ -168,7 +168,7 @@ func ofSession[T interface{ NamedSession() string }](h func(*http.Request, strin
 			return nil, refused
 		}
 		if f.NamedSession() != "" && f.NamedSession() != id {
-			return nil, misfit("sessionId is not the session in the path")
+			return nil, badMessage("sessionId is not the session in the path")
 		}
 		return h(r, id, f)
 	})
@@ -232,7 +232,7 @@ func body(r *http.Request, f any) error {
 		return failed(http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
 	}
 	if err != nil {
-		return misfit("the body could not be read")
+		return badMessage("the body could not be read")
 	}
 	if refused := rest.DecodeBody(data, f); refused != nil {
 		return refused
@@ -247,7 +247,7 @@ func limitOf(text string, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, misfit("limit must be between 1 and %d", most)
+		return 0, badMessage("limit must be between 1 and %d", most)
 	}
 	return n, nil
 }

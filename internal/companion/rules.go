@@ -134,7 +134,7 @@ func (s ruleAPI) replace(r *http.Request, f struct {
 	Text *string `json:"text"`
 }) (any, error) {
 	if f.Base == nil || f.Text == nil {
-		return nil, misfit("base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
+		return nil, badMessage("base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 	}
 	err := s.backend.Rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
 	if fault, ok := errors.AsType[*permissions.FileError](err); ok {

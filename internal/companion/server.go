@@ -79,7 +79,7 @@ type Server struct {
 	conversations conversations
 	credentials   *credentials.Store
 	may           *admission
-	tenants       fronted
+	tenants       tenantFront
 	log           *slog.Logger
 	timing        timing
 	sockets       places
@@ -116,7 +116,7 @@ func listen(o Options, t timing) (*Server, error) {
 	}
 	s.backend = &s.options.Backend
 	s.conversations.backend, s.conversations.log = s.backend, s.log
-	s.tenants = fronted{o.Tenants, o.Credentials}
+	s.tenants = tenantFront{o.Tenants, o.Credentials}
 	s.may = &admission{credentials: o.Credentials, presence: o.Presence, note: s.backend.Gate.Note, reply: replies{o.Logger}, log: o.Logger}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)

@@ -29,7 +29,7 @@ const (
 // signInAPI serves the sign-in over REST.
 type signInAPI struct {
 	api
-	fronted
+	tenantFront
 	identity *idp.Provider
 	pairings *pairings
 	log      *slog.Logger

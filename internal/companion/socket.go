@@ -147,8 +147,8 @@ func (s *Server) look() {
 	}
 }
 
-// stays reports whether the client's credential still works. If not, it ends the connection.
-func (c *socket) stays() bool {
+// stillAllowed reports whether the client's credential still works. If not, it ends the connection.
+func (c *socket) stillAllowed() bool {
 	if c.may() != "" {
 		return true
 	}
@@ -208,7 +208,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	}
 	if c.person != "" {
 		hello.Client.Name = c.person
-	} else if refused := c.server.may.free(hello.Client.Name); all && refused != nil { // the hub has checked the name already
+	} else if refused := c.server.may.refuseTaken(hello.Client.Name); all && refused != nil { // the hub has checked the name already
 		c.turnAway(refused)
 		return
 	}
@@ -329,7 +329,7 @@ func (c *socket) write(events <-chan gate.Event) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	c.server.look()
-	if !c.stays() { // it may have changed since the client connected
+	if !c.stillAllowed() { // it may have changed since the client connected
 		return
 	}
 	if c.relay != nil {
@@ -362,13 +362,13 @@ func (c *socket) write(events <-chan gate.Event) {
 			}
 		case <-recheck:
 			recheck = c.server.rechecks.wait()
-			if !c.stays() {
+			if !c.stillAllowed() {
 				return
 			}
 		case <-look.C:
 			c.server.look()
 		case <-ping.C:
-			if !c.stays() {
+			if !c.stillAllowed() {
 				return
 			}
 			err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.server.timing.Write))

@@ -27,8 +27,8 @@ type Tenants interface {
 // here lists the paths that the front companion itself answers for everybody.
 var here = map[string]bool{"/api/proof": true, "/api/pair": true, "/api/pair/redeem": true, "/api/signin": true, signInPath: true, signedInPath: true}
 
-// lead serves a request with a tenant's credential by that tenant's companion. It returns false for all others.
-func (s *Server) lead(d *hub.Door, w http.ResponseWriter, r *http.Request, token string) bool {
+// serveTenant serves a request with a tenant's credential by that tenant's companion. It returns false for all others.
+func (s *Server) serveTenant(d *hub.Door, w http.ResponseWriter, r *http.Request, token string) bool {
 	tenants := s.tenants.all()
 	if tenants == nil || token == "" {
 		return false
@@ -52,20 +52,20 @@ func (s *Server) lead(d *hub.Door, w http.ResponseWriter, r *http.Request, token
 }
 
 // storeOf returns the credentials of a tenant, or those of this companion if there are no tenants.
-func (f fronted) storeOf(tenant string) *credentials.Store {
+func (f tenantFront) storeOf(tenant string) *credentials.Store {
 	if tenants := f.all(); tenants != nil {
 		return tenants.Store(tenant)
 	}
 	return f.credentials
 }
 
-// fronted holds the tenants behind a companion, and the companion's own credentials.
-type fronted struct {
+// tenantFront holds the tenants behind a companion, and the companion's own credentials.
+type tenantFront struct {
 	tenants     func() Tenants // without tenants it is nil or returns nil
 	credentials *credentials.Store
 }
 
-func (f fronted) all() Tenants {
+func (f tenantFront) all() Tenants {
 	if f.tenants == nil {
 		return nil
 	}

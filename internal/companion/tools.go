@@ -49,7 +49,7 @@ func (s toolAPI) accept(r *http.Request, f struct {
 	Hash string `json:"hash"`
 }) (any, error) {
 	if f.Tool == "" || f.Hash == "" {
-		return nil, misfit("tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
+		return nil, badMessage("tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
 	}
 	session := r.URL.Query().Get("sessionId")
 	if refused := wire.OneSession(session); refused != nil {

@@ -73,7 +73,7 @@ func (s trailAPI) takeSuggestions(r *http.Request, f struct {
 	IDs []string `json:"ids"`
 }) (any, error) {
 	if s.backend.Suggestions == nil || len(f.IDs) == 0 {
-		return nil, misfit("ids is required: those of GET /api/rules/suggestions")
+		return nil, badMessage("ids is required: those of GET /api/rules/suggestions")
 	}
 	err := s.backend.Suggestions.TakeSuggestions(f.IDs, authorOf(r))
 	if errors.Is(err, ErrNoSuggestion) {
@@ -123,7 +123,7 @@ func auditQuery(get func(string) string) (AuditQuery, error) {
 	}
 	if text := get("since"); text != "" {
 		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			return q, misfit("since must be a time like 2026-11-20T10:00:00Z")
+			return q, badMessage("since must be a time like 2026-11-20T10:00:00Z")
 		}
 	}
 	return q, nil

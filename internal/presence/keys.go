@@ -39,13 +39,13 @@ type ToldError interface {
 	told()
 }
 
-type told string
+type mistake string
 
-func (t told) Error() string { return string(t) }
-func (told) told()           {}
+func (t mistake) Error() string { return string(t) }
+func (mistake) told()           {}
 
 // ErrNoKey means that there is no passkey with that id.
-var ErrNoKey error = told("there is no such passkey")
+var ErrNoKey error = mistake("there is no such passkey")
 
 // Keys is the list of passkeys of a data directory. Every call reads the file again.
 type Keys struct{ dir string }
@@ -110,9 +110,9 @@ func (k *Key) check() error {
 	}
 	switch {
 	case k.ID == "" || len(k.ID) > maxKeyID || strings.Trim(k.ID, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "":
-		return told("the passkey's id is not base64url of at most 1023 bytes")
+		return mistake("the passkey's id is not base64url of at most 1023 bytes")
 	case strings.TrimSpace(k.Name) == "" || len(k.Name) > maxName:
-		return told(fmt.Sprintf("give the passkey a name of at most %d bytes", maxName))
+		return mistake(fmt.Sprintf("give the passkey a name of at most %d bytes", maxName))
 	}
 	return nil
 }
@@ -128,9 +128,9 @@ func (k *Keys) add(key Key, code string, record func() error) error {
 		case err != nil:
 			return err
 		case slices.ContainsFunc(all, func(one Key) bool { return one.ID == key.ID }):
-			return told("this passkey is registered already")
+			return mistake("this passkey is registered already")
 		case len(all) >= maxKeys:
-			return told(fmt.Sprintf("%d passkeys are registered, and no more may be: remove one", maxKeys))
+			return mistake(fmt.Sprintf("%d passkeys are registered, and no more may be: remove one", maxKeys))
 		}
 		if err := os.Remove(k.code()); err != nil {
 			return err
@@ -157,7 +157,7 @@ type keptCode struct {
 }
 
 // errCode refuses a code.
-var errCode error = told(`the code is wrong, was used already, or is too old: run "callgate passkeys add" for another one`)
+var errCode error = mistake(`the code is wrong, was used already, or is too old: run "callgate passkeys add" for another one`)
 
 // NewCode returns a code for registering one passkey, and how long it lives. It voids earlier codes.
 func (k *Keys) NewCode() (code string, life time.Duration, err error) {

@@ -121,7 +121,7 @@ func PartyOf(origin string) (string, error) {
 		return "", err
 	}
 	if net.ParseIP(u.Hostname()) != nil || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost") {
-		return "", told(fmt.Sprintf("a page at %q cannot use passkeys: open it at localhost, or over https by a name", origin))
+		return "", mistake(fmt.Sprintf("a page at %q cannot use passkeys: open it at localhost, or over https by a name", origin))
 	}
 	return u.Hostname(), nil
 }
@@ -130,7 +130,7 @@ func PartyOf(origin string) (string, error) {
 func parsePublic(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
-		return nil, told("not a public key: " + err.Error())
+		return nil, mistake("not a public key: " + err.Error())
 	}
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -144,7 +144,7 @@ func parsePublic(der []byte) (crypto.PublicKey, error) {
 			return key, nil
 		}
 	}
-	return nil, told("not a public key of a kind that callgate knows: ES256, EdDSA, or RS256 of 2048 bits")
+	return nil, mistake("not a public key of a kind that callgate knows: ES256, EdDSA, or RS256 of 2048 bits")
 }
 
 func (k *Key) checkSignature(signed, signature []byte) error {

@@ -100,11 +100,11 @@ func (t *trail) check(r *audit.Record) string {
 	case !was.to.IsZero() && r.Time.After(was.to) && !removing:
 		return "the passkey was removed before"
 	}
-	return t.fits(r, &p)
+	return t.difference(r, &p)
 }
 
-// fits returns how the record differs from what was signed, or "".
-func (t *trail) fits(r *audit.Record, p *Proof) string {
+// difference returns how the record differs from what was signed, or "".
+func (t *trail) difference(r *audit.Record, p *Proof) string {
 	s := &p.Statement
 	before, again := t.used[s.Nonce]
 	t.used[s.Nonce] = r.CallID

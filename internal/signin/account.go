@@ -84,12 +84,12 @@ func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (strin
 	case errors.Is(err, fs.ErrNotExist) && refused == nil:
 		return "", nil
 	case errors.Is(err, fs.ErrNotExist) && a.server.Grant == Person:
-		a.miss(nil)
+		a.noteMissing(nil)
 		return "", a.store.remember(ctx, refused)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return "", err
-	case a.good(l, refused):
+	case a.usable(l, refused):
 		return bearer(l.Token), nil
 	case refused != nil && !refused.Unknown() && len(read(refused.Challenge).lacking(l.Scopes)) == 0:
 		return refused.Credential, nil
@@ -139,13 +139,13 @@ func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (st
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if before != nil && a.good(before, refused) { // another process has renewed it
+	if before != nil && a.usable(before, refused) { // another process has renewed it
 		return bearer(before.Token), nil
 	}
 	after, err := a.renew(ctx, before, refused)
 	switch {
 	case err != nil && !passes(err):
-		a.miss(before)
+		a.noteMissing(before)
 		return "", err
 	case err != nil:
 		return "", err
@@ -155,8 +155,8 @@ func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (st
 	return bearer(after.Token), a.store.save(after)
 }
 
-// good reports whether to send the login's token, given the server's last refusal.
-func (a *Account) good(l *login, refused *remote.Refusal) bool {
+// usable reports whether to send the login's token, given the server's last refusal.
+func (a *Account) usable(l *login, refused *remote.Refusal) bool {
 	return fresh(l.Token) && (refused == nil || bearer(l.Token) != refused.Credential)
 }
 
@@ -164,8 +164,8 @@ func (a *Account) good(l *login, refused *remote.Refusal) bool {
 // has allowed. The caller holds the lock.
 func (a *Account) renew(ctx context.Context, before *login, refused *remote.Refusal) (*login, error) {
 	switch {
-	case a.server.Grant != Person && refused == nil && a.lasting(before):
-		return a.again(ctx, before)
+	case a.server.Grant != Person && refused == nil && a.reusable(before):
+		return a.withNewToken(ctx, before)
 	case a.server.Grant != Person:
 		return a.introduce(ctx, challenged(refused), before)
 	case before == nil: // forgotten in the meantime
@@ -176,8 +176,8 @@ func (a *Account) renew(ctx context.Context, before *login, refused *remote.Refu
 	return a.refresh(ctx, before, refused)
 }
 
-// miss notes that a person or another try is needed to replace the login. l is nil if there is none.
-func (a *Account) miss(l *login) {
+// noteMissing notes that a person or another try is needed to replace the login. l is nil if there is none.
+func (a *Account) noteMissing(l *login) {
 	header := ""
 	if l != nil {
 		header = bearer(l.Token)

@@ -16,20 +16,20 @@ import (
 	"callgate/internal/remote"
 )
 
-// whereabouts says where to get tokens for a server.
-type whereabouts struct {
+// authority says where to get tokens for a server.
+type authority struct {
 	resource string   // the resource that tokens are for
 	scopes   []string // scopes that the server lists
 	at       *oauthex.AuthServerMeta
 }
 
 // find finds the authorization server of an MCP server, in the order prescribed by MCP.
-func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whereabouts, error) {
+func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*authority, error) {
 	resource, err := a.resource(ctx, web, c)
 	if err != nil {
 		return nil, err
 	}
-	w := &whereabouts{resource: a.server.URL}
+	w := &authority{resource: a.server.URL}
 	var issuer string
 	if resource != nil {
 		w.resource, w.scopes = resource.Resource, resource.ScopesSupported

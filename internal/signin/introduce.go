@@ -25,11 +25,11 @@ func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*l
 	if l.Client, err = a.identify(ctx, a.web(), where.at, ""); err != nil {
 		return nil, err
 	}
-	return a.again(ctx, l)
+	return a.withNewToken(ctx, l)
 }
 
-// again returns the login with a new token.
-func (a *Account) again(ctx context.Context, l *login) (*login, error) {
+// withNewToken returns the login with a new token.
+func (a *Account) withNewToken(ctx context.Context, l *login) (*login, error) {
 	params := map[string]string{"grant_type": "client_credentials", "resource": l.Resource, "scope": strings.Join(l.Scopes, " ")}
 	if a.server.Grant == Workload {
 		text, err := durable.ReadFile(a.server.Assertion, maxSecret)
@@ -47,15 +47,15 @@ func (a *Account) again(ctx context.Context, l *login) (*login, error) {
 	return &next, nil
 }
 
-// lasting reports whether the login belongs to the configured client, at an allowed authorization server.
-func (a *Account) lasting(l *login) bool {
+// reusable reports whether the login belongs to the configured client, at an allowed authorization server.
+func (a *Account) reusable(l *login) bool {
 	return l != nil && l.Client.ID == a.server.ClientID && l.TokenEndpoint != "" && a.expected(l.Issuer)
 }
 
 // scopes returns the scopes to ask for: the configured ones, or else those that the server wants, or else all that it
 // lists. Missing scopes that the server has demanded are added. Without configured scopes, the earlier login's scopes
 // are kept too.
-func (a *Account) scopes(where *whereabouts, c challenge, before *login) []string {
+func (a *Account) scopes(where *authority, c challenge, before *login) []string {
 	scopes := a.server.Scopes
 	if len(scopes) == 0 {
 		scopes = c.scopes

@@ -130,7 +130,7 @@ func (m *model) move(step int, k string) {
 		m.detail.scroll(k)
 		return
 	}
-	if next := m.queue.beside(m.current, step); next != m.current {
+	if next := m.queue.neighbour(m.current, step); next != m.current {
 		m.current, m.choice = next, 0
 	}
 }

@@ -94,8 +94,8 @@ func (q *queue) remove(id string) (removed, next *approval) {
 	return removed, next
 }
 
-// beside returns the approval step places after a, or the last one in that direction.
-func (q *queue) beside(a *approval, step int) *approval {
+// neighbour returns the approval step places after a, or the last one in that direction.
+func (q *queue) neighbour(a *approval, step int) *approval {
 	all := q.all()
 	at := slices.Index(all, a)
 	if at < 0 {

@@ -212,7 +212,7 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 		if !c.deliver(ctx, wire.Event{Frame: wire.Disconnected{Err: err, Final: final}}) || final {
 			return
 		}
-		if conn, address, err = c.again(ctx, &wait); err != nil {
+		if conn, address, err = c.reconnect(ctx, &wait); err != nil {
 			return
 		}
 	}
@@ -234,9 +234,9 @@ func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
 	}
 }
 
-// again reconnects, and retries until it succeeds or ctx ends. The pauses start at wait and keep growing while
+// reconnect reconnects, and retries until it succeeds or ctx ends. The pauses start at wait and keep growing while
 // connections break early.
-func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Conn, string, error) {
+func (c *Client) reconnect(ctx context.Context, wait *time.Duration) (*websocket.Conn, string, error) {
 	for {
 		if !periodic.Sleep(ctx, *wait/2+mathrand.N(*wait/2)) {
 			return nil, "", ctx.Err()

@@ -73,7 +73,7 @@ func (l *ledger) take(e wire.Event) []wire.Event {
 				return nil
 			}
 			w.answer = false
-			return told(wire.Error{
+			return localEvent(wire.Error{
 				Head: wire.NewHead(wire.TypeError, f.SessionID), Code: wire.CodeInternal, ToolCallID: f.ToolCallID,
 				Message: "The connection broke before the answer arrived. The call still waits.",
 			})
@@ -120,7 +120,7 @@ func (l *ledger) settle() (events []wire.Event) {
 			continue
 		}
 		delete(l.waiting, id)
-		events = append(events, told(wire.ToolApproveResolved{
+		events = append(events, localEvent(wire.ToolApproveResolved{
 			Head: wire.NewHead(wire.TypeToolApproveResolved, w.frame.SessionID), ToolCallID: id, Decision: "withdrawn", By: "callgate",
 			Reason: "It was answered, or its process ended, while the connection was being renewed.",
 		})...)
@@ -128,14 +128,14 @@ func (l *ledger) settle() (events []wire.Event) {
 	for id, shown := range l.sessions {
 		if !shown {
 			delete(l.sessions, id)
-			events = append(events, told(wire.NoTeam(id))...)
+			events = append(events, localEvent(wire.NoTeam(id))...)
 		}
 	}
 	return events
 }
 
-// told makes an event from a frame that the server did not send.
-func told[T any](frame T) []wire.Event {
+// localEvent makes an event from a frame that the server did not send.
+func localEvent[T any](frame T) []wire.Event {
 	raw, err := wire.Encode(frame)
 	if err != nil {
 		return nil // cannot happen: frames in this file hold ids and constant texts

@@ -109,7 +109,7 @@ func (c *Store) SignIn(role Credential, person, account string) (name Credential
 			return err
 		}
 		for _, other := range known {
-			if err := c.makeWay(other, name, account); err != nil {
+			if err := c.clearForSignIn(other, name, account); err != nil {
 				return err
 			}
 		}
@@ -121,8 +121,8 @@ func (c *Store) SignIn(role Credential, person, account string) (name Credential
 	})
 }
 
-// makeWay removes other if it stands in the way of a sign-in as name, or returns why the sign-in cannot go on.
-func (c *Store) makeWay(other, name Credential, account string) error {
+// clearForSignIn removes other if it stands in the way of a sign-in as name, or returns why the sign-in cannot go on.
+func (c *Store) clearForSignIn(other, name Credential, account string) error {
 	_, until, of, err := c.read(other)
 	lasts := time.Now().Before(until)
 	switch alike := Skeleton(other.Person()) == Skeleton(name.Person()); {

@@ -32,9 +32,9 @@ type leader struct {
 	listener *net.UnixListener
 }
 
-// lead makes this process the hub. lead owns the lock from here on. address is the address to try first; own is a door
-// that is already open, or nil.
-func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err error) {
+// becomeHub makes this process the hub. It owns the lock from here on. address is the address to try first; own
+// is a door that is already open, or nil.
+func (h *Hub) becomeHub(lock *flock.Flock, address string, own *Door) (_ place, err error) {
 	l := &leader{hub: h, lock: lock, door: own}
 	h.leads.Store(true) // before the door opens, so that no client hears otherwise
 	defer func() {

@@ -108,7 +108,7 @@ func (h *Hub) tryPlace(address string, own *Door) (place, error) {
 		return nil, fmt.Errorf("the hub's lock: %w", errors.Join(err, lock.Close()))
 	}
 	if mine {
-		return h.lead(lock, address, own)
+		return h.becomeHub(lock, address, own)
 	}
 	if err := lock.Close(); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (h *Hub) Problems() (said []string) {
 	if h.apart.Load() {
 		return []string{wire.UnseenElsewhere}
 	}
-	for _, pid := range h.fleet.away() {
+	for _, pid := range h.fleet.recentlyLeft() {
 		said = append(said, wire.Unseen(pid, ""))
 	}
 	return said

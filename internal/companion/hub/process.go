@@ -34,8 +34,8 @@ type Process struct {
 // bound holds the paths of lists whose items belong to one process. The hub remembers which process showed an item.
 var bound = []string{"/api/sessions", "/api/approvals"}
 
-// lists records the process's whole list of things, if it is in bound.
-func (p *Process) lists(things string, items []json.RawMessage) {
+// setListed records the process's whole list of things, if it is in bound.
+func (p *Process) setListed(things string, items []json.RawMessage) {
 	if !slices.Contains(bound, things) {
 		return
 	}
@@ -53,8 +53,8 @@ func (p *Process) lists(things string, items []json.RawMessage) {
 	p.has[things] = ids
 }
 
-// shows records that the process has one thing more, or one less.
-func (p *Process) shows(things, id string, has bool) {
+// setShown records that the process has one thing more, or one less.
+func (p *Process) setShown(things, id string, has bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch ids := p.has[things]; {
@@ -70,8 +70,8 @@ func (p *Process) shows(things, id string, has bool) {
 	}
 }
 
-// showed reports whether the process has shown the thing. If the thing is over by now, the process will say so.
-func (p *Process) showed(things, id string) bool {
+// hasShown reports whether the process has shown the thing. If the thing is over by now, the process will say so.
+func (p *Process) hasShown(things, id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.has[things][id]
@@ -79,11 +79,11 @@ func (p *Process) showed(things, id string) bool {
 
 func newProcess(peer Introduction, session *yamux.Session) *Process {
 	p := &Process{PID: peer.PID, Worker: peer.Worker, Version: peer.Version, open: session.Open, ended: session.CloseChan(), end: func() { session.Close() }}
-	return p.reached()
+	return p.withClient()
 }
 
-// reached sets the HTTP client for the process and returns the process.
-func (p *Process) reached() *Process {
+// withClient sets the HTTP client for the process and returns the process.
+func (p *Process) withClient() *Process {
 	p.HTTP = &http.Client{
 		Transport: &http.Transport{
 			DialContext:           p.dial,
@@ -117,8 +117,8 @@ type fleet struct {
 // backWithin is how long a running process that left may take to come back. All leave if the hub was stopped.
 const backWithin = 3 * time.Second
 
-// away returns the processes that left, are still running, and may be on their way back.
-func (f *fleet) away() (pids []int) {
+// recentlyLeft returns the processes that left, are still running, and may be on their way back.
+func (f *fleet) recentlyLeft() (pids []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for pid, at := range f.left {

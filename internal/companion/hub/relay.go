@@ -299,15 +299,15 @@ func (l *Link) owns(data []byte) (bool, error) {
 	}
 	if f.session != "" {
 		r.own(f.session, owned{link: l})
-		l.process.shows("/api/sessions", f.session, !(f.kind == wire.TypeTeamUpdate && f.empty))
+		l.process.setShown("/api/sessions", f.session, !(f.kind == wire.TypeTeamUpdate && f.empty))
 	}
 	switch {
 	case f.kind == wire.TypeToolApproveRequest && f.call != "":
 		r.own(f.call, owned{l, f.session})
-		l.process.shows("/api/approvals", f.call, true)
+		l.process.setShown("/api/approvals", f.call, true)
 	case f.kind == wire.TypeToolApproveResolved:
 		r.disown(f.call)
-		l.process.shows("/api/approvals", f.call, false)
+		l.process.setShown("/api/approvals", f.call, false)
 	case f.kind == wire.TypeTeamUpdate && f.empty:
 		r.disown(f.session)
 	}

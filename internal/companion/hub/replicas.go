@@ -24,7 +24,7 @@ func (h *Hub) Meet(peer Peer) {
 func (h *Hub) meet(peer Peer) bool {
 	ctx, end := context.WithCancel(h.ctx)
 	defer end()
-	p := (&Process{Worker: peer.Worker, Version: peer.Version, Replica: peer.Name, open: peer.Open, ended: ctx.Done(), end: end}).reached()
+	p := (&Process{Worker: peer.Worker, Version: peer.Version, Replica: peer.Name, open: peer.Open, ended: ctx.Done(), end: end}).withClient()
 	if !h.fleet.add(p) {
 		h.o.Log.Error("companion: a replica is not shown: too many processes joined", "replica", peer.Name)
 		return true

@@ -44,7 +44,7 @@ const gatherWithin = 2 * time.Second
 // Route relays requests to the processes that joined, and serves the rest with own.
 func (h *Hub) Route(own http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		things, id, ok := thing(r.URL.Path)
+		things, id, ok := splitPath(r.URL.Path)
 		processes := h.fleet.all()
 		as := h.o.Caller(r)
 		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -63,19 +63,19 @@ func (h *Hub) Route(own http.Handler) http.Handler {
 		case id != "":
 			who := a.owner(r, things, id)
 			if who == nil {
-				who = a.having(r, things)
+				who = a.firstWith(r, things)
 			}
 			a.pass(w, r, who)
 		case reading:
 			a.union(w, r, things)
 		default:
-			a.pass(w, r, a.having(r, things))
+			a.pass(w, r, a.firstWith(r, things))
 		}
 	})
 }
 
-// thing splits /api/THINGS/ID/… into /api/THINGS and ID. ok is false if the hub answers alone.
-func thing(path string) (things, id string, ok bool) {
+// splitPath splits /api/THINGS/ID/… into /api/THINGS and ID. ok is false if the hub answers alone.
+func splitPath(path string) (things, id string, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/api/")
 	if !ok || slices.ContainsFunc(shared, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
 		return "", "", false
@@ -214,12 +214,12 @@ func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 // Everyone returns this process, as nil, and all others. Those that serve hosts come first.
 func (a Request) Everyone() []*Process {
 	all := append([]*Process{nil}, a.Processes...)
-	slices.SortStableFunc(all, func(x, y *Process) int { return cmp.Compare(a.keepsThePage(x), a.keepsThePage(y)) })
+	slices.SortStableFunc(all, func(x, y *Process) int { return cmp.Compare(a.hostlessRank(x), a.hostlessRank(y)) })
 	return all
 }
 
-// keepsThePage returns 1 for a process without hosts, otherwise 0.
-func (a Request) keepsThePage(p *Process) int {
+// hostlessRank returns 1 for a process without hosts, otherwise 0.
+func (a Request) hostlessRank(p *Process) int {
 	if p == nil && a.hub.o.Worker == "" || p != nil && p.Worker == "" {
 		return 1
 	}
@@ -232,7 +232,7 @@ func (a Request) owner(r *http.Request, things, id string) []*Process {
 		return []*Process{nil}
 	}
 	for _, p := range a.Processes {
-		if p.showed(things, id) {
+		if p.hasShown(things, id) {
 			return []*Process{p}
 		}
 	}
@@ -244,7 +244,7 @@ func (a Request) listing(r *http.Request, things, id string) (who []*Process) {
 	for _, one := range a.Each(r, a.Everyone(), things) {
 		_, items, ok := items(one)
 		if ok && one.Process != nil {
-			one.Process.lists(things, items)
+			one.Process.setListed(things, items)
 		}
 		if ok && slices.ContainsFunc(items, func(item json.RawMessage) bool { return idOf(item) == id }) {
 			who = append(who, one.Process)
@@ -253,8 +253,8 @@ func (a Request) listing(r *http.Request, things, id string) (who []*Process) {
 	return who
 }
 
-// having returns the first process that has such things at all.
-func (a Request) having(r *http.Request, things string) []*Process {
+// firstWith returns the first process that has such things at all.
+func (a Request) firstWith(r *http.Request, things string) []*Process {
 	for _, one := range a.Each(r, a.Everyone(), things) {
 		if one.Status == http.StatusOK {
 			return []*Process{one.Process}
@@ -319,7 +319,7 @@ func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
 		}
 		name, lists = member, lists+1
 		if one.Process != nil && r.URL.RawQuery == "" {
-			one.Process.lists(things, list)
+			one.Process.setListed(things, list)
 		}
 		all = append(all, list...)
 	}
@@ -407,8 +407,8 @@ func (h *Hub) Ask(r *http.Request, own http.Handler) Request {
 	return a
 }
 
-// Here returns the request without other replicas, for data that is collected from each replica separately.
-func (a Request) Here() Request {
+// WithoutReplicas returns the request without other replicas, for data that is collected from each replica separately.
+func (a Request) WithoutReplicas() Request {
 	a.Processes = slices.DeleteFunc(a.Processes, func(p *Process) bool { return p.Replica != "" })
 	return a
 }
