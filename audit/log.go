@@ -94,7 +94,7 @@ func (l *Log) start() error {
 		return err
 	}
 	var left []abandoned
-	err := l.begin(func() (seals []entry, err error) {
+	err := l.openSegment(func() (seals []entry, err error) {
 		left, err = findAbandoned(l.disk, l.dir)
 		for _, a := range left {
 			if a.seal != nil {
@@ -112,10 +112,10 @@ func (l *Log) start() error {
 	return err
 }
 
-// begin starts a new file. It writes the entries that prior returns to the manifest, in one write with the new file's
-// open entry. The chain continues: the new file's first record follows the open entry, which names the last record of
-// the old file.
-func (l *Log) begin(prior func() ([]entry, error)) error {
+// openSegment starts a new file. It writes the entries that prior returns to the manifest, in one write with the new
+// file's open entry. The chain continues: the new file's first record follows the open entry, which names the last
+// record of the old file.
+func (l *Log) openSegment(prior func() ([]entry, error)) error {
 	var next *segment
 	entries, err := l.manifest.update(func() ([]entry, error) {
 		entries, err := prior()
@@ -165,13 +165,13 @@ func (l *Log) Append(r Record) (Record, error) {
 	}
 	if l.err != nil || l.gap != nil || l.manifest.damaged.Load() > 0 {
 		if err := l.resume(); err != nil {
-			l.suffer(err)
+			l.noteRefusal(err)
 			return Record{}, err
 		}
 	}
 	written, err := l.write(original, r)
 	if err != nil {
-		l.suffer(err)
+		l.noteRefusal(err)
 	}
 	return written, err
 }
@@ -252,7 +252,7 @@ func (l *Log) rotate() error {
 	if err := errors.Join(old.check(), old.file.Sync()); err != nil {
 		return l.fail(err)
 	}
-	err := l.begin(func() ([]entry, error) { return []entry{l.entry(entryClose)}, nil })
+	err := l.openSegment(func() ([]entry, error) { return []entry{l.entry(entryClose)}, nil })
 	if errors.Is(err, errManifest) {
 		return l.fail(err)
 	}

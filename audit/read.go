@@ -118,7 +118,7 @@ func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) boo
 	var logs newestFirst
 	sought := f.sought()
 	f.Text = strings.ToLower(f.Text)
-	lacks := f.lacks()
+	lacks := f.cannotMatch()
 	for _, end := range ends {
 		path := filepath.Join(dir, end.name)
 		c := &cursor{name: end.name, lines: newBackward(pathReader(path), end.size), index: openIndex(path, end.size, sought)}
@@ -176,7 +176,7 @@ func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(
 		if err != nil {
 			return false, yield(Record{}, fmt.Errorf("audit: %s: %w", c.name, err))
 		}
-		if at, ok := passedOver(line, lacks); ok {
+		if at, ok := skippable(line, lacks); ok {
 			c.record = Record{Time: at}
 			return !at.Before(since), true
 		}
@@ -193,8 +193,8 @@ func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(
 // globChars are the characters that make a tool's name a glob.
 const globChars = `*?[\`
 
-// spelled returns strings that the line of every selected record contains, as the log spells them.
-func (f Filter) spelled() (list []string) {
+// requiredText returns strings that the line of every selected record contains, as the log spells them.
+func (f Filter) requiredText() (list []string) {
 	add := func(name, value string) {
 		if value != "" {
 			list = append(list, string(appendMember(nil, name, value)))
@@ -210,9 +210,10 @@ func (f Filter) spelled() (list []string) {
 	return list
 }
 
-// lacks returns a function that reports whether a line surely holds no record that f selects. f.Text is in lower case.
-func (f Filter) lacks() func(line []byte) bool {
-	spelled, text := f.spelled(), f.Text
+// cannotMatch returns a function that reports whether a line surely holds no record that f selects. f.Text is in lower
+// case.
+func (f Filter) cannotMatch() func(line []byte) bool {
+	spelled, text := f.requiredText(), f.Text
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) }) {
 		text = "" // a line can spell it differently
 	}
@@ -239,9 +240,9 @@ func (f Filter) lacks() func(line []byte) bool {
 	}
 }
 
-// passedOver reports whether a line of JSON cannot match, and returns its time. That takes a tenth of the time of
+// skippable reports whether a line of JSON cannot match, and returns its time. That takes a tenth of the time of
 // decoding the record.
-func passedOver(line []byte, lacks func(line []byte) bool) (at time.Time, ok bool) {
+func skippable(line []byte, lacks func(line []byte) bool) (at time.Time, ok bool) {
 	if !lacks(line) {
 		return at, false
 	}

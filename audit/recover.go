@@ -19,8 +19,8 @@ type gap struct {
 	refused int // records
 }
 
-// suffer counts the records refused for lack of room, and reports the first error. The caller MUST hold l.mu.
-func (l *Log) suffer(err error) {
+// noteRefusal counts the records refused for lack of room, and reports the first error. The caller MUST hold l.mu.
+func (l *Log) noteRefusal(err error) {
 	if !noSpace(err) {
 		return
 	}
@@ -74,7 +74,7 @@ func (l *Log) note(text string) error {
 // replace continues in a new file because the end of the old one is unknown. The caller MUST hold l.mu.
 func (l *Log) replace() error {
 	old, seq, head := l.segment, l.seq, l.head
-	err := l.begin(func() ([]entry, error) {
+	err := l.openSegment(func() ([]entry, error) {
 		seal, err := sealAsFound(old.path)
 		if err != nil {
 			return nil, err

@@ -63,7 +63,7 @@ func (f *filter) prepare(snap *snapshot, q *Query) error {
 		f.glob, err = parseGlob(q.Path)
 	}
 	if err == nil && filepath.IsAbs(q.Path) {
-		f.whole, err = parseGlob(real(q.Path))
+		f.whole, err = parseGlob(resolveGlob(q.Path))
 	}
 	if err != nil {
 		return err
@@ -78,9 +78,9 @@ func (f *filter) prepare(snap *snapshot, q *Query) error {
 	return nil
 }
 
-// real returns an absolute glob with links resolved in the folders before the first wildcard. A glob that names a
-// folder stands for its files. It asks no other machine: it leaves alone a share's name, which a model may give.
-func real(glob string) string {
+// resolveGlob returns an absolute glob with links resolved in the folders before the first wildcard. A glob that names
+// a folder stands for its files. It asks no other machine: it leaves alone a share's name, which a model may give.
+func resolveGlob(glob string) string {
 	if glob = filepath.ToSlash(glob); strings.HasPrefix(glob, "//") {
 		return glob
 	}

@@ -16,21 +16,21 @@ func (o *Options) workers() int {
 }
 
 // rows returns how many chunks the index may have.
-func (o *Options) rows() int64 { return o.MaxMemory / 2 / o.ofRow() }
+func (o *Options) rows() int64 { return o.MaxMemory / 2 / o.bytesPerRow() }
 
-// ofRow returns roughly how many bytes a row takes.
-func (o *Options) ofRow() int64 {
+// bytesPerRow returns roughly how many bytes a row takes.
+func (o *Options) bytesPerRow() int64 {
 	dim := int64(o.Embedder.Dim())
 	return dim + dim/8 + rowMemory
 }
 
-// ofSource returns roughly how many bytes a file or document takes. A document that is not yet split has one chunk.
-func (o *Options) ofSource(s *source) int64 {
+// sourceBytes returns roughly how many bytes a file or document takes. A document that is not yet split has one chunk.
+func (o *Options) sourceBytes(s *source) int64 {
 	n := len(s.Path) + len(s.Title) + len(s.Text)
 	for key, value := range s.Metadata {
 		n += len(key) + len(value)
 	}
-	return int64(n) + int64(max(1, s.Rows))*o.ofRow()
+	return int64(n) + int64(max(1, s.Rows))*o.bytesPerRow()
 }
 
 // room returns an error if docs do not fit into the index. The documents that they replace do not count.
@@ -40,11 +40,11 @@ func (w *writer) room(docs []source) error {
 	goes := map[key]bool{}
 	for i := range docs {
 		goes[docs[i].key()] = true
-		taken += o.ofSource(&docs[i])
+		taken += o.sourceBytes(&docs[i])
 	}
 	for k, at := range w.where {
 		if !goes[k] {
-			taken += o.ofSource(w.source(at))
+			taken += o.sourceBytes(w.source(at))
 		}
 	}
 	if taken > o.MaxMemory/2 {

@@ -28,7 +28,7 @@ func TestTurned(t *testing.T) {
 		Source: make([]uint32, 4), Names: []string{"add", "remove", "walk"},
 		Until: []uint32{2, 3, 6}, Defined: []uint32{0, 3, 0, 1, 3, 3},
 	}
-	turned := r.turn()
+	turned := r.byRow()
 	for row, want := range []string{"add remove", "walk", "", "add walk walk"} {
 		var names []string
 		for _, name := range turned.of(row) {

@@ -8,9 +8,9 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// revector makes new vectors for the parts whose vectors come from another embedder or are missing because the embedder
+// reembed makes new vectors for the parts whose vectors come from another embedder or are missing because the embedder
 // failed. Words and rows stay as they are.
-func (u *update) revector(ctx context.Context) error {
+func (u *update) reembed(ctx context.Context) error {
 	e := u.w.x.options.Embedder
 	for i := range u.w.parts {
 		p := &u.w.parts[i]

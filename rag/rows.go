@@ -114,14 +114,14 @@ func (r *rows) definedAt(i int) []uint32 {
 	return r.Defined[from:r.Until[i]]
 }
 
-// turned is a symbol table indexed by row: row defines the names at names[until[row-1]:until[row]].
-type turned struct {
+// rowIndex is a symbol table indexed by row: row defines the names at names[until[row-1]:until[row]].
+type rowIndex struct {
 	until, names []uint32
 }
 
-// turn returns r's symbol table indexed by row.
-func (r *rows) turn() turned {
-	t := turned{until: make([]uint32, r.len()+1), names: make([]uint32, len(r.Defined))}
+// byRow returns r's symbol table indexed by row.
+func (r *rows) byRow() rowIndex {
+	t := rowIndex{until: make([]uint32, r.len()+1), names: make([]uint32, len(r.Defined))}
 	for _, row := range r.Defined {
 		t.until[row+1]++
 	}
@@ -138,7 +138,7 @@ func (r *rows) turn() turned {
 }
 
 // of returns the names that the row defines, as indices into rows.Names.
-func (t *turned) of(row int) []uint32 {
+func (t *rowIndex) of(row int) []uint32 {
 	from := uint32(0)
 	if row > 0 {
 		from = t.until[row-1]

@@ -28,12 +28,12 @@ type segment struct {
 	refs atomic.Int32
 
 	turnOnce sync.Once
-	byRow    turned // the rows' symbol table, built on first use
+	byRow    rowIndex // the rows' symbol table, built on first use
 }
 
 // defines returns the names that the row defines, as indices into rows.Names.
 func (s *segment) defines(row int) []uint32 {
-	s.turnOnce.Do(func() { s.byRow = s.rows.turn() })
+	s.turnOnce.Do(func() { s.byRow = s.rows.byRow() })
 	return s.byRow.of(row)
 }
 

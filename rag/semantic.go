@@ -6,8 +6,8 @@ import (
 	"callgate/rag/internal/lexical"
 )
 
-// exact is roughly how many rows are compared exactly: those whose sketches are nearest to the query's.
-const exact = 2000
+// exactRows is roughly how many rows are compared exactly: those whose sketches are nearest to the query's.
+const exactRows = 2000
 
 // byMeaning returns the rows with the vectors nearest to the query's.
 func (s *search) byMeaning() []lexical.Scored {
@@ -35,7 +35,7 @@ func (s *search) byMeaning() []lexical.Scored {
 		}
 	}
 	limit, n := 0, 0
-	for limit < len(counts)-1 && n+counts[limit] <= exact {
+	for limit < len(counts)-1 && n+counts[limit] <= exactRows {
 		n += counts[limit]
 		limit++
 	}

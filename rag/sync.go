@@ -91,7 +91,7 @@ func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (
 		if u.w.manifest.Rules != rules {
 			u.w.manifest.Rules, u.w.dirty = rules, true
 		}
-		return errors.Join(u.run(ctx, files), u.revector(ctx))
+		return errors.Join(u.run(ctx, files), u.reembed(ctx))
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, context.DeadlineExceeded) {
 		err = cause

@@ -91,7 +91,7 @@ func TestSketchRecall(t *testing.T) {
 		m.distances(appendSketch(nil, query), distances)
 		sorted := slices.Clone(distances)
 		slices.Sort(sorted)
-		limit := sorted[exact*n/87_000] // as strict as in an index of 87,000 chunks
+		limit := sorted[exactRows*n/87_000] // as strict as in an index of 87,000 chunks
 		for _, row := range rows[:nearest] {
 			wanted++
 			if distances[row] <= limit {

@@ -140,7 +140,7 @@ func (b *Budget) count(cost int64) {
 // on, so it counts only once from now on. The caller MUST call Grown when the message is complete.
 func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte, *Charge, error) {
 	if b == nil || size <= Free {
-		return textscan.Room(size), nil, nil
+		return textscan.Uninitialized(size), nil, nil
 	}
 	// While a buffer doubles for the last time, half of the message exists twice.
 	w := &waiter{old: old, new: &Charge{of: b, cost: 2 * int64(size), most: int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
@@ -153,7 +153,7 @@ func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte
 	if err := b.wait(done, w); err != nil {
 		return nil, nil, err
 	}
-	buf := textscan.Room(size)
+	buf := textscan.Uninitialized(size)
 	b.watch(buf, w.new)
 	return buf, w.new, nil
 }
@@ -191,8 +191,8 @@ func (c *Charge) grown() {
 	}
 }
 
-// fits returns the largest size that can replace old, which belongs to the caller and may be nil.
-func (b *Budget) fits(old *Charge) int {
+// largestFor returns the largest size that can replace old, which belongs to the caller and may be nil.
+func (b *Budget) largestFor(old *Charge) int {
 	fits := math.MaxInt
 	for at := b; at != nil; at = at.above {
 		if old == nil {
@@ -306,7 +306,7 @@ func (b *Budget) wait(done <-chan struct{}, w *waiter) error {
 		case err := <-w.done:
 			return err
 		case <-tick.C:
-			b.tidy()
+			b.collectGarbage()
 		case <-limit.C:
 			b.dismiss(w)
 			return <-w.done
@@ -317,8 +317,8 @@ func (b *Budget) wait(done <-chan struct{}, w *waiter) error {
 	}
 }
 
-// tidy runs the garbage collector to find unused memory, unless that is running already.
-func (b *Budget) tidy() {
+// collectGarbage runs the garbage collector to find unused memory, unless that is running already.
+func (b *Budget) collectGarbage() {
 	if b.collect.TryLock() {
 		defer b.collect.Unlock()
 		runtime.GC()

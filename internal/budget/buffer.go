@@ -59,7 +59,7 @@ func (x *Buffer) room(n int) error {
 	if x.Max >= need {
 		size = min(size, x.Max)
 	}
-	size = max(need, min(size, x.Budget.fits(x.charge)))
+	size = max(need, min(size, x.Budget.largestFor(x.charge)))
 	data, charge, err := Alloc(x.Budget, x.Done, size, x.Max, x.charge)
 	if err != nil {
 		return err

@@ -128,7 +128,7 @@ func (v *folder) intact(name string, m medium) bool {
 func (v *folder) release(name string) error {
 	unlock := v.held[name]
 	delete(v.held, name)
-	return errors.Join(unlock(), removed(filepath.Join(v.dir, name+lockExt)))
+	return errors.Join(unlock(), removeIfExists(filepath.Join(v.dir, name+lockExt)))
 }
 
 func (v *folder) open(name string) (reader, error) {
@@ -165,7 +165,7 @@ func (v *folder) sweep(remove func(listed) bool) error {
 				continue
 			}
 			path := filepath.Join(v.dir, s.name)
-			err = errors.Join(err, lockErr, removed(path), removed(path+lockExt))
+			err = errors.Join(err, lockErr, removeIfExists(path), removeIfExists(path+lockExt))
 		}
 		return errors.Join(err, v.removeOrphans())
 	})
@@ -200,14 +200,14 @@ func (v *folder) removeOrphans() (err error) {
 	names, err := filepath.Glob(filepath.Join(v.dir, "*"+segmentExt+lockExt))
 	for _, path := range names {
 		if _, statErr := os.Lstat(strings.TrimSuffix(path, lockExt)); errors.Is(statErr, fs.ErrNotExist) {
-			err = errors.Join(err, removed(path))
+			err = errors.Join(err, removeIfExists(path))
 		}
 	}
 	return err
 }
 
-// removed removes a file that another process may already have removed.
-func removed(path string) error {
+// removeIfExists removes a file that another process may already have removed.
+func removeIfExists(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -377,14 +377,14 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 // invisible reports whether a character is invisible, such as zero-width characters and tags.
 func invisible(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Mn) }
 
-// enough is how many prints are flushed at once.
-const enough = 512
+// printsPerFlush is how many prints are flushed at once.
+const printsPerFlush = 512
 
 func (s *scanner) add(hash uint64, start, end int) {
 	if s.codes && end-start < codeLength {
 		return
 	}
-	if s.into.table != nil && len(s.prints) >= enough {
+	if s.into.table != nil && len(s.prints) >= printsPerFlush {
 		s.flush()
 	}
 	s.prints = append(s.prints, print{hash: hash, start: int32(start), end: int32(end)})

@@ -430,7 +430,7 @@ func Splice(text []byte, edits ...Edit) []byte {
 	if len(edits) > 1 {
 		slices.SortFunc(edits, func(a, b Edit) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
 	}
-	out := textscan.Room(size)
+	out := textscan.Uninitialized(size)
 	at := 0
 	for _, e := range edits {
 		out = append(append(out, text[at:e.Start]...), e.With...)
@@ -444,7 +444,7 @@ func Splice(text []byte, edits ...Edit) []byte {
 // differ, as do numbers too large for a float. Nil arguments digest like {}.
 func Digest(arguments []byte, salt string) (string, error) {
 	canonical := jsontext.Value("{}")
-	if s := (scanner{text: arguments}); s.document(maxNesting) && !s.spread {
+	if s := (scanner{text: arguments}); s.document(maxNesting) && !s.notCanonical {
 		canonical = arguments
 	} else if arguments != nil {
 		canonical = append(make(jsontext.Value, 0, len(arguments)+len(salt)+1), arguments...)

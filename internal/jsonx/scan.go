@@ -15,11 +15,11 @@ type scanner struct {
 	text []byte
 	at   int
 
-	names   *nameStack // refuses equal names in one object; nil allows them
-	lenient bool       // records what names refuses, and nesting deeper than MaxDepth, and continues
-	refused bool       // something was recorded
-	spread  bool       // there is white space between tokens, an unnecessary escape, or a name out of order
-	strings []span     // where strings are, with their quotation marks, up to its capacity
+	names        *nameStack // refuses equal names in one object; nil allows them
+	lenient      bool       // records what names refuses, and nesting deeper than MaxDepth, and continues
+	refused      bool       // something was recorded
+	notCanonical bool       // there is white space between tokens, an unnecessary escape, or a name out of order
+	strings      []span     // where strings are, with their quotation marks, up to its capacity
 }
 
 // maxNesting is jsontext's limit.
@@ -39,7 +39,7 @@ func (s *scanner) space() {
 	for s.at < len(s.text) {
 		switch s.text[s.at] {
 		case ' ', '\t', '\n', '\r':
-			s.spread = true
+			s.notCanonical = true
 			s.at++
 		default:
 			return
@@ -92,7 +92,7 @@ func (s *scanner) object(depth, deepest int) bool {
 		}
 		name = name[1 : len(name)-1]
 		if last != nil && string(name) <= string(last) {
-			s.spread = true
+			s.notCanonical = true
 		}
 		last = name
 		if !s.value(depth+1, deepest) {
@@ -131,8 +131,8 @@ func (s *scanner) name() (quoted []byte, ok bool) {
 		return nil, false
 	}
 	quoted = s.text[start:s.at]
-	if !s.spread && plain(quoted[1:]) != len(quoted)-2 {
-		s.spread = true // the canonical order of names is by UTF-16 code units
+	if !s.notCanonical && plain(quoted[1:]) != len(quoted)-2 {
+		s.notCanonical = true // the canonical order of names is by UTF-16 code units
 	}
 	ok = s.byte(':')
 	s.space()
@@ -238,10 +238,10 @@ func (s *scanner) escape(text []byte) int {
 	case '"', '\\', 'b', 'f', 'n', 'r', 't':
 		return 2
 	case '/':
-		s.spread = true
+		s.notCanonical = true
 		return 2
 	case 'u':
-		s.spread = true
+		s.notCanonical = true
 		switch unit, ok := codeUnit(text); {
 		case !ok || unit>>10 == 0xdc00>>10:
 			return 0

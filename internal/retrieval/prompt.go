@@ -55,20 +55,20 @@ type Passage struct {
 	Text   string
 }
 
-// enough is the least rag.Parts.Coverage of a passage that relates to a question. Passages below it share, for example,
-// one common word with a greeting.
-const enough = 0.2
+// minCoverage is the least rag.Parts.Coverage of a passage that relates to a question. Passages below it share, for
+// example, one common word with a greeting.
+const minCoverage = 0.2
 
-// small lists words of questions and small talk that say nothing about the subject.
-var small = strings.Fields(`a about again all also am an and any are as at be been but by bye can cheers could cool day did do does doing done explain few
+// smallTalk lists words of questions and small talk that say nothing about the subject.
+var smallTalk = strings.Fields(`a about again all also am an and any are as at be been but by bye can cheers could cool day did do does doing done explain few
 	find for from get give go going good got great had has have hello help hey hi hm how i if in into is it its just know let like list look make many may me
 	might mine more morning much my need new nice no not now of off ok okay on one or our out please really right say see shall she should show so some
 	sorry still sure tell than thank thanks that the their them then there these they thing things think this those thx time to today too try understand up us use
 	very want was way we well were what when where which while who whom whose why will with would wow yeah yep yes yet you your`)
 
-// about reports whether a message has a subject: two meaningful words, or one that can only be a name in code. "Hello?"
-// has none, although some passages contain the word.
-func about(message string) bool {
+// hasSubject reports whether a message has a subject: two meaningful words, or one that can only be a name in code.
+// "Hello?" has none, although some passages contain the word.
+func hasSubject(message string) bool {
 	words := 0
 	for _, word := range strings.FieldsFunc(message, unicode.IsSpace) {
 		word = strings.TrimFunc(word, func(r rune) bool { return unicode.IsPunct(r) && r != '_' || unicode.IsSymbol(r) })
@@ -76,7 +76,7 @@ func about(message string) bool {
 			return true
 		}
 		word, _, _ = strings.Cut(strings.ToLower(word), "'")
-		if utf8.RuneCountInString(word) > 1 && !slices.Contains(small, word) {
+		if utf8.RuneCountInString(word) > 1 && !slices.Contains(smallTalk, word) {
 			words++
 		}
 	}
@@ -94,7 +94,7 @@ func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens
 	if question == "" {
 		return nil, errors.New("the question is missing")
 	}
-	if !about(question) {
+	if !hasSubject(question) {
 		return nil, nil
 	}
 	b := newBudget(tokens)
@@ -109,7 +109,7 @@ func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens
 		return nil, err
 	}
 	for i := range answer.Hits {
-		if h := &answer.Hits[i]; !h.Stale && h.Parts.Coverage >= enough {
+		if h := &answer.Hits[i]; !h.Stale && h.Parts.Coverage >= minCoverage {
 			add(h.head(), h.body())
 		}
 	}

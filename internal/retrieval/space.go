@@ -127,8 +127,8 @@ func (w *space) stop(state string) {
 	}
 }
 
-// again is how long after a failure indexing is retried.
-const again = time.Minute
+// retryAfter is how long after a failure indexing is retried.
+const retryAfter = time.Minute
 
 func (w *space) run(ctx context.Context) {
 	for {
@@ -145,7 +145,7 @@ func (w *space) run(ctx context.Context) {
 		w.mu.Lock()
 		w.settle(Failed, err)
 		w.mu.Unlock()
-		if !periodic.Sleep(ctx, again) {
+		if !periodic.Sleep(ctx, retryAfter) {
 			return
 		}
 	}

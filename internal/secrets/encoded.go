@@ -79,9 +79,9 @@ func decode64(to, from []byte) (int, error) {
 // credential fits into them except a private key, which is found by its beginning.
 const longestEnd = 8 << 10
 
-// said decodes a part of a text, drops what cannot be text, and returns the readings of the rest. The rest is read as
-// one text, because some formats have their keyword far from the credential.
-func (d *digits) said(depth int) []string {
+// decodedReadings decodes a part of a text, drops what cannot be text, and returns the readings of the rest. The rest
+// is read as one text, because some formats have their keyword far from the credential.
+func (d *digits) decodedReadings(depth int) []string {
 	defer d.done()
 	var text strings.Builder
 	for stretch := range d.stretches() {
@@ -98,22 +98,22 @@ func (d *digits) said(depth int) []string {
 
 // digits is an encoded part of a text. It decodes only what can be text.
 type digits struct {
-	text   string
-	n      int                                // bytes that it encodes
-	run    func(text string, i, long int) int // hexRun or base64Run
-	decode func(to, from []byte) (int, error)
-	group  int // digits per group
-	says   int // bytes per group
+	text           string
+	n              int                                // bytes that it encodes
+	run            func(text string, i, long int) int // hexRun or base64Run
+	decode         func(to, from []byte) (int, error)
+	digitsPerGroup int
+	bytesPerGroup  int
 
 	buf *[]byte
 }
 
 func inBase64(text string) *digits {
-	return &digits{text: text, n: len(text) * 6 / 8, run: base64Run, decode: decode64, group: 4, says: 3}
+	return &digits{text: text, n: len(text) * 6 / 8, run: base64Run, decode: decode64, digitsPerGroup: 4, bytesPerGroup: 3}
 }
 
 func inHex(text string) *digits {
-	return &digits{text: text, n: len(text) / 2, run: hexRun, decode: hex.Decode, group: 2, says: 1}
+	return &digits{text: text, n: len(text) / 2, run: hexRun, decode: hex.Decode, digitsPerGroup: 2, bytesPerGroup: 1}
 }
 
 func (d *digits) done() {
@@ -124,16 +124,16 @@ func (d *digits) done() {
 
 // part decodes the bytes from start to end. The result is valid until the next call.
 func (d *digits) part(start, end int) []byte {
-	first, last := start/d.says, (end+d.says-1)/d.says
+	first, last := start/d.bytesPerGroup, (end+d.bytesPerGroup-1)/d.bytesPerGroup
 	if d.buf == nil {
 		d.buf = buffers.Get().(*[]byte)
 	}
-	if size := (last - first) * d.says; cap(*d.buf) < size {
+	if size := (last - first) * d.bytesPerGroup; cap(*d.buf) < size {
 		*d.buf = make([]byte, size)
 	}
-	part := d.text[first*d.group : min(last*d.group, len(d.text))]
+	part := d.text[first*d.digitsPerGroup : min(last*d.digitsPerGroup, len(d.text))]
 	n, _ := d.decode((*d.buf)[:cap(*d.buf)], unsafe.Slice(unsafe.StringData(part), len(part))) // decode only reads it
-	return (*d.buf)[start-first*d.says : min(n, end-first*d.says)]
+	return (*d.buf)[start-first*d.bytesPerGroup : min(n, end-first*d.bytesPerGroup)]
 }
 
 // stretches yields the decoded parts that can be text with a credential or a keyword. Each has a run of shortestNamed
@@ -146,7 +146,7 @@ func (d *digits) stretches() iter.Seq[[]byte] {
 				return
 			}
 			var stretch []byte
-			if stretch, end = d.around(i, end); !yield(stretch) {
+			if stretch, end = d.stretchAround(i, end); !yield(stretch) {
 				return
 			}
 		}
@@ -156,8 +156,8 @@ func (d *digits) stretches() iter.Seq[[]byte] {
 // window is how many bytes on each side of a run are decoded first.
 const window = 512
 
-// around returns the stretch around byte i, starting at done at the earliest, and where it ends.
-func (d *digits) around(i, done int) (stretch []byte, until int) {
+// stretchAround returns the stretch around byte i, starting at done at the earliest, and where it ends.
+func (d *digits) stretchAround(i, done int) (stretch []byte, until int) {
 	for size := window; ; size *= 4 {
 		low, high := max(done, i-size), min(d.n, i+size)
 		b := d.part(low, high)
@@ -328,7 +328,7 @@ func readings(text string, depth int) []string {
 		for digits := range hexIn(part, allHex) {
 			for skip := range 2 { // the encoding may begin at either digit
 				if s := digits[skip : skip+(len(digits)-skip)&^1]; hexSays(s) {
-					list = append(list, inHex(s).said(depth-1)...)
+					list = append(list, inHex(s).decodedReadings(depth-1)...)
 				}
 			}
 		}
@@ -341,10 +341,10 @@ func readings(text string, depth int) []string {
 				continue
 			}
 			whole := len(s) &^ 3
-			list = append(list, inBase64(s[:whole]).said(depth-1)...)
+			list = append(list, inBase64(s[:whole]).decodedReadings(depth-1)...)
 			if len(s)-whole > 1 { // this adds only another reading of the end
 				s = s[max(0, whole-longestEnd):]
-				list = append(list, inBase64(s).said(depth-1)...)
+				list = append(list, inBase64(s).decodedReadings(depth-1)...)
 			}
 		}
 	}

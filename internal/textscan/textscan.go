@@ -20,8 +20,8 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 // String returns b as a string without copying it. Nobody may change b while the string is in use.
 func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Room returns an empty slice with room for n bytes. Unlike make, it does not clear the memory.
-func Room(n int) []byte {
+// Uninitialized returns an empty slice with room for n bytes. Unlike make, it does not clear the memory.
+func Uninitialized(n int) []byte {
 	if n == 0 {
 		return nil
 	}

@@ -139,10 +139,10 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestRoom checks that Room returns empty memory of the size asked for.
-func TestRoom(t *testing.T) {
+// TestUninitialized checks that Uninitialized returns empty memory of the size asked for.
+func TestUninitialized(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 100 << 10} {
-		if b := Room(n); len(b) != 0 || cap(b) != n {
+		if b := Uninitialized(n); len(b) != 0 || cap(b) != n {
 			t.Errorf("%d of %d bytes for %d", len(b), cap(b), n)
 		}
 	}

@@ -149,8 +149,8 @@ func isUTF16(data []byte) (unicode.Endianness, bool) {
 		(zeros[0] == 0 && zeros[1] > half*3/4 || zeros[1] == 0 && zeros[0] > half*3/4)
 }
 
-// mostXML bounds what a DOCX file may unpack to, in bytes.
-const mostXML = 64 << 20
+// maxXML bounds what a DOCX file may unpack to, in bytes.
+const maxXML = 64 << 20
 
 // docxParts lists the parts of a DOCX file that hold text. All but the first may be missing.
 var docxParts = []string{"word/document.xml", "word/footnotes.xml", "word/endnotes.xml"}
@@ -162,7 +162,7 @@ func readDOCX(data []byte) (string, error) {
 		return "", fmt.Errorf("%w: it looks like an archive: %w", ErrNoText, err)
 	}
 	var b strings.Builder
-	left := &io.LimitedReader{N: mostXML + 1}
+	left := &io.LimitedReader{N: maxXML + 1}
 	for i, name := range docxParts {
 		f, err := archive.Open(name)
 		if err != nil && i == 0 {
@@ -175,7 +175,7 @@ func readDOCX(data []byte) (string, error) {
 		err = readParagraphs(&b, left)
 		f.Close()
 		if left.N == 0 {
-			return "", fmt.Errorf("the DOCX file is too large: it unpacks to more than %d MiB", mostXML>>20)
+			return "", fmt.Errorf("the DOCX file is too large: it unpacks to more than %d MiB", maxXML>>20)
 		}
 		if err != nil {
 			return "", fmt.Errorf("the DOCX file cannot be read: %w", err)

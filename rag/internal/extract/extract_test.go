@@ -25,7 +25,7 @@ func TestText(t *testing.T) {
 	const body = `<w:document xmlns:w="x"><w:p><w:t>kept for 90 days</w:t></w:p></w:document>`
 	const notes = `<w:footnotes xmlns:w="x"><w:footnote><w:p><w:t>in Oslo</w:t></w:p></w:footnote></w:footnotes>`
 	noted := archive(t, "word/document.xml", body, "word/footnotes.xml", notes, "word/endnotes.xml", strings.ReplaceAll(notes, "Oslo", "Rome"))
-	huge := strings.Repeat(" ", mostXML)
+	huge := strings.Repeat(" ", maxXML)
 	for _, test := range []struct {
 		name  string
 		data  []byte

@@ -20,14 +20,14 @@ import (
 // waits for the end of what has no end. So callgate builds the table of objects (places) and unpacks the streams itself
 // (unpack, interpret), and reading too often is an error (meter).
 const (
-	mostObjects  = 1 << 20
-	mostPages    = 5_000 // with the nodes of their tree
-	mostDepth    = 64    // of that tree
-	mostReads    = 1 << 16
-	mostUnpacked = 64 << 20 // of all streams
-	mostStream   = 8 << 20  // of one, or of those of one page
-	mostCodes    = 1 << 20  // of all fonts
-	mostOfCode   = 512      // bytes that a code can stand for
+	maxObjects  = 1 << 20
+	maxPages    = 5_000 // with the nodes of their tree
+	maxDepth    = 64    // of that tree
+	maxReads    = 1 << 16
+	maxUnpacked = 64 << 20 // of all streams
+	maxStream   = 8 << 20  // of one, or of those of one page
+	maxCodes    = 1 << 20  // of all fonts
+	maxOfCode   = 512      // bytes that a code can stand for
 )
 
 // pdfText reads the text of a PDF. Its methods panic with the error, as the library's methods do.
@@ -46,7 +46,7 @@ func readPDF(data []byte) (text string, err error) {
 			text, err = "", fmt.Errorf("the PDF cannot be read: %v", fault)
 		}
 	}()
-	d := pdfText{left: mostUnpacked, fonts: map[string]func(string) string{}}
+	d := pdfText{left: maxUnpacked, fonts: map[string]func(string) string{}}
 	pages := d.open(data).Key("Root").Key("Pages")
 	if pages.IsNull() {
 		panic("it has no pages")
@@ -81,7 +81,7 @@ func (d *pdfText) open(data []byte) pdf.Value {
 		case m[2] >= 0:
 			last, _ = strconv.Atoi(word(1))
 			generation, _ := strconv.Atoi(word(2))
-			if last >= mostObjects {
+			if last >= maxObjects {
 				panic("too many objects")
 			}
 			since = at + m[0]
@@ -138,7 +138,7 @@ func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pd
 	var numbers []int
 	for _, f := range strings.Fields(text[:first]) {
 		n, err := strconv.Atoi(f)
-		if err != nil || n < 0 || n > mostStream {
+		if err != nil || n < 0 || n > maxStream {
 			return flat
 		}
 		numbers = append(numbers, n)
@@ -149,7 +149,7 @@ func (d *pdfText) appendObjects(flat []byte, stream pdf.Value, places map[int]pd
 		if i+3 < len(numbers) {
 			to = numbers[i+3]
 		}
-		if id >= mostObjects || from > to || to > len(text) || places[id].at > at {
+		if id >= maxObjects || from > to || to > len(text) || places[id].at > at {
 			continue
 		}
 		object := strings.TrimRightFunc(text[from:to], func(r rune) bool { return r <= ' ' }) // ciphers pad with them
@@ -179,14 +179,14 @@ func trailerOf(data []byte, places map[int]pdfPlace, trailer string) pdf.Value {
 	return r.Trailer()
 }
 
-// meter is a reader that fails after mostReads reads.
+// meter is a reader that fails after maxReads reads.
 type meter struct {
 	r     io.ReaderAt
 	reads int
 }
 
 func (m *meter) ReadAt(p []byte, at int64) (int, error) {
-	if m.reads++; m.reads > mostReads {
+	if m.reads++; m.reads > maxReads {
 		return 0, errors.New("it is too intricate")
 	}
 	return m.r.ReadAt(p, at)
@@ -204,10 +204,10 @@ func (d *pdfText) unpack(stream pdf.Value) []byte {
 			panic("a stream is packed in too many ways")
 		}
 	}
-	most := min(mostStream, d.left)
+	most := min(maxStream, d.left)
 	data, err := io.ReadAll(io.LimitReader(stream.Reader(), most+1))
 	if int64(len(data)) > most {
-		panic(fmt.Sprintf("it unpacks to more than %d MiB, or one page to more than %d", mostUnpacked>>20, mostStream>>20))
+		panic(fmt.Sprintf("it unpacks to more than %d MiB, or one page to more than %d", maxUnpacked>>20, maxStream>>20))
 	}
 	if err != nil {
 		panic(err)
@@ -245,7 +245,7 @@ func operands(stack *pdf.Stack) []pdf.Value {
 
 // node reads the pages of a tree. Pages inherit the resources of the nodes above them.
 func (d *pdfText) node(node, resources pdf.Value, depth int) {
-	if d.nodes++; d.nodes > mostPages || depth > mostDepth {
+	if d.nodes++; d.nodes > maxPages || depth > maxDepth {
 		panic("it has too many pages")
 	}
 	if own := node.Key("Resources"); !own.IsNull() {
@@ -264,8 +264,8 @@ func (d *pdfText) node(node, resources pdf.Value, depth int) {
 		if part := contents.Index(i); part.Kind() == pdf.Stream {
 			program = append(append(program, d.unpack(part)...), '\n')
 		}
-		if len(program) > mostStream {
-			panic(fmt.Sprintf("a page unpacks to more than %d MiB", mostStream>>20))
+		if len(program) > maxStream {
+			panic(fmt.Sprintf("a page unpacks to more than %d MiB", maxStream>>20))
 		}
 	}
 	d.page(program, resources.Key("Font"))
@@ -403,7 +403,7 @@ func after(code string) string {
 
 // add maps a code to the text utf16, whose last character it raises by more.
 func (c *pdfCodes) add(code, utf16 string, more int) {
-	if c.of.codes++; c.of.codes > mostCodes || len(utf16) > mostOfCode {
+	if c.of.codes++; c.of.codes > maxCodes || len(utf16) > maxOfCode {
 		panic("its fonts have too many characters")
 	}
 	text, err := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewDecoder().String(utf16)

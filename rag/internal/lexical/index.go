@@ -149,7 +149,7 @@ func (x *Index) Rest() error {
 	var failed []error
 	for _, s := range snapshot.Segments() {
 		if file, ok := s.Segment().(interface{ Data() []byte }); ok {
-			failed = append(failed, giveUp(file.Data()))
+			failed = append(failed, releasePages(file.Data()))
 		}
 	}
 	return errors.Join(failed...)

@@ -2,5 +2,5 @@
 
 package lexical
 
-// giveUp does nothing: this system reclaims mapped memory by itself.
-func giveUp([]byte) error { return nil }
+// releasePages does nothing: this system reclaims mapped memory by itself.
+func releasePages([]byte) error { return nil }

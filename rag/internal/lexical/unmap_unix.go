@@ -4,8 +4,8 @@ package lexical
 
 import "golang.org/x/sys/unix"
 
-// giveUp lets the system reclaim the memory of a mapped file. Later reads load it from the file again.
-func giveUp(mapped []byte) error {
+// releasePages lets the system reclaim the memory of a mapped file. Later reads load it from the file again.
+func releasePages(mapped []byte) error {
 	if len(mapped) == 0 {
 		return nil
 	}
