@@ -59,7 +59,7 @@ func (t assigned) add(ctx context.Context, m, answer rpc.Message) []byte {
 		}
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
-	result := jsonx.Put(answer.Result, "task", h.assignments.Sees(a, made))
+	result := jsonx.Put(answer.Result, "task", h.assignments.Update(a, made))
 	return raw.WithResult(answer, tasks.Related(result, a.Named)).WithID(m.ID)
 }
 
@@ -122,7 +122,7 @@ func (t assigned) ask(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		now, ok := tasks.Read(answer.Result)
 		shown := []byte(nil)
 		if ok {
-			shown = h.assignments.Sees(a, now)
+			shown = h.assignments.Update(a, now)
 		}
 		if shown == nil {
 			return rpc.Error(m.ID, rpc.CodeInternal, "the host answered with something else than its task")
@@ -142,7 +142,7 @@ func (h taskCalls) assignmentStatus(m rpc.Message) {
 	if a == nil {
 		return
 	}
-	if shown := h.host.assignments.Sees(a, t); shown != nil {
+	if shown := h.host.assignments.Update(a, t); shown != nil {
 		a.Server.(*server).up.Notify(m.Method, shown)
 	}
 }

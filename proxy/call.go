@@ -225,7 +225,7 @@ func (t *toolCall) forward(g *gated, onward bool) {
 	}
 	if !t.to.server.up.Lists.Heard(upstream.Tools) { // the server restarted while the call waited
 		t.r.waits()
-		t.host.offers.hear(ctx, t.to.server)
+		t.host.offers.awaitTools(ctx, t.to.server)
 	}
 	if err := t.redefined(); err != nil {
 		forwarded()

@@ -150,7 +150,7 @@ func forServers(capabilities []byte, withTasks bool) ([]byte, hostCapabilities) 
 		can.elicitationURL = mode[0].Value != nil
 	}
 	if withTasks {
-		can.tasks = tasks.ReadAbilities(m[3].Value)
+		can.tasks = tasks.ReadCapabilities(m[3].Value)
 		can.tasks.Sampling, can.tasks.Elicitation = can.tasks.Sampling && can.sampling, can.tasks.Elicitation && can.elicitation
 		can.tasks.Cancel = can.tasks.Cancel && can.tasks.Any()
 	}

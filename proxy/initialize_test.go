@@ -26,10 +26,10 @@ func TestHostCapabilitiesForServers(t *testing.T) {
 		{`{"tasks":{}}`, `{}`, hostCapabilities{}},
 		{`{"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}`, `{}`, hostCapabilities{}},
 		{`{"sampling":{},"tasks":{"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}},"x":{}},"y":1}}`,
-			`{"sampling":{},"tasks":{"list":{},"requests":{"sampling":{"createMessage":{}}}}}`, hostCapabilities{sampling: true, tasks: tasks.Abilities{Sampling: true}}},
+			`{"sampling":{},"tasks":{"list":{},"requests":{"sampling":{"createMessage":{}}}}}`, hostCapabilities{sampling: true, tasks: tasks.Capabilities{Sampling: true}}},
 		{`{"sampling":{},"elicitation":{},"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`,
 			`{"sampling":{},"elicitation":{},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`,
-			hostCapabilities{sampling: true, elicitation: true, tasks: tasks.Abilities{Sampling: true, Elicitation: true, Cancel: true}}},
+			hostCapabilities{sampling: true, elicitation: true, tasks: tasks.Capabilities{Sampling: true, Elicitation: true, Cancel: true}}},
 		{`{"Sampling":{}}`, `{}`, hostCapabilities{}},
 	} {
 		var raw []byte

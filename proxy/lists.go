@@ -84,7 +84,7 @@ func (o *offers) rebuild() {
 
 // source returns the server as catalogues see it, without its lists.
 func (s *server) source() *catalogue.Source {
-	c := &catalogue.Source{Alias: s.alias, About: s.about, Choice: &s.choice, Locked: s.locked, Own: s.own, Untouched: s.untouched(), Listed: has(upstream.Tools)(s)}
+	c := &catalogue.Source{Alias: s.alias, About: s.about, Choice: &s.choice, Locked: s.locked, IsOwn: s.own, Untouched: s.untouched(), Listed: has(upstream.Tools)(s)}
 	if s.guest != nil {
 		c.Guest = s
 	} else {
@@ -158,14 +158,14 @@ func (o *offers) tool(ctx context.Context, r *inflight, name string) *entry {
 		return e
 	default:
 		r.waits()
-		o.hear(ctx, e.server)
+		o.awaitTools(ctx, e.server)
 	}
 	return o.now.Load().tool(name)
 }
 
-// hear waits until the running server has listed its tools. It starts the server if that is down. A server that does
-// not start runs no call either.
-func (o *offers) hear(ctx context.Context, s *server) {
+// awaitTools waits until the running server has listed its tools. It starts the server if that is down. A server that
+// does not start runs no call either.
+func (o *offers) awaitTools(ctx context.Context, s *server) {
 	ctx, cancel := context.WithTimeout(ctx, upstream.DefaultStartTimeout)
 	defer cancel()
 	if _, err := s.up.Lists.Fresh(ctx, upstream.Tools); err != nil {
@@ -297,7 +297,7 @@ func (p *Proxy) FindTools(ctx context.Context, sessionID, query string, limit in
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{Tools: []json.RawMessage{}, Of: table.Findable(), Note: h.offers.downNote()}
+	found := Found{Tools: []json.RawMessage{}, Of: table.FindableCount(), Note: h.offers.downNote()}
 	size := 0
 	for _, o := range best {
 		definition := catalogue.Renamed(o.Definition, o.Shown)

@@ -267,8 +267,8 @@ func (v View) untouched() bool { return v.Server != "" }
 // StatelessVersion is the first revision of MCP that has neither a handshake nor sessions.
 const StatelessVersion = stateless.Version
 
-// told logs that a message to a host was not sent.
-func (p *Proxy) told(err error) {
+// logUnsent logs that a message to a host was not sent.
+func (p *Proxy) logUnsent(err error) {
 	if err != nil {
 		p.o.Logger.Debug("message to the host not sent", "error", err)
 	}

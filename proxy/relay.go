@@ -77,7 +77,7 @@ func (s serverSide) progress(m rpc.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended && r.from.Load() == s.server {
-		s.server.host.notify(r, raw.WithParams(m, r.told(m.Params)).Raw)
+		s.server.host.notify(r, raw.WithParams(m, r.noteProgress(m.Params)).Raw)
 	}
 }
 

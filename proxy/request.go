@@ -75,8 +75,8 @@ func (h *host) Serve(m rpc.Message, answered func()) {
 	h.jobs.Here(func() { r.serve(answered) })
 }
 
-// turned is how a request is refused before it begins.
-type turned struct {
+// earlyRefusal is how a request is refused before it begins.
+type earlyRefusal struct {
 	code int
 	why  string
 }
@@ -87,9 +87,9 @@ func (h *host) admit(m rpc.Message, e *stateless.Request, line *rpc.Conn) *infli
 	r.life.Begin(h.ctx, r)
 	switch {
 	case r.handler == nil:
-		r.away = turned{rpc.CodeMethodNotFound, "method not found: " + m.Method}
+		r.away = earlyRefusal{rpc.CodeMethodNotFound, "method not found: " + m.Method}
 	case !h.running.add(r):
-		r.handler, r.away = nil, turned{rpc.CodeInvalidRequest, "a request with this id is still running"}
+		r.handler, r.away = nil, earlyRefusal{rpc.CodeInvalidRequest, "a request with this id is still running"}
 	case h.ctx.Err() != nil: // the session has ended, so nothing else ends the request
 		r.life.End(nil)
 	}

@@ -186,7 +186,7 @@ func (h *host) everyone() []*server {
 type hostCapabilities struct {
 	roots, sampling, elicitation, elicitationURL bool
 
-	tasks tasks.Abilities // which of these it can run as tasks
+	tasks tasks.Capabilities // which of these it can run as tasks
 }
 
 // server returns the host's server with that alias, or nil if its view has none.
@@ -205,7 +205,7 @@ type inflight struct {
 	life       lifetime.Request // its context
 	message    rpc.Message
 	handler    requestHandler         // nil for a request that is turned away
-	away       turned                 // set if handler is nil
+	away       earlyRefusal           // set if handler is nil
 	answered   func()                 // called once the host has its response
 	id         []byte                 // as spelled by the host
 	stateless  *stateless.Request     // the request of a host without sessions; nil for other hosts
@@ -350,10 +350,10 @@ func (r *inflight) server() *server {
 	return r.from.Load()
 }
 
-// told notes the server's progress and returns the params for the host. They are the server's own, unless callgate sent
-// progress before and the server's value is not higher, for example when it begins at 0 after a wait. The caller holds
-// r.mu.
-func (r *inflight) told(params []byte) []byte {
+// noteProgress notes the server's progress and returns the params for the host. They are the server's own, unless
+// callgate sent progress before and the server's value is not higher, for example when it begins at 0 after a wait. The
+// caller holds r.mu.
+func (r *inflight) noteProgress(params []byte) []byte {
 	var m [1]jsonx.Member
 	if jsonx.Members(params, []string{"progress"}, m[:]) != nil {
 		return params

@@ -109,7 +109,7 @@ func (c *connection) exchange(m rpc.Message) {
 	_, twice := c.running[id]
 	if twice {
 		c.mu.Unlock()
-		c.p.told(c.line.conn.Write(rpc.Error(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")))
+		c.p.logUnsent(c.line.conn.Write(rpc.Error(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")))
 		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)

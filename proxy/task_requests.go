@@ -28,7 +28,7 @@ func (c taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []by
 	if err != nil || answer.Error != nil {
 		return failedAt(m, answer, err)
 	}
-	if _, over, _ := d.Sees(unrelated(answer).Result); over { // its result will come in a moment
+	if _, over, _ := d.Update(unrelated(answer).Result); over { // its result will come in a moment
 		select {
 		case <-d.Ended:
 		case <-time.After(patience):
@@ -129,7 +129,7 @@ func (d *deferred) stop(ctx context.Context, m rpc.Message, params []byte) (refu
 	if err != nil || answer.Error != nil {
 		return failedAt(m, answer, err)
 	}
-	d.Sees(unrelated(answer).Result)
+	d.Update(unrelated(answer).Result)
 	d.r.life.End(errStopped)
 	return nil
 }
@@ -175,7 +175,7 @@ func (c taskCalls) status(s *server, m rpc.Message) {
 	if !ok || d == nil {
 		return
 	}
-	if shown, over, relevant := d.Sees(m.Params); relevant && !over {
+	if shown, over, relevant := d.Update(m.Params); relevant && !over {
 		c.host.notify(nil, rpc.Request(nil, m.Method, shown))
 	}
 }

@@ -41,13 +41,13 @@ func TestProgressRises(t *testing.T) {
 		{`{"progress":0.5}`, `{"progress":0.5}`}, // the server may repeat its own value
 		{`{}`, `{}`},
 	} {
-		if got := first.told([]byte(c.params)); string(got) != c.want {
+		if got := first.noteProgress([]byte(c.params)); string(got) != c.want {
 			t.Errorf("%s: %s, want %s", c.params, got, c.want)
 		}
 	}
 	r := &inflight{}
 	for _, params := range []string{`{"progressToken":1,"progress":7.5}`, `{"progressToken":1,"progress":3}`, `{"progressToken":1,"progress":"x"}`, `{}`} {
-		r.told([]byte(params))
+		r.noteProgress([]byte(params))
 	}
 	if r.reached != 7.5 {
 		t.Errorf("reached %v", r.reached)

@@ -86,10 +86,10 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	r.waits()
 	h.host.line.Waits(r.about())
 	if r.stateless != nil {
-		r.stateless.Shown(elicitation.Signpost(a, h.host.p.page()))
+		r.stateless.ApprovalShown(elicitation.Signpost(a, h.host.p.page()))
 		defer func() {
 			asked := done
-			done = func() { r.stateless.Decided(); asked() }
+			done = func() { r.stateless.ApprovalDecided(); asked() }
 		}()
 	}
 	if r.deferred != nil {

@@ -105,7 +105,7 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	}
 	defer end() // a host that goes away takes its request back
 	x := newExchange(v.r, reads, end)
-	x.admitted = func() error { return good(s.set.Load().Door, v.who) }
+	x.admitted = func() error { return credentialError(s.set.Load().Door, v.who) }
 	v.room.Proxy.Exchange(ctx, from, x, m)
 	whole, none := x.first(ctx)
 	status := x.status(whole)

@@ -192,8 +192,8 @@ func (e *evictions) turnOut(stays func(*held) bool, session func(*Session) bool,
 	e.server.wg.Go(closeRest)
 }
 
-// good returns why a credential is no longer valid, or nil while it is.
-func good(door Door, who Guest) error {
+// credentialError returns why a credential is no longer valid, or nil while it is.
+func credentialError(door Door, who Guest) error {
 	if !door.holding()(who) {
 		return errors.New("the credential of its host is no longer valid")
 	}

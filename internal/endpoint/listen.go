@@ -72,7 +72,7 @@ func (w *waiting) follow(l listener) {
 	reader := l.of.attach(l.from, w.wake)
 	defer l.of.detach(reader)
 	for {
-		if _, over := out.rest(l.of, reader, l.name, l.resumable); over {
+		if _, over := out.writePending(l.of, reader, l.name, l.resumable); over {
 			break
 		}
 		if quiet, gone := w.wait(); gone || quiet && out.comment() != nil {

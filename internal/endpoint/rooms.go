@@ -37,27 +37,27 @@ type Rooms interface {
 	Farewell()
 }
 
-// only holds the room of a server that has just one.
-type only struct{ Room }
+// singleRoom holds the room of a server that has just one.
+type singleRoom struct{ Room }
 
 // One returns Rooms with a single room for all guests.
-func One(p *proxy.Proxy, b *budget.Budget) Rooms { return &only{Room{Proxy: p, Budget: b}} }
+func One(p *proxy.Proxy, b *budget.Budget) Rooms { return &singleRoom{Room{Proxy: p, Budget: b}} }
 
 // Enter implements Rooms.
-func (o *only) Enter(*http.Request, Guest, string) (*Room, func(), error) {
+func (o *singleRoom) Enter(*http.Request, Guest, string) (*Room, func(), error) {
 	return &o.Room, func() {}, nil
 }
 
 // Knows implements Rooms.
-func (o *only) Knows(string) bool { return true }
+func (o *singleRoom) Knows(string) bool { return true }
 
 // Expel implements Rooms.
-func (o *only) Expel(known func(tenant, who string) bool) (end func()) {
+func (o *singleRoom) Expel(known func(tenant, who string) bool) (end func()) {
 	return o.Proxy.Expel(func(who string) bool { return known("", who) })
 }
 
 // Farewell implements Rooms.
-func (o *only) Farewell() { o.Proxy.Farewell() }
+func (o *singleRoom) Farewell() { o.Proxy.Farewell() }
 
 // methodCall is the method whose requests count as calls.
 const methodCall = "tools/call"

@@ -80,7 +80,7 @@ func (s *Session) Admitted() error {
 	s.mu.Lock()
 	who := s.who
 	s.mu.Unlock()
-	return good(s.door(), who)
+	return credentialError(s.door(), who)
 }
 
 // lasts reports whether the session goes on although the credential that began it has expired, because its host has

@@ -79,9 +79,9 @@ func (e events) send(data []byte) error {
 	return e.by.Flush()
 }
 
-// rest writes what the stream has for the reader now. over says that nothing more will come for it. Otherwise, changed
-// is closed when there may be more.
-func (e events) rest(s *stream, reader uint64, name string, resumable bool) (changed <-chan struct{}, over bool) {
+// writePending writes what the stream has for the reader now. over says that nothing more will come for it. Otherwise,
+// changed is closed when there may be more.
+func (e events) writePending(s *stream, reader uint64, name string, resumable bool) (changed <-chan struct{}, over bool) {
 	for {
 		next, ok, over, changed := s.take(reader)
 		if !ok {
@@ -117,7 +117,7 @@ func (e events) follow(ctx context.Context, s *stream, from uint64, name string,
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
 	for {
-		changed, over := e.rest(s, reader, name, resumable)
+		changed, over := e.writePending(s, reader, name, resumable)
 		if over {
 			return
 		}

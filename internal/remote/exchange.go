@@ -37,7 +37,7 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() err
 	case response.StatusCode == http.StatusUnauthorized:
 		return nil, e.unauthorized()
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
-		return nil, e.lost()
+		return nil, e.endConversation()
 	case response.StatusCode/100 == 4 && m.Method == "initialize" && e.cfg.Transport == Detect:
 		e.log.Info("the server does not speak Streamable HTTP: trying HTTP+SSE", "status", response.StatusCode)
 		e.openEvents()
@@ -71,7 +71,7 @@ func (e *Endpoint) note(m rpc.Message) error {
 	case response.StatusCode == http.StatusUnauthorized:
 		return e.unauthorized()
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
-		return e.lost()
+		return e.endConversation()
 	case response.StatusCode/100 != 2:
 		return statusError(response)
 	}
@@ -101,8 +101,9 @@ func (e *Endpoint) unauthorized() error {
 	return err
 }
 
-// lost ends the conversation after the server refused a request because of its session, and returns ErrNotRun.
-func (e *Endpoint) lost() error {
+// endConversation ends the conversation after the server refused a request because of its session, and returns
+// ErrNotRun.
+func (e *Endpoint) endConversation() error {
 	e.fail(ErrSessionLost)
 	return ErrNotRun
 }
@@ -121,7 +122,7 @@ func (e *Endpoint) refused(ctx context.Context, response *http.Response, m rpc.M
 		return &StatusError{Code: response.StatusCode, Body: excerpt(body)}
 	}
 	if response.StatusCode == http.StatusBadRequest && inSession(response.Request) && unknownSession(answer.Error) {
-		return e.lost()
+		return e.endConversation()
 	}
 	e.deliver(answer.WithID(m.ID), m.ID) // servers that could not read the request do not repeat its id
 	return &StatusError{Code: response.StatusCode}

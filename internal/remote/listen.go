@@ -72,7 +72,7 @@ func (l *listening) ask() (stream io.ReadCloser, again bool) {
 	case response.StatusCode == http.StatusOK && contentType(response) == "text/event-stream":
 		return response.Body, true
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
-		_ = e.lost()
+		_ = e.endConversation()
 	case response.StatusCode == http.StatusUnauthorized:
 		_ = e.unauthorized()
 	default:

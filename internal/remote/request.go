@@ -95,7 +95,7 @@ func (r *requester) post(ctx context.Context, address string, m rpc.Message) (*h
 			return nil, err
 		}
 		request.Header = request.Header.Clone()
-		r.describe(request, m)
+		r.setModernHeaders(request, m)
 	}
 	return r.do(r.clients.requests, request)
 }
@@ -229,8 +229,8 @@ func authorized(request *http.Request, credential string) *http.Request {
 	return request
 }
 
-// describe sets the headers in which the modern era repeats what a message is about.
-func (r *requester) describe(request *http.Request, m rpc.Message) {
+// setModernHeaders sets the headers in which the modern era repeats what a message is about.
+func (r *requester) setModernHeaders(request *http.Request, m rpc.Message) {
 	request.Header.Set(mcp.HeaderMethod, m.Method)
 	named := map[string]string{
 		"tools/call": "name", "prompts/get": "name", "resources/read": "uri",

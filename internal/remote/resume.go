@@ -64,7 +64,7 @@ func (s *answerStream) resume(ctx context.Context) (io.ReadCloser, error) {
 		if !sleep(ctx, resumeAfter(s.at, s.failures)) {
 			return nil, ctx.Err()
 		}
-		body, again, err := s.rest(ctx)
+		body, again, err := s.requestRest(ctx)
 		if err == nil {
 			return body, nil
 		}
@@ -85,8 +85,8 @@ func resumeAfter(at position, failures int) time.Duration {
 	return min(max(at.retry, 100*time.Millisecond)<<min(failures-1, 10), maxRetry)
 }
 
-// rest asks for the rest of a stream. again says that another try may succeed.
-func (s *answerStream) rest(ctx context.Context) (body io.ReadCloser, again bool, err error) {
+// requestRest asks for the rest of a stream. again says that another try may succeed.
+func (s *answerStream) requestRest(ctx context.Context) (body io.ReadCloser, again bool, err error) {
 	response, err := s.e.http.get(ctx, s.e.cfg.URL, s.at)
 	if err != nil {
 		return nil, true, err

@@ -82,9 +82,9 @@ func readInputs(result []byte) (inputs []input, state []byte, err error) {
 	return inputs, state, nil
 }
 
-// furnish gets the input that the server asks for from the host, in the form of the requests that a legacy server would
-// send. It returns the params of the next leg, or the error that the request ends with.
-func (in *incarnation) furnish(ctx context.Context, params, result []byte, leg int) (next, fault []byte, err error) {
+// collectInputs gets the input that the server asks for from the host, in the form of the requests that a legacy server
+// would send. It returns the params of the next leg, or the error that the request ends with.
+func (in *incarnation) collectInputs(ctx context.Context, params, result []byte, leg int) (next, fault []byte, err error) {
 	inputs, state, err := readInputs(result)
 	if err != nil {
 		return nil, nil, fmt.Errorf("server %q asks for more input, but %w", in.u.cfg.Name, err)

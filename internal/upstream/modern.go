@@ -139,7 +139,7 @@ func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []
 	}
 	switch request.Method {
 	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
-		return in.stand(ctx, request)
+		return in.answerLocally(ctx, request)
 	}
 	params := request.Params
 	for leg := 1; ; leg++ {
@@ -169,7 +169,7 @@ func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []
 			return rpc.Message{}, fmt.Errorf("server %q asks for more input again and again: callgate gave up after %d times", in.u.cfg.Name, maxLegs)
 		}
 		var fault []byte
-		if params, fault, err = in.furnish(ctx, request.Params, m.Result, leg); err != nil {
+		if params, fault, err = in.collectInputs(ctx, request.Params, m.Result, leg); err != nil {
 			return rpc.Message{}, err
 		} else if fault != nil {
 			return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, fault))
@@ -187,8 +187,8 @@ func resultType(result []byte) string {
 	return kind
 }
 
-// stand answers, in place of the server, the methods that the modern era does not have.
-func (in *incarnation) stand(ctx context.Context, request rpc.Message) (rpc.Message, error) {
+// answerLocally answers, in place of the server, the methods that the modern era does not have.
+func (in *incarnation) answerLocally(ctx context.Context, request rpc.Message) (rpc.Message, error) {
 	var m [2]jsonx.Member
 	if request.Params != nil {
 		if err := jsonx.Members(request.Params, []string{"level", "uri"}, m[:]); err != nil {

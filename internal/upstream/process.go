@@ -96,7 +96,7 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, connect 
 	}
 	defer func() {
 		if err != nil {
-			p.forget()
+			p.removeTrust()
 		}
 	}()
 	env, swaps, authority, err := p.keepSecrets(&cfg, env, wall)
@@ -218,14 +218,14 @@ func (p *process) stop(grace time.Duration) (err error) {
 			p.proxy.Close()
 		}
 		p.tree.Release()
-		p.forget()
+		p.removeTrust()
 		p.wg.Wait()
 	})
 	return err
 }
 
-// forget removes the folder of certificates.
-func (p *process) forget() {
+// removeTrust removes the folder of certificates.
+func (p *process) removeTrust() {
 	if p.trust != "" {
 		os.RemoveAll(p.trust) // a temporary folder: any rest goes with the others
 	}

@@ -25,7 +25,7 @@ type Source struct {
 	About     tools.Server
 	Choice    *Choice
 	Locked    map[string]string // digests of definitions that are accepted for everybody; may be nil
-	Own       bool              // callgate's own server
+	IsOwn     bool              // callgate's own server
 	Guest     any               // identifies a server that a client has brought; nil for the others
 	Untouched bool              // hosts see its names without a prefix
 
@@ -94,7 +94,7 @@ func (m *Maker) Make(view string, sources []*Source, later func(func())) *Catalo
 	m.shadow(named)
 	m.hideDoubles(named)
 	for i := range named {
-		named[i].unlisted = !m.Shows(named[i].qualified, named[i].source.Own)
+		named[i].unlisted = !m.Shows(named[i].qualified, named[i].source.IsOwn)
 		named[i].redefined = unlike[named[i].source][named[i].name]
 	}
 	steered(named)
@@ -247,7 +247,7 @@ func (l snapshot) named(k upstream.Kind) []listing {
 func (l snapshot) merge(k upstream.Kind, items []listing) []byte {
 	var lists []upstream.List
 	for _, s := range l.sources {
-		if list := s.Lists[k]; list.Envelope != nil && !s.Own && s.Guest == nil {
+		if list := s.Lists[k]; list.Envelope != nil && !s.IsOwn && s.Guest == nil {
 			lists = append(lists, list)
 		}
 	}

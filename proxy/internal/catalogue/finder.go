@@ -41,8 +41,8 @@ func (f *Finder) Find(ctx context.Context, c *Catalogue, query string, limit int
 	return best, err
 }
 
-// Findable returns how many tools Find chooses from.
-func (c *Catalogue) Findable() int {
+// FindableCount returns how many tools Find chooses from.
+func (c *Catalogue) FindableCount() int {
 	n := len(c.Tools)
 	for _, name := range []string{FindTool, CallTool} {
 		if c.Tools[name] != nil {

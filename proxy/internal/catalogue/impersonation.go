@@ -195,20 +195,22 @@ func joined(name string) string {
 func (m *Maker) shadow(items []listing) {
 	given := map[string]bool{}
 	for _, item := range items {
-		if item.given() {
+		if item.hasGivenName() {
 			given[item.shown] = true
 		}
 	}
 	for i := range items {
-		if item := &items[i]; given[item.shown] && !item.given() {
+		if item := &items[i]; given[item.shown] && !item.hasGivenName() {
 			item.hidden = true
 			m.Log.Warn("a tool of the server is hidden: one of callgate's own, or one that was renamed, has its name", "server", item.source.Alias, "tool", item.shown)
 		}
 	}
 }
 
-// given reports whether the tool's name was not its server's choice.
-func (l *listing) given() bool { return l.source.Own || l.source.Choice.Name(l.name) != l.name }
+// hasGivenName reports whether the tool's name was not its server's choice.
+func (l *listing) hasGivenName() bool {
+	return l.source.IsOwn || l.source.Choice.Name(l.name) != l.name
+}
 
 // hideDoubles hides tools of guests that the host would see under the name of a configured server's tool.
 func (m *Maker) hideDoubles(items []listing) {

@@ -23,7 +23,7 @@ func (s *shadows) suspect(item *listing) string {
 func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func())) map[string]*gate.Redefinition {
 	pins := m.Pins
 	settling := slices.ContainsFunc(all, func(s *Source) bool { return s.Settling })
-	if pins == nil || s.Own {
+	if pins == nil || s.IsOwn {
 		return nil
 	}
 	unlike, hashes := map[string]*gate.Redefinition{}, map[string]string{}

@@ -80,8 +80,8 @@ func Read(result []byte) (Answer, error) {
 	if err != nil || answer.Text == "" {
 		return Answer{}, fmt.Errorf("%w: the host answered without any text", gate.ErrUnavailable)
 	}
-	if answer.Usage = message.Usage.told(); answer.Usage == nil {
-		answer.Usage = message.Meta.Usage.told()
+	if answer.Usage = message.Usage.normalize(); answer.Usage == nil {
+		answer.Usage = message.Meta.Usage.normalize()
 	}
 	return answer, nil
 }
@@ -97,8 +97,8 @@ func (u *usage) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// told returns the usage in our terms, or nil if no known name is there.
-func (u usage) told() *Usage {
+// normalize returns the usage in our terms, or nil if no known name is there.
+func (u usage) normalize() *Usage {
 	number := func(names ...string) (n float64, ok bool) {
 		for _, name := range names {
 			if json.Unmarshal(u[name], &n) == nil && n >= 0 {

@@ -14,9 +14,9 @@ func (e *Request) Patience() (wait time.Duration, ok bool) {
 	return 0, false
 }
 
-// Shown notes that a person is asked about the request. signpost holds the params of the question that leads the host's
-// person to the page. A host that can wait for a task gets one.
-func (e *Request) Shown(signpost []byte) {
+// ApprovalShown notes that a person is asked about the request. signpost holds the params of the question that leads
+// the host's person to the page. A host that can wait for a task gets one.
+func (e *Request) ApprovalShown(signpost []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.signpost = signpost
@@ -28,8 +28,8 @@ func (e *Request) Shown(signpost []byte) {
 	}
 }
 
-// Decided notes that the request no longer waits for a person.
-func (e *Request) Decided() {
+// ApprovalDecided notes that the request no longer waits for a person.
+func (e *Request) ApprovalDecided() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.task != nil {

@@ -77,9 +77,9 @@ type Clients struct {
 
 // clientKey is what all requests of one session have in common: who sends them, and what they say of their host.
 type clientKey struct {
-	from  Sender
-	said  [sha256.Size]byte
-	times uint64 // calls of Renew before it
+	from     Sender
+	said     [sha256.Size]byte
+	renewals uint64 // calls of Renew before it
 }
 
 // account returns a digest of the key, which reveals nothing about it.
@@ -158,7 +158,7 @@ const maxClients = 1000
 func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	key := clientKey{from: from, said: sha256.Sum256(append(append(append([]byte{}, r.capabilities...), 0), r.client...))}
 	all.mu.Lock()
-	key.times = all.renewed
+	key.renewals = all.renewed
 	c := all.clients[key]
 	if c == nil && len(all.clients) >= maxClients {
 		all.mu.Unlock()
@@ -187,10 +187,10 @@ func newClient(all *Clients, key clientKey) *Client {
 // before returns the client whose session continues under the key, or nil. The caller holds all.mu, and MUST leave the
 // client.
 func (all *Clients) before(key clientKey) (last *Client) {
-	now := key.times
+	now := key.renewals
 	for _, c := range all.clients {
-		key.times = c.key.times
-		if c.key == key && key.times < now && (last == nil || last.key.times < key.times) {
+		key.renewals = c.key.renewals
+		if c.key == key && key.renewals < now && (last == nil || last.key.renewals < key.renewals) {
 			last = c
 		}
 	}
@@ -392,7 +392,7 @@ func (c *Client) running(id []byte) *Request {
 
 // serve answers one request of any method.
 func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
-	respond := func(response []byte) { c.all.told(x.Respond(response)) }
+	respond := func(response []byte) { c.all.logUnsent(x.Respond(response)) }
 	switch r.Method {
 	case "server/discover":
 		c.welcome.keep(c.host.Welcome(c.all.latest())) // slow servers may be up by now
@@ -403,7 +403,7 @@ func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
 		return
 	case "tasks/get", "tasks/update", "tasks/cancel":
 		if !declaresTasks(r.capabilities) {
-			c.all.told(x.Reject(lacksTasks(r.ID)))
+			c.all.logUnsent(x.Reject(lacksTasks(r.ID)))
 			return
 		}
 		respond(c.serveTask(r))
@@ -411,7 +411,7 @@ func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
 	case "tools/call":
 		if h, ok := x.(headed); ok {
 			if err := c.argumentHeadersAgree(ctx, h, r); err != nil {
-				c.all.told(x.Reject(rpc.Error(r.ID, codeHeaderMismatch, err.Error())))
+				c.all.logUnsent(x.Reject(rpc.Error(r.ID, codeHeaderMismatch, err.Error())))
 				return
 			}
 		}

@@ -99,26 +99,26 @@ var repeatable = []string{"tools/call", "prompts/get", "resources/read"}
 func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Message) {
 	r, fault := all.read(m, x)
 	if fault != nil {
-		all.told(x.Reject(fault))
+		all.logUnsent(x.Reject(fault))
 		return
 	}
 	if !slices.Contains(statelessMethods, m.Method) {
-		all.told(x.Respond(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)))
+		all.logUnsent(x.Respond(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)))
 		return
 	}
 	if !all.enter() {
-		all.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, "callgate ends")))
+		all.logUnsent(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, "callgate ends")))
 		return
 	}
 	go func() {
 		defer all.work.Done()
 		c, err := all.client(from, r)
 		if err != nil {
-			all.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, err.Error())))
+			all.logUnsent(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, err.Error())))
 			return
 		}
 		defer c.leave()
-		c.came(x)
+		c.noteCredential(x)
 		c.serve(ctx, x, r)
 	}()
 }
@@ -126,8 +126,8 @@ func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Me
 // vouched is an Exchange that knows whether its host is still let in.
 type vouched interface{ Admitted() error }
 
-// came notes the credential that the host used last.
-func (c *Client) came(x Exchange) {
+// noteCredential notes the credential that the host used last.
+func (c *Client) noteCredential(x Exchange) {
 	if by, ok := x.(vouched); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Client) Admitted() error {
 	return admitted()
 }
 
-func (all *Clients) told(err error) {
+func (all *Clients) logUnsent(err error) {
 	if err != nil {
 		all.o.Logger.Debug("message to the host not sent", "error", err)
 	}

@@ -43,7 +43,7 @@ func TestSealedPlace(t *testing.T) {
 	}
 	here, there := at("here"), at("there")
 	from, until := Sender{Principal: "p"}, time.Now().Add(time.Minute)
-	for name, want := range map[string]requestState{"here": {Errand: "e", Leg: 2}, "": {Approval: "a"}} {
+	for name, want := range map[string]requestState{"here": {Parked: "e", Round: 2}, "": {Approval: "a"}} {
 		want.Digest, want.Until = "d", until
 		state, err := here.seal(from, want)
 		if err != nil {
@@ -53,7 +53,7 @@ func TestSealedPlace(t *testing.T) {
 		if got := strings.Join(PlacesOf(m), ""); got != name {
 			t.Errorf("%v goes to %q", want, got)
 		}
-		if got, err := there.unseal(from, state, "d"); err != nil || got.Errand != want.Errand || got.Approval != want.Approval {
+		if got, err := there.unseal(from, state, "d"); err != nil || got.Parked != want.Parked || got.Approval != want.Approval {
 			t.Errorf("%v, %v", got, err)
 		}
 	}

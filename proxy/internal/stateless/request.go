@@ -131,9 +131,9 @@ func ownParams(r incoming, id []byte) []byte {
 // continueWith makes the round wait for the parked request that its state names, and passes the answers on.
 func (all *Clients) continueWith(h requestState, l *round, responses []byte) error {
 	all.mu.Lock()
-	e := all.parked[h.Errand]
+	e := all.parked[h.Parked]
 	all.mu.Unlock()
-	if e == nil || e.client.key.from.Principal != h.Principal || !e.comeBack(h.Leg) {
+	if e == nil || e.client.key.from.Principal != h.Principal || !e.comeBack(h.Round) {
 		return errors.New("the call that asked this no longer waits: callgate was restarted, the answer took too long, or it was given already. The call may have had effects: look before you make it again")
 	}
 	answers, err := readResponses(responses)
@@ -168,7 +168,7 @@ func (e *Request) park() {
 	if e.name == "" {
 		e.name = rand.Text()
 	}
-	state, err := all.seal(e.client.key.from, requestState{Errand: e.name, Leg: e.rounds, Digest: e.digest, Until: time.Now().Add(parkedFor)})
+	state, err := all.seal(e.client.key.from, requestState{Parked: e.name, Round: e.rounds, Digest: e.digest, Until: time.Now().Add(parkedFor)})
 	if err != nil {
 		all.o.Logger.Error("the host could not be asked", "error", err)
 		return
@@ -246,7 +246,7 @@ func (e *Request) tell(m rpc.Message) {
 	default:
 		return // nothing else belongs to a request
 	}
-	e.client.all.told(l.x.Notify(message))
+	e.client.all.logUnsent(l.x.Notify(message))
 }
 
 // end gives the request its response, or nil if it was taken back and has none.
@@ -276,7 +276,7 @@ func (e *Request) finishRound(response []byte) {
 func (e *Request) respond(response []byte) {
 	l := e.waiting
 	e.waiting = nil
-	e.client.all.told(l.x.Respond(response))
+	e.client.all.logUnsent(l.x.Respond(response))
 	close(l.done)
 }
 

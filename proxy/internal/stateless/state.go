@@ -20,8 +20,8 @@ import (
 // requestState is what a stateless host carries from one round of a request to the next. It is sealed, so the host can
 // neither read nor make one. It is valid for one principal, one view, one request and a limited time.
 type requestState struct {
-	Errand    string    `json:"e,omitempty"` // name of the parked request
-	Leg       int       `json:"l,omitempty"` // number of the round that ended with this state
+	Parked    string    `json:"e,omitempty"` // name of the parked request
+	Round     int       `json:"l,omitempty"` // number of the round that ended with this state
 	Approval  string    `json:"a,omitempty"` // or the id of the pending approval
 	Principal string    `json:"p"`
 	View      View      `json:"v"`
@@ -52,7 +52,7 @@ func (all *Clients) seal(from Sender, h requestState) (string, error) {
 		return "", err
 	}
 	sealed := base64.RawURLEncoding.EncodeToString(all.aead.Seal(nil, nil, text, nil))
-	if h.Errand == "" { // every process knows approvals
+	if h.Parked == "" { // every process knows approvals
 		return sealed, nil
 	}
 	return all.o.Place() + "." + sealed, nil

@@ -43,10 +43,10 @@ func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
 	ids, err := l.read(r)
 	switch {
 	case errors.Is(err, errLacksTasks):
-		c.all.told(x.Reject(lacksTasks(r.ID)))
+		c.all.logUnsent(x.Reject(lacksTasks(r.ID)))
 		return
 	case err != nil:
-		c.all.told(x.Respond(rpc.Error(r.ID, rpc.CodeInvalidParams, "subscriptions/listen: notifications: "+err.Error())))
+		c.all.logUnsent(x.Respond(rpc.Error(r.ID, rpc.CodeInvalidParams, "subscriptions/listen: notifications: "+err.Error())))
 		return
 	}
 	l.uris = slices.DeleteFunc(l.uris, func(uri string) bool { return !c.watch(ctx, uri) })
@@ -291,7 +291,7 @@ func (c *Client) endSubscriptions() {
 		l.mu.Lock()
 		if !l.ended {
 			l.ended = true
-			c.all.told(l.x.Respond(rpc.Result(l.id, c.wrap("subscriptions/listen", tagged(nil, l.id)))))
+			c.all.logUnsent(l.x.Respond(rpc.Result(l.id, c.wrap("subscriptions/listen", tagged(nil, l.id)))))
 			close(l.done)
 		}
 		l.mu.Unlock()

@@ -210,8 +210,8 @@ func (c *Client) task(id string) *task {
 	return t
 }
 
-// looked notes that the host still asks for the task.
-func (t *task) looked() {
+// touch notes that the host still asks for the task.
+func (t *task) touch() {
 	t.request.mu.Lock()
 	defer t.request.mu.Unlock()
 	if !t.request.over {
@@ -230,7 +230,7 @@ func (c *Client) serveTask(r incoming) []byte {
 	if t == nil {
 		return rpc.Error(r.ID, rpc.CodeInvalidParams, "there is no such task")
 	}
-	t.looked()
+	t.touch()
 	e, result := t.request, []byte("{}")
 	switch r.Method {
 	case "tasks/cancel":

@@ -70,8 +70,8 @@ func (b *Assignments) Add(a *Assignment) error {
 	return nil
 }
 
-// Sees notes the host's report on its task and returns it as the server sees it, or nil if it is about another task.
-func (b *Assignments) Sees(a *Assignment, t Task) []byte {
+// Update notes the host's report on its task and returns it as the server sees it, or nil if it is about another task.
+func (b *Assignments) Update(a *Assignment, t Task) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t.ID != a.Theirs {

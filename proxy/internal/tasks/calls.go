@@ -111,9 +111,9 @@ func (c *Call) Says(message string) (shown []byte, news bool) {
 	return c.shown, true
 }
 
-// Sees takes over the server's report on its task. over says that the server's task has ended. relevant says that the
+// Update takes over the server's report on its task. over says that the server's task has ended. relevant says that the
 // report is about this task, which still runs for the host.
-func (c *Call) Sees(raw []byte) (shown []byte, over, relevant bool) {
+func (c *Call) Update(raw []byte) (shown []byte, over, relevant bool) {
 	t, ok := Read(raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()

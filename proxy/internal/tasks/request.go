@@ -44,14 +44,14 @@ func TimeToLive(request []byte) []byte {
 	return []byte("null")
 }
 
-// Abilities says which requests of servers a host can carry out as tasks, and whether it can cancel them.
-type Abilities struct{ Sampling, Elicitation, Cancel bool }
+// Capabilities says which requests of servers a host can carry out as tasks, and whether it can cancel them.
+type Capabilities struct{ Sampling, Elicitation, Cancel bool }
 
-func (t Abilities) Any() bool { return t.Sampling || t.Elicitation }
+func (t Capabilities) Any() bool { return t.Sampling || t.Elicitation }
 
-// ReadAbilities reads the host's capability "tasks"; nil declares nothing.
-func ReadAbilities(capability []byte) Abilities {
-	return Abilities{
+// ReadCapabilities reads the host's capability "tasks"; nil declares nothing.
+func ReadCapabilities(capability []byte) Capabilities {
+	return Capabilities{
 		Sampling:    jsonx.Has(capability, "requests", "sampling", "createMessage"),
 		Elicitation: jsonx.Has(capability, "requests", "elicitation", "create"),
 		Cancel:      jsonx.Has(capability, "cancel"),
@@ -59,7 +59,7 @@ func ReadAbilities(capability []byte) Abilities {
 }
 
 // Declared returns the capability as servers get it. callgate itself answers tasks/list.
-func (t Abilities) Declared() []byte {
+func (t Capabilities) Declared() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"list":{},`)
 	if t.Cancel {
