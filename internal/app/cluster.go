@@ -116,7 +116,7 @@ func (r *replica) watch(g *gate.Gate) {
 	r.cluster.Approvals().Serve(r.gate)
 	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), r.exported,
 		r.problems.of("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "))
-	r.onClose(beside(context.Background(), r.watchFreshness, r.pushFreezes))
+	r.onClose(runBackground(context.Background(), r.watchFreshness, r.pushFreezes))
 }
 
 // pushFreezes tells the others of freezes from here that they could not be told at the time.
@@ -294,8 +294,8 @@ func (r *replica) rulesChanged(v cluster.Version) {
 	}
 }
 
-// forMetrics returns what gathers the cluster's figures, or nil without a cluster.
-func (r *replica) forMetrics() func() metrics.Cluster {
+// metricsFunc returns what gathers the cluster's figures, or nil without a cluster.
+func (r *replica) metricsFunc() func() metrics.Cluster {
 	if r == nil {
 		return nil
 	}
@@ -324,6 +324,6 @@ func lookAs(ctx context.Context, c *config.Config, of config.Files, restores boo
 	if err != nil {
 		return nil, err
 	}
-	o.Restores = restores
+	o.Recreate = restores
 	return cluster.Look(ctx, o)
 }

@@ -61,7 +61,7 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 		return err
 	}
 	trouble := r.problems.of("the cluster's credentials", "credentials cannot be shared with the other replicas: ")
-	r.onClose(beside(context.Background(), func(ctx context.Context) {
+	r.onClose(runBackground(context.Background(), func(ctx context.Context) {
 		for range periodic.Every(ctx, time.Second) {
 			if r.cluster.Fresh() != nil {
 				continue

@@ -55,15 +55,15 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 	if _, err := one.open(servers); err != nil {
 		return nil, err
 	}
-	if err := one.noteDoor(); err != nil {
+	if err := one.announcePorts(); err != nil {
 		one.Close()
 		return nil, err
 	}
-	one.closers = append(one.closers, beside(ctx, one.tellWhoWaits))
+	one.closers = append(one.closers, runBackground(ctx, one.tellWhoWaits))
 	w := &tenancy.Worker{
 		Gate: one.Gate, Proxy: one.Proxy, Budget: one.budget, People: one.companion.Load(), Close: one.Close,
 		Prepare: func(ctx context.Context, next *config.Config, servers bool) (func(), error) {
-			return taking{one, nil}.take(ctx, next, servers)
+			return takeover{one, nil}.take(ctx, next, servers)
 		},
 	}
 	if one.metrics != nil {
@@ -72,8 +72,8 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 	return w, nil
 }
 
-// noteDoor keeps all tenants' tools away from the address where this tenant's approvers connect.
-func (s *Sidecar) noteDoor() error {
+// announcePorts keeps all tenants' tools away from the address where this tenant's approvers connect.
+func (s *Sidecar) announcePorts() error {
 	for _, text := range s.companion.ports {
 		port, err := strconv.Atoi(text)
 		if err != nil {
@@ -93,8 +93,8 @@ type tenants struct {
 	atomic.Pointer[tenancy.Registry]
 }
 
-// forPeople returns what leads approvers to their tenants, or nil if there are none yet.
-func (t *tenants) forPeople() companion.Tenants {
+// companionTenants returns what leads approvers to their tenants, or nil if there are none yet.
+func (t *tenants) companionTenants() companion.Tenants {
 	if registry := t.Load(); registry != nil {
 		return registry
 	}

@@ -34,8 +34,8 @@ func (s sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, 
 	return conn, err
 }
 
-// forHosts returns the replicas that hosts may reach instead of this one, or nil without a cluster.
-func (r *replica) forHosts() endpoint.Replicas {
+// endpointReplicas returns the replicas that hosts may reach instead of this one, or nil without a cluster.
+func (r *replica) endpointReplicas() endpoint.Replicas {
 	if r == nil {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (r *replica) others(begin func(one cluster.Replica, gone <-chan struct{})) 
 	})
 }
 
-// forPeople returns what lists the replicas, or nil without a cluster.
-func (r *replica) forPeople() func() []wire.ReplicaInfo {
+// replicaList returns what lists the replicas, or nil without a cluster.
+func (r *replica) replicaList() func() []wire.ReplicaInfo {
 	if r == nil {
 		return nil
 	}

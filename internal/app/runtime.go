@@ -40,14 +40,14 @@ func spareHeap() []byte {
 	return make([]byte, 16<<20)
 }
 
-// rest returns unneeded memory to the system whenever nothing has happened for a while, until ctx ends. The collector
-// would wait until the heap has doubled, which never happens with idle sessions.
-func rest(ctx context.Context) {
+// returnMemory returns unneeded memory to the system whenever nothing has happened for a while, until ctx ends. The
+// collector would wait until the heap has doubled, which never happens with idle sessions.
+func returnMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	r := rester{wait: restAfter}
+	r := idleDetector{wait: restAfter}
 	for {
 		if !periodic.Sleep(ctx, r.wait) {
 			return
@@ -59,8 +59,8 @@ func rest(ctx context.Context) {
 	}
 }
 
-// rester decides when to return memory, from the bytes that the process has allocated in all.
-type rester struct {
+// idleDetector decides when to return memory, from the bytes that the process has allocated in all.
+type idleDetector struct {
 	seen, freed uint64        // at the last look, and when memory was last returned
 	wait        time.Duration // until the next look
 }
@@ -73,7 +73,7 @@ const (
 )
 
 // look reports whether it is time to return memory.
-func (r *rester) look(allocated uint64) bool {
+func (r *idleDetector) look(allocated uint64) bool {
 	since := allocated - r.seen
 	r.seen = allocated
 	if since > quiet {

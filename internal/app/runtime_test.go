@@ -4,7 +4,7 @@ import "testing"
 
 // Memory is returned once after each time that the process was busy, when it has become idle.
 func TestRest(t *testing.T) {
-	r := rester{wait: restAfter}
+	r := idleDetector{wait: restAfter}
 	for i, look := range []struct {
 		allocated uint64 // since the previous look
 		free      bool

@@ -21,7 +21,7 @@ import (
 func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)) error {
 	defer runtime.KeepAlive(spareHeap())
 	c := &s.config.ServeConfig
-	door, err := s.hostsDoor(ctx, s.config)
+	door, err := s.hostSettings(ctx, s.config)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, Settings: door,
-		Replaced: s.noteToken, Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Rooms: rooms, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
+		Replaced: s.noteToken, Ready: s.replica.fresh(), Replicas: s.replica.endpointReplicas(), Rooms: rooms, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
 	})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
 	}
 	s.log.Info("hosts are served", how...)
-	s.closers = append(s.closers, beside(ctx, s.tellWhoWaits, rest, s.Gate.Recall, func(ctx context.Context) { s.watch(ctx, load, e) }))
+	s.closers = append(s.closers, runBackground(ctx, s.tellWhoWaits, returnMemory, s.Gate.Recall, func(ctx context.Context) { s.watch(ctx, load, e) }))
 	select {
 	case <-ctx.Done():
 		s.Gate.Leave() // hosts find callgate at its address again, and repeat the calls that wait
@@ -68,8 +68,8 @@ func (s *Sidecar) noteToken(client string, gone bool) {
 	}
 }
 
-// hostsDoor returns whom a configuration lets in as a host.
-func (s *Sidecar) hostsDoor(ctx context.Context, c *config.Config) (set endpoint.Settings, err error) {
+// hostSettings returns whom a configuration lets in as a host.
+func (s *Sidecar) hostSettings(ctx context.Context, c *config.Config) (set endpoint.Settings, err error) {
 	set.Hosts, set.Origins = c.MCPHosts, c.MCPOrigins
 	if set.Door, err = c.Door(ctx, s.log); err != nil {
 		return set, err
@@ -86,7 +86,7 @@ func (s *Sidecar) Watch(ctx context.Context, load func() (*config.Config, error)
 // watch does what Watch does. e is the endpoint for hosts, and may be nil.
 func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error), e *endpoint.Server) {
 	r, err := reload.New(reload.Options{
-		Start: s.config, Prepare: taking{s, e}.prepare, Logger: s.log, Counts: &s.reloads,
+		Start: s.config, Prepare: takeover{s, e}.prepare, Logger: s.log, Counts: &s.reloads,
 		Record: func(summary string) error {
 			return s.Gate.Controls.Note("", audit.Author{By: "configuration"}, summary)
 		},
@@ -99,19 +99,19 @@ func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error)
 	r.Watch(ctx, load)
 }
 
-// taking takes a configuration over. e may be nil.
-type taking struct {
+// takeover takes a configuration over. e may be nil.
+type takeover struct {
 	s *Sidecar
 	e *endpoint.Server
 }
 
 // prepare makes and checks all that the next configuration needs, before anything changes.
-func (t taking) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func(), error) {
+func (t takeover) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func(), error) {
 	return t.take(ctx, next, slices.ContainsFunc(changed, reload.Change.Servers))
 }
 
 // take does what prepare does. byServers tells whether hosts get other servers.
-func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (func(), error) {
+func (t takeover) take(ctx context.Context, next *config.Config, byServers bool) (func(), error) {
 	s := t.s
 	next = next.TakenOver(s.config)
 	if next.Tenants.On() != s.config.Tenants.On() {
@@ -153,11 +153,11 @@ func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (
 }
 
 // door prepares the change of who is let in as a host.
-func (t taking) door(ctx context.Context, next *config.Config) (apply func(), err error) {
+func (t takeover) door(ctx context.Context, next *config.Config) (apply func(), err error) {
 	if t.e == nil {
 		return func() {}, nil
 	}
-	door, err := t.s.hostsDoor(ctx, next)
+	door, err := t.s.hostSettings(ctx, next)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (t taking) door(ctx context.Context, next *config.Config) (apply func(), er
 }
 
 // servers prepares the servers that hosts get. renewed tells whether they are different from before.
-func (t taking) servers(next *config.Config, renewed bool) (apply func(), err error) {
+func (t takeover) servers(next *config.Config, renewed bool) (apply func(), err error) {
 	if t.s.Proxy == nil {
 		return func() {}, nil
 	}

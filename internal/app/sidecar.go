@@ -101,8 +101,8 @@ func (s *Sidecar) open(servers []proxy.Server) (*Sidecar, error) {
 	return s, nil
 }
 
-// beside runs background work until ctx ends or stop is called. stop waits for the work to end.
-func beside(ctx context.Context, all ...func(context.Context)) (stop func() error) {
+// runBackground runs background work until ctx ends or stop is called. stop waits for the work to end.
+func runBackground(ctx context.Context, all ...func(context.Context)) (stop func() error) {
 	ctx, end := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for _, f := range all {
@@ -318,8 +318,8 @@ func (s *Sidecar) openCompanion() error {
 			kept = s.keeps.Store
 		}
 		options := companion.Options{
-			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: s.people.Parts(kept, nil), Tenants: s.tenants.forPeople,
+			Replica: s.replica.name(), Replicas: s.replica.replicaList(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
+			Backend: s.people.Parts(kept, nil), Tenants: s.tenants.companionTenants,
 			Presence: s.companion.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Ready: s.replica.fresh(), Credentials: held, Logger: s.log,
 		}
 		if s.front == nil { // the hosts of this machine belong to no tenant
@@ -373,7 +373,7 @@ func (s *Sidecar) troubles() []string {
 // Relay serves the host on standard input and output until it ends.
 func (s *Sidecar) Relay(ctx context.Context, v proxy.View) error {
 	tuneForStdio(s.retrieval != nil)
-	s.closers = append(s.closers, beside(ctx, rest))
+	s.closers = append(s.closers, runBackground(ctx, returnMemory))
 	in, out := rpc.Stdio()
 	return s.Proxy.Run(ctx, v, in, out)
 }

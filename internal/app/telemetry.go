@@ -21,7 +21,7 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 		return
 	}
 	s.metrics = metrics.New(metrics.Options{
-		Gate: s.Gate, Worker: s.config.Worker, Part: s.front != nil, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Cluster: s.replica.forMetrics(),
+		Gate: s.Gate, Worker: s.config.Worker, Secondary: s.front != nil, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Cluster: s.replica.metricsFunc(),
 		Exports:   s.exports.progress,
 		Upstreams: func() []metrics.Upstream { return upstreamsUp(s.people) }, // called once the companion listens
 		Config: func() metrics.Config {
@@ -44,7 +44,7 @@ func startExports(c *config.Config, p *problems, log *slog.Logger) (list exports
 		}
 		list, sends = append(list, one), append(sends, one.Run)
 	}
-	return list, beside(context.Background(), sends...)
+	return list, runBackground(context.Background(), sends...)
 }
 
 // exportState returns the path of the file that says how far an export is.

@@ -264,7 +264,7 @@ func (a *approver) due(i int, now time.Time) (calls []string) {
 		p := &q.posted[i]
 		switch {
 		case p.where == "" && (q.over != "" || now.Sub(q.since) < c.After || c.Quiet != (permissions.Hours{}) && c.Quiet.Hold(now.Local()) || c.OnCall != nil && !c.Told && len(a.onCall(i, now)) == 0):
-		case p.shown != a.message(q, i).state():
+		case p.shown != a.message(q, i).fingerprint():
 			calls = append(calls, call)
 		}
 		if q.over != "" && !q.unshown(a) {
@@ -308,14 +308,14 @@ func (a *approver) onCall(i int, now time.Time) map[string]string {
 // unshown reports whether some channel does not yet show how the question ended.
 func (q *question) unshown(a *approver) bool {
 	for i, p := range q.posted {
-		if p.where != "" && p.shown != a.message(q, i).state() {
+		if p.where != "" && p.shown != a.message(q, i).fingerprint() {
 			return true
 		}
 	}
 	return false
 }
 
-func (m Message) state() string { return m.Key + m.Over }
+func (m Message) fingerprint() string { return m.Key + m.Over }
 
 // show posts or changes one message. It returns false if the channel takes no messages now.
 func (a *approver) show(ctx context.Context, i int, call string) bool {
@@ -354,7 +354,7 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q := a.questions[call]; q != nil {
-		q.posted[i] = posted{where: where, shown: m.state(), key: m.Key}
+		q.posted[i] = posted{where: where, shown: m.fingerprint(), key: m.Key}
 	}
 	return true
 }
@@ -491,8 +491,8 @@ const room = 1600
 // fence ends preformatted text in some places. They show it as quotes, which mean something else to a shell.
 const fence = "```"
 
-// fits reports whether every place shows the whole text unchanged, even after HTML escaping.
-func fits(text string) bool {
+// fitsEverywhere reports whether every place shows the whole text unchanged, even after HTML escaping.
+func fitsEverywhere(text string) bool {
 	return len(html.EscapeString(text)) <= room && !strings.Contains(text, fence)
 }
 
@@ -526,7 +526,7 @@ func (a *approver) message(q *question, i int) Message {
 	if f.Undo != nil {
 		add(f.Undo.Text)
 	}
-	whole := f.DefinitionChanged == nil && fits(m.Text()+"\n"+arguments)
+	whole := f.DefinitionChanged == nil && fitsEverywhere(m.Text()+"\n"+arguments)
 	if whole {
 		m.Lines = append(m.Lines, arguments)
 	} else {

@@ -550,7 +550,7 @@ func TestNtfy(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGate()
-	stop := start(t, g, Channel{Name: "n", Place: place, People: map[string]string{Holder: "alice"}})
+	stop := start(t, g, Channel{Name: "n", Place: place, People: map[string]string{TopicUser: "alice"}})
 	defer stop()
 	g.ask("c1", "medium", nil)
 	posted := f.want(t, "a message", func(c call) bool { return c.body["topic"] == "calls" })

@@ -20,8 +20,8 @@ type Ntfy struct {
 	base, topic, token string
 }
 
-// Holder is the user of every answer through a topic, because a topic does not know persons.
-const Holder = "holder"
+// TopicUser is the user of every answer through a topic, because a topic does not know persons.
+const TopicUser = "holder"
 
 // NewNtfy returns an Ntfy that posts to topic and reads answers from {topic}-answers.
 func NewNtfy(base, topic, token string) (*Ntfy, error) {
@@ -98,7 +98,7 @@ func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
 			continue
 		}
 		if key, action, ok := strings.Cut(strings.TrimSpace(e.Message), " "); ok {
-			take(Press{Key: key, Action: action, User: Holder})
+			take(Press{Key: key, Action: action, User: TopicUser})
 		}
 	}
 	return cmp.Or(context.Cause(ctx), lines.Err())

@@ -182,11 +182,11 @@ func (a *Approvals) uses(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h, waits := a.owned[idOf(key)]
-	return a.begun[key] || waits && h.key == key || a.takes(key)
+	return a.begun[key] || waits && h.key == key || a.hasClaimed(key)
 }
 
-// takes reports whether this process has claimed an entry. The caller holds mu.
-func (a *Approvals) takes(key string) bool {
+// hasClaimed reports whether this process has claimed an entry. The caller holds mu.
+func (a *Approvals) hasClaimed(key string) bool {
 	return slices.Contains(slices.Collect(maps.Values(a.taken)), key)
 }
 
@@ -281,7 +281,7 @@ func (a *Approvals) endLater(key string) {
 
 // Awaits implements gate.Ledger.
 func (a *Approvals) Awaits(id string) bool {
-	for key, v := range a.c.bucket.under("ask.") {
+	for key, v := range a.c.bucket.valuesUnder("ask.") {
 		var e entry
 		if idOf(key) == id && json.Unmarshal(v.body, &e) == nil && time.Now().Before(e.Expires) {
 			return e.State == stateDecided || e.State == statePending && !e.Waits
@@ -292,7 +292,7 @@ func (a *Approvals) Awaits(id string) bool {
 
 // Claim implements gate.Ledger.
 func (a *Approvals) Claim(key, call string) ([]byte, error) {
-	found := a.c.bucket.under("ask." + key + ".")
+	found := a.c.bucket.valuesUnder("ask." + key + ".")
 	last, v, err := a.c.bucket.read(a.c.ctx, "ask."+key+".*") // only the leader's answer counts
 	switch {
 	case err == nil:
@@ -405,7 +405,7 @@ func (a *Approvals) waits(e entry) bool {
 
 // repeated reports whether the entry's call waits on another entry by now.
 func (a *Approvals) repeated(key string) bool {
-	for other, v := range a.c.bucket.under(callOf(key)) {
+	for other, v := range a.c.bucket.valuesUnder(callOf(key)) {
 		var e entry
 		if other != key && json.Unmarshal(v.body, &e) == nil && a.waits(e) {
 			return true
@@ -579,7 +579,7 @@ func (a *Approvals) take(adopter Adopter, key string, v value, e entry) error {
 // count returns how many approvals wait in the whole cluster and how many decisions wait for their calls, as far as
 // this replica has heard.
 func (a *Approvals) count() (pending, unclaimed int) {
-	for _, v := range a.c.bucket.under("ask.") {
+	for _, v := range a.c.bucket.valuesUnder("ask.") {
 		var e entry
 		if json.Unmarshal(v.body, &e) != nil {
 			continue

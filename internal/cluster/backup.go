@@ -46,7 +46,7 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 		}
 	}
 	write(backupHead{backupVersion, c.bucket.name, c.o.now().UTC()})
-	held := c.bucket.under("")
+	held := c.bucket.valuesUnder("")
 	keys := make([]string, 0, len(held))
 	var unread []error
 	for key, v := range held {

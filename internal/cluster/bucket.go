@@ -105,11 +105,11 @@ func (b *bucket) fresh() error {
 	if ahead := b.ahead.Load(); ahead != nil {
 		return *ahead
 	}
-	return b.heard()
+	return b.followError()
 }
 
-// heard returns nil while the replica follows the bucket, whatever the bucket holds.
-func (b *bucket) heard() error {
+// followError returns nil while the replica follows the bucket, whatever the bucket holds.
+func (b *bucket) followError() error {
 	until, now := b.until.Load(), int64(time.Since(b.began))
 	switch {
 	case until == 0 && b.trouble.Load() != nil:
@@ -161,12 +161,12 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 	switch {
 	case err == nil:
 		info := stream.CachedInfo()
-		if info.State.LastSeq < last && !b.c.o.Restores {
-			return nil, b.memory.lost(fmt.Sprintf("the bucket ends at change %d, and this replica has seen change %d", info.State.LastSeq, last))
+		if info.State.LastSeq < last && !b.c.o.Recreate {
+			return nil, b.memory.dataLost(fmt.Sprintf("the bucket ends at change %d, and this replica has seen change %d", info.State.LastSeq, last))
 		}
-		err := fits(info, b.config(b.c.copies()), "run callgate cluster backup, and restore --replace, which makes it anew")
+		err := checkSettings(info, b.config(b.c.copies()), "run callgate cluster backup, and restore --replace, which makes it anew")
 		switch {
-		case info.State.LastSeq < last, err != nil && b.c.o.Restores:
+		case info.State.LastSeq < last, err != nil && b.c.o.Recreate:
 		case b.c.o.onlooker: // it may still read
 			b.unfit.Store(&err)
 			return stream, nil
@@ -179,9 +179,9 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 		}
 	case !errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil, err
-	case last > 0 && !b.c.o.Restores:
-		return nil, b.memory.lost("the bucket is gone")
-	case b.c.o.onlooker && !b.c.o.Restores:
+	case last > 0 && !b.c.o.Recreate:
+		return nil, b.memory.dataLost("the bucket is gone")
+	case b.c.o.onlooker && !b.c.o.Recreate:
 		return nil, fmt.Errorf("no replica of worker %s has ever run in this cluster: start one, or use callgate cluster restore --replace", b.c.o.Worker)
 	}
 	config := b.config(b.c.copies())
@@ -268,7 +268,7 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 			case <-ctx.Done():
 				return
 			}
-			if b.heard() != nil && time.Since(began) > 2*b.c.o.Lease && b.c.conn.IsConnected() {
+			if b.followError() != nil && time.Since(began) > 2*b.c.o.Lease && b.c.conn.IsConnected() {
 				return // the consumer is lost
 			}
 		}
@@ -279,22 +279,23 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 // may be usable again: saving what was seen of it may have failed on a full disk, or NATS may have lost it for a while
 // when its leader's storage failed.
 func (b *bucket) look(ctx context.Context) {
-	for key, known := range b.under("") {
+	for key, known := range b.valuesUnder("") {
 		if !isDocument(key) {
 			continue
 		}
 		m, err := b.get(ctx, key)
 		switch {
 		case errors.Is(err, errNone) && b.memory.revision(key) > 0:
-			b.gone(key)
+			b.noteMissing(key)
 		case err == nil && (errors.Is(known.err, errUnsaved) || errors.Is(known.err, errTaken)):
 			b.take(key, m.Header, m.Data, m.Sequence)
 		}
 	}
 }
 
-// gone notes that a document is missing, but no replica removed it. It keeps the revision: the document may come back.
-func (b *bucket) gone(key string) {
+// noteMissing notes that a document is missing, but no replica removed it. It keeps the revision: the document may come
+// back.
+func (b *bucket) noteMissing(key string) {
 	known := b.last(key)
 	if known.err == nil || errors.Is(known.err, errUnsaved) {
 		b.c.log.Error("cluster: a value is ignored", "key", key, "error", errTaken)
@@ -319,7 +320,7 @@ func (b *bucket) take(key string, h nats.Header, sealed []byte, rev uint64) {
 			return // a later write of this replica overtook it
 		case v.err == nil && v.body == nil:
 			v.err = errTaken
-		case v.err != nil || b.memory.is(key, rev, sealed):
+		case v.err != nil || b.memory.isLastSeen(key, rev, sealed):
 		case v.after < b.memory.revision(key) || rev > known.rev && v.after < known.rev || rev == known.rev && v.after < known.after:
 			v.body, v.err = nil, errOlder
 		case !b.c.o.onlooker:
@@ -419,7 +420,7 @@ func (b *bucket) forget(told map[string]bool, at uint64) (lags bool) {
 	b.mu.Unlock()
 	for _, key := range gone {
 		if isDocument(key) {
-			b.gone(key)
+			b.noteMissing(key)
 		} else {
 			b.note(key, value{rev: b.last(key).rev + 1})
 		}
@@ -434,8 +435,8 @@ func (b *bucket) last(key string) value {
 	return b.seen[key]
 }
 
-// under returns the values of all keys with a prefix, as this replica has seen them.
-func (b *bucket) under(prefix string) map[string]value {
+// valuesUnder returns the values of all keys with a prefix, as this replica has seen them.
+func (b *bucket) valuesUnder(prefix string) map[string]value {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	found := map[string]value{}
@@ -464,7 +465,7 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 
 // get does what read does, but returns the stored message.
 func (b *bucket) get(ctx context.Context, key string) (*jetstream.RawStreamMsg, error) {
-	stream, err := b.there()
+	stream, err := b.connectedStream()
 	if err != nil {
 		return nil, err
 	}
@@ -480,8 +481,8 @@ func (b *bucket) get(ctx context.Context, key string) (*jetstream.RawStreamMsg, 
 	return m, nil
 }
 
-// there returns the stream, or an error if the cluster is away, so that no request waits for long.
-func (b *bucket) there() (jetstream.Stream, error) {
+// connectedStream returns the stream, or an error if the cluster is away, so that no request waits for long.
+func (b *bucket) connectedStream() (jetstream.Stream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -498,7 +499,7 @@ func (b *bucket) there() (jetstream.Stream, error) {
 // by itself. No two values are the same, unless one is sealed again, so write can recognise its own value.
 func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint64, live time.Duration) (rev uint64, err error) {
 	beats := strings.HasPrefix(key, "beat.")
-	if _, err := b.there(); err != nil {
+	if _, err := b.connectedStream(); err != nil {
 		return 0, err
 	}
 	if err := b.last(key).err; errors.Is(err, ErrNewer) {
@@ -538,7 +539,7 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 
 // drop removes a key, whatever its value.
 func (b *bucket) drop(ctx context.Context, key string) error {
-	if _, err := b.there(); err != nil {
+	if _, err := b.connectedStream(); err != nil {
 		return err
 	}
 	if err := b.last(key).err; errors.Is(err, ErrNewer) {

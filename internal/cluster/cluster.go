@@ -48,7 +48,7 @@ type Options struct {
 	Version string // of callgate, for people
 	Logger  *slog.Logger
 
-	Restores bool // create a bucket anew if it is gone, was set back or has other settings
+	Recreate bool // create a bucket anew if it is gone, was set back or has other settings
 
 	onlooker  bool   // it is not a replica, and changes nothing unasked
 	advertise string // embedded: the address at which other replicas look for this one; "" means Listen
@@ -99,7 +99,7 @@ func Open(o Options) (*Cluster, error) {
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	var err error
 	if !o.onlooker {
-		if c.unlock, err = hold(o.DataDir); err != nil {
+		if c.unlock, err = lockDataDir(o.DataDir); err != nil {
 			return nil, err
 		}
 	}

@@ -378,7 +378,7 @@ func TestLaggingCopy(t *testing.T) {
 	waits.Until(t, "it is heard", func() bool { return stateAt(c, key) == statePending })
 	rev := c.bucket.last(key).rev
 	told := map[string]bool{}
-	for other := range c.bucket.under("beat.") {
+	for other := range c.bucket.valuesUnder("beat.") {
 		told[other] = true
 	}
 	if lags := c.bucket.forget(told, rev-1); !lags || stateAt(c, key) != statePending {

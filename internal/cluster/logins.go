@@ -87,7 +87,7 @@ func (l *Logins) round() error {
 			names[name] = true
 		}
 	}
-	for key := range l.c.bucket.under(loginPrefix) {
+	for key := range l.c.bucket.valuesUnder(loginPrefix) {
 		names[strings.TrimPrefix(key, loginPrefix)] = true
 	}
 	l.mu.Lock()

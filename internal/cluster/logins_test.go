@@ -150,7 +150,7 @@ func TestLogins(t *testing.T) {
 	})
 
 	t.Run("what is sealed says nothing", func(t *testing.T) {
-		stream, err := all[0].bucket.there()
+		stream, err := all[0].bucket.connectedStream()
 		if err != nil {
 			t.Fatal(err)
 		}

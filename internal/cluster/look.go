@@ -77,13 +77,13 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	c.replicas.mu.Unlock()
 	s.Pending, s.Unclaimed = c.approvals.count()
 	s.Old = len(c.bucket.old())
-	s.Documents, s.Budgets = c.bucket.sorts(), len(c.bucket.under("budget."))
+	s.Documents, s.Budgets = c.bucket.sorts(), len(c.bucket.valuesUnder("budget."))
 	var err error
 	if s.Rules, err = decodeVersion(c.bucket.last("rules")); err != nil {
 		return s, fmt.Errorf("rules: %w", err)
 	}
 	s.Revision = s.Rules.Revision
-	stream, err := c.bucket.there()
+	stream, err := c.bucket.connectedStream()
 	if err != nil {
 		return s, err
 	}
@@ -126,7 +126,7 @@ func (c *Cluster) Behind(ctx context.Context, revision uint64) (names []string) 
 // sorts counts the documents by the first part of their keys.
 func (b *bucket) sorts() map[string]int {
 	counts := map[string]int{}
-	for key, v := range b.under("") {
+	for key, v := range b.valuesUnder("") {
 		if isDocument(key) && v.body != nil {
 			sort, _, _ := strings.Cut(key, ".")
 			counts[sort]++

@@ -60,8 +60,8 @@ func (m *memory) last() uint64 {
 	return m.kept.Last
 }
 
-// is reports whether a text is exactly the one last seen under its key.
-func (m *memory) is(key string, rev uint64, sealed []byte) bool {
+// isLastSeen reports whether a text is exactly the one last seen under its key.
+func (m *memory) isLastSeen(key string, rev uint64, sealed []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return rev != 0 && m.kept.Documents[key] == rememberOf{rev, sumOf(sealed)}
@@ -106,8 +106,8 @@ func (m *memory) before() map[string]value {
 	return held
 }
 
-// lost returns the error for a bucket that lost data, with what to do.
-func (m *memory) lost(what string) error {
+// dataLost returns the error for a bucket that lost data, with what to do.
+func (m *memory) dataLost(what string) error {
 	return fmt.Errorf("%w: %s: restore a backup with callgate cluster restore --replace, or start over by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
 }
 
@@ -116,8 +116,8 @@ const lockWithin = 2 * time.Second
 
 func lockFile(dataDir string) string { return filepath.Join(dataDir, "cluster.lock") }
 
-// hold keeps other replicas out of a data directory until unlock is called.
-func hold(dataDir string) (unlock func() error, err error) {
+// lockDataDir keeps other replicas out of a data directory until unlock is called.
+func lockDataDir(dataDir string) (unlock func() error, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
 	if unlock, err = durable.Lock(ctx, lockFile(dataDir)); ctx.Err() != nil {

@@ -72,7 +72,7 @@ func TestNamesakeThatDied(t *testing.T) {
 		r := replicas{c: &Cluster{o: Options{Name: "a", Lease: testLease}, epoch: "own", bucket: b}}
 		want := func(what string, quiet, named bool) {
 			t.Helper()
-			if got := r.quiet(); got != quiet || (b.named.Load() != nil) != named {
+			if got := r.waitsForNamesake(); got != quiet || (b.named.Load() != nil) != named {
 				t.Errorf("%s: quiet %v, named: %v", what, got, b.named.Load())
 			}
 		}

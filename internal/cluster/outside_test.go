@@ -268,7 +268,7 @@ func TestOtherSettings(t *testing.T) {
 
 	look := func(restores bool) *Cluster {
 		o := o
-		o.Restores = restores
+		o.Recreate = restores
 		c, err := Look(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

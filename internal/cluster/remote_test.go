@@ -189,14 +189,14 @@ func (r *Remote) do(in Step, out *Answer) error {
 func (r *Remote) report() string {
 	var text strings.Builder
 	b := r.c.bucket
-	fmt.Fprintf(&text, "fresh: %v\nheard: %v\nheard for the last time: %s ago\n", b.fresh(), b.heard(), time.Since(b.began.Add(time.Duration(b.until.Load())-testLease)))
+	fmt.Fprintf(&text, "fresh: %v\nheard: %v\nheard for the last time: %s ago\n", b.fresh(), b.followError(), time.Since(b.began.Add(time.Duration(b.until.Load())-testLease)))
 	if trouble := b.trouble.Load(); trouble != nil {
 		fmt.Fprintf(&text, "trouble: %v\n", *trouble)
 	}
 	for _, one := range r.c.Replicas() {
 		fmt.Fprintf(&text, "%+v\n", one)
 	}
-	for key, v := range b.under("ask.") {
+	for key, v := range b.valuesUnder("ask.") {
 		_, owned := r.c.approvals.of(idOf(key))
 		fmt.Fprintf(&text, "%s: %s, change %d, owned here: %t\n", key, stateOf(v.body), v.rev, owned)
 	}

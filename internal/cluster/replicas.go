@@ -83,9 +83,9 @@ func (r *replicas) hear(epoch string, rev uint64) {
 	}
 }
 
-// quiet reports whether this replica still waits for beats of another process with its name: three intervals after the
-// last beat. A process that was found alive counts as gone after a silent lease. The caller holds mu.
-func (r *replicas) quiet() bool {
+// waitsForNamesake reports whether this replica still waits for beats of another process with its name: three intervals
+// after the last beat. A process that was found alive counts as gone after a silent lease. The caller holds mu.
+func (r *replicas) waitsForNamesake() bool {
 	if r.beaten || r.before.epoch == "" {
 		return false
 	}
@@ -130,15 +130,16 @@ func (r *replicas) beat(key string, v value) {
 	}
 	r.mu.Unlock()
 	if p.Name == r.c.o.Name && p.Epoch == r.c.epoch {
-		r.c.bucket.back(p.Chance)
+		r.c.bucket.noteOwnBeat(p.Chance)
 	}
 	if !known || before.Epoch != p.Epoch {
 		r.tell()
 	}
 }
 
-// back notes that an own beat has come back, so everything before it has been heard. Beats come back one at a time.
-func (b *bucket) back(chance string) {
+// noteOwnBeat notes that an own beat has come back, so everything before it has been heard. Beats come back one at a
+// time.
+func (b *bucket) noteOwnBeat(chance string) {
 	b.mu.Lock()
 	sent, ok := b.sent[chance]
 	delete(b.sent, chance)
@@ -163,7 +164,7 @@ func unkeyed(name string) string { return strings.ReplaceAll(name, "=", ".") }
 // send sends a beat.
 func (r *replicas) send() {
 	r.mu.Lock()
-	if r.leaving || r.quiet() {
+	if r.leaving || r.waitsForNamesake() {
 		r.mu.Unlock()
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 // old returns the values that an older secret of the key sealed, and that will not be written again anyway.
 func (b *bucket) old() map[string]value {
-	held := b.under("")
+	held := b.valuesUnder("")
 	for key, v := range held {
 		var e entry
 		over := strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State == stateEnded || e.State == stateDone)

@@ -81,7 +81,7 @@ func (s *Snapshots) Content(ctx context.Context, name string) (content string, a
 			return content, info.ModTime, err
 		}
 	}
-	return "", time.Time{}, unsaid(err)
+	return "", time.Time{}, asNoSnapshot(err)
 }
 
 // content returns the content from an object's metadata.
@@ -96,8 +96,8 @@ func (s *Snapshots) content(info *jetstream.ObjectInfo) (string, error) {
 	return string(sealed), nil
 }
 
-// unsaid returns ErrNoSnapshot for a store's "not found" errors, and other errors unchanged.
-func unsaid(err error) error {
+// asNoSnapshot returns ErrNoSnapshot for a store's "not found" errors, and other errors unchanged.
+func asNoSnapshot(err error) error {
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrObjectNotFound) {
 		return ErrNoSnapshot
 	}
@@ -110,18 +110,18 @@ func (s *Snapshots) Get(ctx context.Context, name string, read func(io.Reader) e
 	defer cancel()
 	store, err := s.c.js.ObjectStore(ctx, s.name)
 	if err != nil {
-		return unsaid(err)
+		return asNoSnapshot(err)
 	}
 	info, err := store.GetInfo(ctx, name)
 	if err != nil {
-		return unsaid(err)
+		return asNoSnapshot(err)
 	}
 	if info.Size > maxSnapshot {
 		return fmt.Errorf("it has %d bytes, more than %d", info.Size, maxSnapshot)
 	}
 	object, err := store.Get(ctx, name)
 	if err != nil {
-		return unsaid(err)
+		return asNoSnapshot(err)
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
 	return read(&unsealing{r: object, s: s.sealer, place: name})

@@ -40,7 +40,7 @@ func one(t *testing.T) *Cluster {
 // stored returns what NATS stores under a key, which anybody who may read there can see.
 func stored(t *testing.T, c *Cluster, key string) *jetstream.RawStreamMsg {
 	t.Helper()
-	stream, err := c.bucket.there()
+	stream, err := c.bucket.connectedStream()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 	if _, err := c.Backup(&backup); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := c.bucket.there()
+	stream, err := c.bucket.connectedStream()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestOvertakenWriteIsUnknown(t *testing.T) {
 		}
 		return rev
 	}
-	stream, err := c.bucket.there()
+	stream, err := c.bucket.connectedStream()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestNewerFormat(t *testing.T) {
 
 	write("sessions", rev, "2", 2, body)
 	waits.Until(t, "the replica stops", func() bool { return errors.Is(c.Fresh(), ErrNewer) })
-	waits.Until(t, "it follows the bucket all the same", func() bool { return c.bucket.heard() == nil })
+	waits.Until(t, "it follows the bucket all the same", func() bool { return c.bucket.followError() == nil })
 	newer := stored(t, c, "sessions")
 	if _, err := document.Now(); !errors.Is(err, ErrNewer) {
 		t.Errorf("Now: %v", err)
@@ -512,7 +512,7 @@ func TestBucketDoesNotVanish(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]func(c *Cluster) error{
 		"purges it": func(c *Cluster) error {
-			stream, err := c.bucket.there()
+			stream, err := c.bucket.connectedStream()
 			if err != nil {
 				return err
 			}
@@ -561,7 +561,7 @@ func TestBucketDoesNotVanish(t *testing.T) {
 			if v, err := c.Document("rules").Read(t.Context()); err == nil {
 				t.Errorf("rules %q count, and others can become the first", v.Text)
 			}
-			one, err := Look(t.Context(), Options{URL: Embedded, Name: "x", Worker: "default", DataDir: dir, Key: testKey, Lease: testLease, Logger: logOf(t), Restores: true})
+			one, err := Look(t.Context(), Options{URL: Embedded, Name: "x", Worker: "default", DataDir: dir, Key: testKey, Lease: testLease, Logger: logOf(t), Recreate: true})
 			if err != nil {
 				t.Fatal(err)
 			}

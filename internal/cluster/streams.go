@@ -48,9 +48,9 @@ func oneServer(url string, err error) bool {
 	return url != Embedded && errors.As(err, &api) && api.ErrorCode == 10074
 }
 
-// fits returns an error if an existing stream has unsuitable settings: with them it could lose a freeze, or return old
-// decisions. do says what people can do.
-func fits(info *jetstream.StreamInfo, want jetstream.StreamConfig, do string) error {
+// checkSettings returns an error if an existing stream has unsuitable settings: with them it could lose a freeze, or
+// return old decisions. do says what people can do.
+func checkSettings(info *jetstream.StreamInfo, want jetstream.StreamConfig, do string) error {
 	is := info.Config
 	var wrong []string
 	check := func(name string, is, want any) {

@@ -140,7 +140,7 @@ func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 	}
 	config := t.config()
 	config.DenyPurge = stream.CachedInfo().Config.DenyPurge // if set, no record can be removed
-	return stream, fits(stream.CachedInfo(), config, "delete it and let callgate make it")
+	return stream, checkSettings(stream.CachedInfo(), config, "delete it and let callgate make it")
 }
 
 // export copies the new lines of all logs.
@@ -362,7 +362,7 @@ func (t *trail) compare(ctx context.Context, found map[string]*TrailLog) error {
 	if err != nil {
 		return err
 	}
-	upTo, _, err := t.takenEarly(ctx)
+	upTo, _, err := t.readTrimmed(ctx)
 	if err != nil {
 		return err
 	}

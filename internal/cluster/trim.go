@@ -131,13 +131,13 @@ func (t *trail) trimLog(ctx context.Context, stream jetstream.Stream, log string
 	return stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(one.cut+1))
 }
 
-// early returns the document that says, for each of this replica's logs, up to which record the stream may lack records
-// that are not old. Without it, verify would take the gap for an attack.
-func (t *trail) early() Document { return t.c.Document("trail." + keyed(t.c.o.Name)) }
+// trimmedDocument returns the document that says, for each of this replica's logs, up to which record the stream may
+// lack records that are not old. Without it, verify would take the gap for an attack.
+func (t *trail) trimmedDocument() Document { return t.c.Document("trail." + keyed(t.c.o.Name)) }
 
-// takenEarly reads the document early.
-func (t *trail) takenEarly(ctx context.Context) (upTo map[string]uint64, revision uint64, err error) {
-	version, err := t.early().Read(ctx)
+// readTrimmed reads trimmedDocument.
+func (t *trail) readTrimmed(ctx context.Context) (upTo map[string]uint64, revision uint64, err error) {
+	version, err := t.trimmedDocument().Read(ctx)
 	if err == nil && version.Text != nil {
 		err = json.Unmarshal(version.Text, &upTo)
 	}
@@ -146,7 +146,7 @@ func (t *trail) takenEarly(ctx context.Context) (upTo map[string]uint64, revisio
 
 // noteTaken adds a log to the document early.
 func (t *trail) noteTaken(ctx context.Context, log string, seq uint64) error {
-	upTo, revision, err := t.takenEarly(ctx)
+	upTo, revision, err := t.readTrimmed(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (t *trail) noteTaken(ctx context.Context, log string, seq uint64) error {
 	upTo[log] = max(upTo[log], seq)
 	text, err := json.Marshal(upTo)
 	if err == nil {
-		_, err = t.early().Replace(ctx, revision, text, t.c.o.Name)
+		_, err = t.trimmedDocument().Replace(ctx, revision, text, t.c.o.Name)
 	}
 	return err
 }

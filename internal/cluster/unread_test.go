@@ -108,7 +108,7 @@ func TestBackupWithoutWhatIsUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waits.Until(t, "both are known here", func() bool { return len(c.bucket.under("rules"))+len(c.bucket.under("freeze")) == 2 })
+	waits.Until(t, "both are known here", func() bool { return len(c.bucket.valuesUnder("rules"))+len(c.bucket.valuesUnder("freeze")) == 2 })
 	c.bucket.mu.Lock()
 	v := c.bucket.seen["rules"]
 	v.body, v.err = nil, ErrNewer

@@ -23,7 +23,7 @@ func TestBesideMeansThatItMoves(t *testing.T) {
 		"the file cannot be read":     {install.Change{Error: "no", Servers: []install.Found{{Name: "a"}}}, false},
 		"the file would be as it was": {install.Change{Servers: []install.Found{{Name: "a"}}}, false},
 	} {
-		if got := connect.Beside(&install.Plan{Hosts: []install.HostPlan{{Changes: []install.Change{c.change}}}}); got != c.want {
+		if got := connect.HasUngated(&install.Plan{Hosts: []install.HostPlan{{Changes: []install.Change{c.change}}}}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -72,7 +72,7 @@ func (ch *channelConfig) validate() (err error) {
 	if ch.people, err = peopleOf(ch.People); err != nil {
 		return err
 	}
-	if !ch.told() && len(ch.people) == 0 {
+	if !ch.onlyTells() && len(ch.people) == 0 {
 		return fmt.Errorf(`people: nobody could answer: write people: ["%s=alice"], with the name of each person in the service and here`, cmp.Or(exampleUser[ch.Kind], "alice@example.com"))
 	}
 	return nil
@@ -133,10 +133,10 @@ func isNumber(text string) bool {
 }
 
 // exampleUser holds an example of how each service names a person.
-var exampleUser = map[string]string{"slack": "U0123456789", "discord": "80351110224678912", "matrix": "@alice:example.com", "telegram": "123456789", "ntfy": channels.Holder}
+var exampleUser = map[string]string{"slack": "U0123456789", "discord": "80351110224678912", "matrix": "@alice:example.com", "telegram": "123456789", "ntfy": channels.TopicUser}
 
-// told reports whether the channel only tells people of questions, and takes no answers.
-func (ch *channelConfig) told() bool {
+// onlyTells reports whether the channel only tells people of questions, and takes no answers.
+func (ch *channelConfig) onlyTells() bool {
 	return ch.Kind == "push" || ch.Kind == "email" || ch.Kind == "webhook" && ch.Listen == ""
 }
 
@@ -167,7 +167,7 @@ func (c channelsConfig) Open(dataDir string) (list []channels.Channel, err error
 }
 
 func (ch *channelConfig) channel(dataDir string) (opened channels.Channel, err error) {
-	opened = channels.Channel{Name: ch.Name, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.told()}
+	opened = channels.Channel{Name: ch.Name, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.onlyTells()}
 	if ch.OnCall != "" {
 		if opened.OnCall, err = oncall.Open(ch.OnCall); err != nil {
 			return opened, err
@@ -191,9 +191,9 @@ func (ch *channelConfig) needsSecret() bool {
 // digestEvery is the default for Every.
 const digestEvery = 15 * time.Minute
 
-// told reports whether a channel without answers now tells a person: if there is no calendar, or one of names is on
-// call.
-func told(calendar *oncall.Calendar, names ...string) bool {
+// onCallNow reports whether a channel without answers now tells a person: if there is no calendar, or one of names is
+// on call.
+func onCallNow(calendar *oncall.Calendar, names ...string) bool {
 	if calendar == nil {
 		return true
 	}
@@ -216,11 +216,11 @@ func (ch *channelConfig) open(dataDir, secret string, calendar *oncall.Calendar)
 		return channels.NewNtfy(ch.URL, ch.To, secret)
 	case "push":
 		known := credentials.At(dataDir)
-		return channels.NewPush(push.Open(dataDir, ch.Page, ch.URL), func(person string) bool { return known.Knows(person) && told(calendar, person) }), nil
+		return channels.NewPush(push.Open(dataDir, ch.Page, ch.URL), func(person string) bool { return known.Knows(person) && onCallNow(calendar, person) }), nil
 	case "email":
 		addresses := strings.FieldsFunc(ch.To, func(r rune) bool { return r == ',' || r == ' ' })
 		return channels.NewEmail(ch.URL, secret, ch.From, func() []string {
-			return slices.DeleteFunc(slices.Clone(addresses), func(address string) bool { return !told(calendar, address, ch.people[address]) })
+			return slices.DeleteFunc(slices.Clone(addresses), func(address string) bool { return !onCallNow(calendar, address, ch.people[address]) })
 		}, cmp.Or(ch.Every, digestEvery))
 	}
 	var listen net.Listener

@@ -18,12 +18,12 @@ func TestChannelsNeedPeople(t *testing.T) {
 		if err := ch.validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if ch.People = []string{"1=alice"}; ch.validate() != nil || ch.told() {
+		if ch.People = []string{"1=alice"}; ch.validate() != nil || ch.onlyTells() {
 			t.Errorf("%s: %v", kind, ch.validate())
 		}
 	}
 	only := channelConfig{Name: "c", Kind: "webhook", URL: "https://example.com"}
-	if err := only.validate(); err != nil || !only.told() {
+	if err := only.validate(); err != nil || !only.onlyTells() {
 		t.Errorf("a webhook that only tells: %v", err)
 	}
 	chat := channelConfig{Name: "c", Kind: "telegram", To: "@me", People: []string{"1=alice"}}

@@ -33,7 +33,7 @@ func explainUnmarshal(file string, err error) error {
 		if m[1] == "" || m[1] == fmt.Sprintf("%T", Config{}) { // the decoder's name for the top level
 			where = "at the top level"
 		}
-		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, asWritten(file, m[2]), where, meant(m[2], keysBelow(m[1])))
+		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, asWritten(file, m[2]), where, didYouMean(m[2], keysBelow(m[1])))
 	}
 	if m := invalidValue.FindStringSubmatch(text); m != nil {
 		key := KeyOf(m[1])

@@ -84,13 +84,13 @@ func (f Files) knowWorker() error {
 	if f.Worker == DefaultWorker || slices.Contains(all, f.Worker) {
 		return nil
 	}
-	return fmt.Errorf("there is no worker %q%s: callgate run --worker %s makes it", f.Worker, meant(f.Worker, append(all, DefaultWorker)), f.Worker)
+	return fmt.Errorf("there is no worker %q%s: callgate run --worker %s makes it", f.Worker, didYouMean(f.Worker, append(all, DefaultWorker)), f.Worker)
 }
 
 // mayMakeWorker returns an error if the name of a new worker looks like a misspelling of an existing one.
 func (f Files) mayMakeWorker() error {
 	all := append(f.Workers(), DefaultWorker)
-	if hint := meant(f.Worker, all); hint != "" && !slices.Contains(all, f.Worker) {
+	if hint := didYouMean(f.Worker, all); hint != "" && !slices.Contains(all, f.Worker) {
 		return f.knowWorker()
 	}
 	return nil

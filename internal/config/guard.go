@@ -43,7 +43,7 @@ func (c *Config) CommonWall() *guard.Wall {
 	if program, err := os.Executable(); err == nil {
 		w.Fixed = append(w.Fixed, program)
 	}
-	secret, plain := outsideFiles(c)
+	secret, plain := filesElsewhere(c)
 	w.Hidden, w.Fixed = append(w.Hidden, secret...), append(w.Fixed, plain...)
 	if c.started != nil {
 		started := c.started.CommonWall()

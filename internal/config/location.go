@@ -164,7 +164,7 @@ func (c *Config) OwnFiles() []string {
 	if c.base != "" {
 		files = append(files, c.base)
 	}
-	secret, plain := outsideFiles(c)
+	secret, plain := filesElsewhere(c)
 	files = slices.Concat(files, c.HookRunner.Files(), secret, plain)
 	if c.started != nil {
 		files = append(files, c.started.OwnFiles()...)
@@ -172,9 +172,9 @@ func (c *Config) OwnFiles() []string {
 	return files
 }
 
-// outsideFiles returns callgate's files outside its folders. secret holds its secrets; plain holds what programs may
+// filesElsewhere returns callgate's files outside its folders. secret holds its secrets; plain holds what programs may
 // read but MUST NOT change.
-func outsideFiles(c *Config) (secret, plain []string) {
+func filesElsewhere(c *Config) (secret, plain []string) {
 	secret = []string{c.TLS.Key, c.Approvers.OIDC.ClientSecret, c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey}
 	for _, token := range c.MCPTokens {
 		secret = append(secret, token.File)

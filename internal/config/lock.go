@@ -15,8 +15,8 @@ import (
 	"callgate/proxy"
 )
 
-// hold lets the server start only as the lock allows. Each start checks the lock file again.
-func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) error {
+// enforceLock lets the server start only as the lock allows. Each start checks the lock file again.
+func (c *Config) enforceLock(s *ServerConfig, server *proxy.Server, lock *supply.Lock) error {
 	it, err := c.Supplied(s, server.Upstream)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 		if err := c.Enclose(&s, &server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: server %q: %w", s.Source, s.Name, err)
 		}
-		if err := c.hold(&s, &server, lock); err != nil {
+		if err := c.enforceLock(&s, &server, lock); err != nil {
 			return nil, fmt.Errorf("%s: server %q: %w", s.Source, s.Name, err)
 		}
 		servers = append(servers, server)

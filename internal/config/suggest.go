@@ -11,8 +11,8 @@ import (
 	"callgate/internal/spelling"
 )
 
-// meant returns a hint for the end of an error, or "" if no name is near.
-func meant(text string, names []string) string {
+// didYouMean returns a hint for the end of an error, or "" if no name is near.
+func didYouMean(text string, names []string) string {
 	if name := spelling.Nearest(text, names); name != "" {
 		return fmt.Sprintf("; did you mean %q?", name)
 	}

@@ -15,13 +15,13 @@ func cureOf(from, to reflect.Type, value any) string {
 		if from.Kind() != reflect.String && from != to && !zero(value) {
 			return cures["duration"]
 		}
-	case to.Kind() == reflect.Bool && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Bool)):
+	case to.Kind() == reflect.Bool && (from.Kind() == reflect.String && zero(value) || !isKindOrText(from, reflect.Bool)):
 		return cures["bool"]
-	case to.Kind() == reflect.Int && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Int)):
+	case to.Kind() == reflect.Int && (from.Kind() == reflect.String && zero(value) || !isKindOrText(from, reflect.Int)):
 		return cures["int"]
-	case to.Kind() == reflect.String && single(from):
+	case to.Kind() == reflect.String && isScalar(from):
 		return fmt.Sprintf("this is text: put it in quotes, %q", fmt.Sprint(value))
-	case to.Kind() == reflect.Slice && (single(from) || to.Elem().Kind() == reflect.String && from.Kind() == reflect.Map):
+	case to.Kind() == reflect.Slice && (isScalar(from) || to.Elem().Kind() == reflect.String && from.Kind() == reflect.Map):
 		return "write a list"
 	}
 	return ""
@@ -35,7 +35,7 @@ func ofItsType(from, to reflect.Type, value any) (any, error) {
 	switch {
 	case cure == "":
 		return value, nil
-	case single(from):
+	case isScalar(from):
 		return nil, fmt.Errorf("%v: %s", value, cure)
 	}
 	return nil, errors.New(cure)
@@ -61,12 +61,12 @@ func (s *Settings) readMilliseconds() {
 // zero reports whether the value is the zero value of its type: a bare 0 is a duration too.
 func zero(value any) bool { return reflect.ValueOf(value).IsZero() }
 
-// either reports whether values of the type are of the kind, or text.
-func either(t reflect.Type, kind reflect.Kind) bool {
+// isKindOrText reports whether values of the type are of the kind, or text.
+func isKindOrText(t reflect.Type, kind reflect.Kind) bool {
 	return t.Kind() == kind || t.Kind() == reflect.String
 }
 
-// single reports whether values of the type are single words that are not text.
-func single(t reflect.Type) bool {
+// isScalar reports whether values of the type are single words that are not text.
+func isScalar(t reflect.Type) bool {
 	return t.Kind() == reflect.Bool || t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64
 }

@@ -48,10 +48,10 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	missing, outdated := false, false
 	for i := range h.Changes {
 		if c := &h.Changes[i]; c.Hooks() && c.Changes() {
-			missing, outdated = true, outdated || ours(h.ID, c.Before)
+			missing, outdated = true, outdated || hasOurHooks(h.ID, c.Before)
 		}
 	}
-	if !x.beside(h, Broken) {
+	if !x.reportUngated(h, Broken) {
 		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
 	}
 	if x.entries(h, about) {
@@ -80,12 +80,12 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	}
 	x.add(x.proven(about, h.Name, d, state))
 	if x.o.Try != nil {
-		x.add(x.walk(about, h.Name, d))
+		x.add(x.tryHook(about, h.Name, d))
 	}
 }
 
-// beside reports the servers of a host that bypass the gate. It returns false if there are none.
-func (x *examination) beside(h *install.HostPlan, state State) bool {
+// reportUngated reports the servers of a host that bypass the gate. It returns false if there are none.
+func (x *examination) reportUngated(h *install.HostPlan, state State) bool {
 	about := "host " + h.ID
 	var names, stay, scopes []string
 	for i := range h.Changes {
@@ -125,7 +125,7 @@ func (x *examination) project(h *install.HostPlan) bool {
 	if len(x.findings) > n || slices.ContainsFunc(h.Changes, func(c install.Change) bool { return x.readByOthers(c.Path) }) {
 		state = Broken
 	}
-	x.beside(h, state)
+	x.reportUngated(h, state)
 	return len(x.findings) > n
 }
 
@@ -149,7 +149,7 @@ func (x *examination) entries(h *install.HostPlan, about string) (elsewhere bool
 			elsewhere = true
 			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s uses another callgate, which was not examined: %s starts it with%s", h.Name, e.Path, options), Cure: "callgate doctor" + options})
 		} else if x.o.Enter != nil {
-			x.add(x.enter(about, h.Name, &e))
+			x.add(x.tryEntry(about, h.Name, &e))
 		}
 	}
 	return elsewhere
@@ -182,15 +182,15 @@ func scoped(scopes []string) string {
 	return " --scope " + strings.Join(scopes, ",")
 }
 
-// ours reports whether a host's file has callgate's hooks.
-func ours(host string, text []byte) bool {
+// hasOurHooks reports whether a host's file has callgate's hooks.
+func hasOurHooks(host string, text []byte) bool {
 	return bytes.Contains(text, []byte(" hook "+host)) || bytes.Contains(text, []byte(`"hook","`+host+`"`))
 }
 
-// walk makes two calls through the host's hook, as if the host worked in a new folder: one that no rule can allow, and
-// one that reads a file in the folder, which the shipped rules allow. Both must be in the trail.
-func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
-	return x.tried(about, "asked as "+name+" asks", "the hook", x.run("connect "+d.ID), audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
+// tryHook makes two calls through the host's hook, as if the host worked in a new folder: one that no rule can allow,
+// and one that reads a file in the folder, which the shipped rules allow. Both must be in the trail.
+func (x *examination) tryHook(about, name string, d *hosthooks.Dialect) Finding {
+	return x.runTrial(about, "asked as "+name+" asks", "the hook", x.run("connect "+d.ID), audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
 		for _, path := range []string{secret, file} {
 			why, err := x.o.Try(x.ctx, d, path, folder)
 			if err != nil {
@@ -202,12 +202,12 @@ func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 	})
 }
 
-// enter makes the same two calls through callgate's entry among the host's MCP servers.
-func (x *examination) enter(about, name string, e *install.Entry) Finding {
+// tryEntry makes the same two calls through callgate's entry among the host's MCP servers.
+func (x *examination) tryEntry(about, name string, e *install.Entry) Finding {
 	ctx, cancel := context.WithTimeoutCause(x.ctx, entering, fmt.Errorf("it did not answer within %s", entering))
 	defer cancel()
 	host := strings.TrimPrefix(about, "host ")
-	f := x.tried(about, "started as "+name+" starts it", "callgate in "+e.Path, x.run("connect "+host+scoped([]string{e.Scope})), audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
+	f := x.runTrial(about, "started as "+name+" starts it", "callgate in "+e.Path, x.run("connect "+host+scoped([]string{e.Scope})), audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
 		answers, err := x.o.Enter(ctx, e.Command, e.Env, folder, secret, file)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = cause
@@ -224,8 +224,9 @@ func (x *examination) enter(about, name string, e *install.Entry) Finding {
 // entering bounds how long callgate may take to answer a host.
 const entering = 30 * time.Second
 
-// tried has ask make the two calls, finds them in the trail, and returns the finding. cure is the remedy if ask fails.
-func (x *examination) tried(about, way, what, cure string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
+// runTrial has ask make the two calls, finds them in the trail, and returns the finding. cure is the remedy if ask
+// fails.
+func (x *examination) runTrial(about, way, what, cure string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", audit.TrialFolder)
 	if err != nil {

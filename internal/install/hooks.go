@@ -129,7 +129,7 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 			return nil, nil, err
 		}
 		if i := slices.IndexFunc(array.Elements, holds(e.Command)); i >= 0 {
-			if !shared(array.Elements[i]) && !alike(array.Elements[i], element) {
+			if !shared(array.Elements[i]) && !equalValues(array.Elements[i], element) {
 				array.Elements[i].Value = element.Value
 				done = append(done, hooked{At: at, Command: e.Command, Like: e.Like})
 			}
@@ -190,8 +190,8 @@ func shared(v hujson.Value) bool {
 	return n > 1
 }
 
-// alike reports whether two values are equal.
-func alike(a, b hujson.Value) bool {
+// equalValues reports whether two values are equal.
+func equalValues(a, b hujson.Value) bool {
 	plain := func(v hujson.Value) string {
 		v = v.Clone()
 		v.Minimize()

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Gate      *gate.Gate
 	Worker    string
-	Part      bool // another Metrics in this process counts what belongs to the whole process
+	Secondary bool // another Metrics in this process counts what belongs to the whole process
 	Process   int  // the ID of this process
 	Version   string
 	Audit     *audit.Log
@@ -96,7 +96,7 @@ func New(o Options) *Metrics {
 	registry := prometheus.NewRegistry()
 	here := prometheus.WrapRegistererWith(prometheus.Labels{"worker": o.Worker, "process": strconv.Itoa(o.Process)}, registry)
 	here.MustRegister(m.decisions, m.waits, m.calls, moment{m})
-	if !o.Part {
+	if !o.Secondary {
 		here.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{PidFn: func() (int, error) { return o.Process, nil }}))
 	}
 	m.registry = registry

@@ -53,8 +53,8 @@ var atOnce = []string{
 // later lists the keys below them that take effect only after a restart.
 var later = []string{"limits.maxInFlightBytes", "tenants.limits.bytes", "tenants.idle", "tenants.claim", "tenants.operators"}
 
-// told lists the text settings whose values people may see.
-var told = []string{"logLevel", "mode", "autonomy", "escalation", "gate", "flow", "guard", "terminal", "auth", "remember", "limits.preset", "worker", "agent"}
+// publicSettings lists the text settings whose values people may see.
+var publicSettings = []string{"logLevel", "mode", "autonomy", "escalation", "gate", "flow", "guard", "terminal", "auth", "remember", "limits.preset", "worker", "agent"}
 
 func within(key string, list []string) bool {
 	return slices.ContainsFunc(list, func(k string) bool { return key == k || strings.HasPrefix(key, k+".") })
@@ -126,7 +126,7 @@ func compare(key string, old, next reflect.Value, list *[]Change) {
 			continue
 		}
 		c := Change{Key: below, Restart: !within(below, atOnce) || within(below, later)}
-		if isPlain(a.Kind()) || slices.Contains(told, below) {
+		if isPlain(a.Kind()) || slices.Contains(publicSettings, below) {
 			c.From, c.To = shown(a), shown(b)
 		}
 		*list = append(*list, c)

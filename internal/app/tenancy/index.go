@@ -29,8 +29,8 @@ type index struct {
 
 	mu      sync.Mutex
 	of      map[sum]string
-	folders map[string]folder            // folders of credentials, by tenant
-	theirs  map[hearing]map[string][]sum // what other replicas know, by tenant
+	folders map[string]folder             // folders of credentials, by tenant
+	theirs  map[peerConn]map[string][]sum // what other replicas know, by tenant
 	looked  time.Time
 }
 
@@ -156,16 +156,16 @@ func (x *index) all() map[string][]sum {
 	return sums
 }
 
-// hearing is one connection to another replica. That replica's next process may be heard before this connection has
+// peerConn is one connection to another replica. That replica's next process may be heard before this connection has
 // ended.
-type hearing <-chan struct{}
+type peerConn <-chan struct{}
 
 // hear notes what another replica says about a tenant. forget takes back everything from one connection.
-func (x *index) hear(from hearing, tenant string, sums []sum) {
+func (x *index) hear(from peerConn, tenant string, sums []sum) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.theirs == nil {
-		x.theirs = map[hearing]map[string][]sum{}
+		x.theirs = map[peerConn]map[string][]sum{}
 	}
 	if x.theirs[from] == nil {
 		x.theirs[from] = map[string][]sum{}
@@ -173,7 +173,7 @@ func (x *index) hear(from hearing, tenant string, sums []sum) {
 	x.theirs[from][tenant] = sums
 }
 
-func (x *index) forget(from hearing) {
+func (x *index) forget(from peerConn) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.theirs, from)

@@ -179,8 +179,8 @@ func (t *tenant) close() {
 	t.Close()
 }
 
-// have lists the tenants that have a folder.
-func (h *Registry) have() (names []string, err error) {
+// existing lists the tenants that have a folder.
+func (h *Registry) existing() (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(tenants.Dir(h.o.Config.DataDir, "x")))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -197,7 +197,7 @@ func (h *Registry) have() (names []string, err error) {
 func (h *Registry) begin(c *config.Config, name string) error {
 	h.begins.Lock()
 	defer h.begins.Unlock()
-	have, err := h.have()
+	have, err := h.existing()
 	if err != nil {
 		return err
 	}

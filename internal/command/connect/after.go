@@ -47,7 +47,7 @@ func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []stri
 		return err
 	}
 	plan.Leave(planned)
-	if !Beside(plan) {
+	if !HasUngated(plan) {
 		return nil
 	}
 	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project"+o.chosen)

@@ -12,8 +12,8 @@ import (
 	"callgate/internal/install"
 )
 
-// beside is a server that bypasses callgate, with the command that moves it, as --json prints them.
-type beside struct {
+// ungated is a server that bypasses callgate, with the command that moves it, as --json prints them.
+type ungated struct {
 	Host    string `json:"host"`
 	Server  string `json:"server"`
 	Path    string `json:"path"`
@@ -28,7 +28,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer files.Close()
-	said := map[beside]bool{}
+	said := map[ungated]bool{}
 	out := json.NewEncoder(cmd.OutOrStdout())
 	out.SetEscapeHTML(false)
 	say := func(object any, line string) { // failures to print are ignored
@@ -48,7 +48,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return err
 		}
-		if o.yes && Beside(plan) {
+		if o.yes && HasUngated(plan) {
 			changed, err := plan.Apply()
 			for _, path := range changed {
 				say(map[string]string{"takenIn": path}, fmt.Sprintf("taken in  %s", tools.Visible(path)))
@@ -58,14 +58,14 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 			}
 			return look() // report the servers that stay
 		}
-		now := map[beside]bool{}
+		now := map[ungated]bool{}
 		for _, h := range plan.Hosts {
 			for _, c := range h.Changes {
 				for _, s := range c.Servers {
 					if s.Stays != "" {
 						continue
 					}
-					b := beside{Host: h.ID, Server: s.Name, Path: c.Path, Command: "callgate connect " + h.ID + o.chosen}
+					b := ungated{Host: h.ID, Server: s.Name, Path: c.Path, Command: "callgate connect " + h.ID + o.chosen}
 					if now[b] = true; !said[b] {
 						say(b, fmt.Sprintf("%s: %q in %s is not behind callgate: run %q", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), b.Command))
 					}
@@ -92,9 +92,9 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	}
 }
 
-// Beside reports whether the plan would move a server behind callgate. Servers in a file that cannot be changed do not
-// count.
-func Beside(plan *install.Plan) bool {
+// HasUngated reports whether the plan would move a server behind callgate. Servers in a file that cannot be changed do
+// not count.
+func HasUngated(plan *install.Plan) bool {
 	for _, h := range plan.Hosts {
 		for i := range h.Changes {
 			c := &h.Changes[i]
