@@ -104,13 +104,13 @@ func (g answering) finish(id string, answer Answer, r resolution) error {
 		err = g.consent(a, answer, &r)
 	}
 	if err == nil {
-		r.ending, err = g.answer(a, r)
+		r.outcome, err = g.answer(a, r)
 	}
 	g.gate.queue.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return r.ending.wait()
+	return r.outcome.wait()
 }
 
 // consent records that one of several required persons approves a call. It returns nil if the call needs no more.
@@ -151,21 +151,21 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 // answer resolves the approval as a person said. The caller holds mu, and waits for the ending after releasing it. An
 // approval that was handed over has no waiting call, so the decision is recorded and kept here. If that fails, the
 // approval stays as it is.
-func (g answering) answer(a *approval, r resolution) (*ending, error) {
-	r.ending = newEnding()
+func (g answering) answer(a *approval, r resolution) (*answerOutcome, error) {
+	r.outcome = newAnswerOutcome()
 	if !a.detached {
 		if err := g.gate.queue.decideOnce(a, r); err != nil {
 			return nil, err
 		}
 		g.gate.queue.resolve(a, r)
-		return r.ending, nil
+		return r.outcome, nil
 	}
-	if err := g.gate.queue.settle(a, r); err != nil {
+	if err := g.gate.queue.keepDecision(a, r); err != nil {
 		return nil, fmt.Errorf("%w: it still waits for an answer: %w", ErrRefused, err)
 	}
-	r.ending.tell(nil)
-	ending := r.ending
-	r.ending = nil
+	r.outcome.settle(nil)
+	ending := r.outcome
+	r.outcome = nil
 	g.gate.queue.resolve(a, r)
 	return ending, nil
 }
@@ -205,8 +205,8 @@ func (g answering) approveEdited(id string, answer Answer) error {
 
 // answerEdited releases the call with the edited arguments if they are no riskier than what was asked. Otherwise it
 // asks about them. v is the verdict on them.
-func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict, asks questions) (*ending, error) {
-	reach := v.reach()
+func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict, asks questions) (*answerOutcome, error) {
+	fingerprint := v.fingerprint()
 	g.gate.queue.mu.Lock()
 	defer g.gate.queue.mu.Unlock()
 	a, err := g.gate.queue.find(id, answer)
@@ -215,7 +215,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	}
 	unseen := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return !slices.Contains(a.verdict.Marks, m) })
 	if worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen; worse {
-		a.verdict, a.reach = v, reach
+		a.verdict, a.fingerprint = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = asks.show(a.session, edited, v, a.shown.CreatedAt)
 		_ = g.gate.queue.renew(a) // a failure is logged; what is kept then is the milder question
@@ -226,7 +226,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	if err != nil {
 		return nil, err
 	}
-	a.verdict, a.reach = v, reach
+	a.verdict, a.fingerprint = v, fingerprint
 	return g.answer(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments, presence: proof})
 }
 
@@ -266,16 +266,16 @@ func (g answering) always(id string, answer Answer) error {
 			return fmt.Errorf("%w in full: the call was approved once, but the grant could not be recorded, so there is none: %w", ErrRefused, err)
 		}
 	}
-	g.keep(a.session, grants, answer.Scope)
+	g.storeGrants(a.session, grants, answer.Scope)
 	always := &given{approval: a.shown.ID, session: a.session, scope: answer.Scope, by: answer.By, from: answer.From}
 	g.gate.queue.given.Store(always)
 	g.cascade(always)
 	return nil
 }
 
-// keep stores the grants by their scope. A grant that cannot be written to the file holds in the session instead, if
-// the session has only one host. So the decision is not lost, and not wider than the person meant.
-func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
+// storeGrants stores the grants by their scope. A grant that cannot be written to the file holds in the session
+// instead, if the session has only one host. So the decision is not lost, and not wider than the person meant.
+func (g answering) storeGrants(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
 		s.granted.add(grants)
@@ -295,7 +295,7 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 
 // grant resolves the approval as "always" and returns what to grant. The caller keeps the grants afterwards, so that a
 // late answer leaves nothing behind.
-func (g answering) grant(id string, answer Answer) (*approval, []permissions.Grant, *ending, error) {
+func (g answering) grant(id string, answer Answer) (*approval, []permissions.Grant, *answerOutcome, error) {
 	g.gate.queue.mu.Lock()
 	defer g.gate.queue.mu.Unlock()
 	a, err := g.gate.queue.find(id, answer)

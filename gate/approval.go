@@ -19,43 +19,43 @@ import (
 // One waiting call consumes the decision. If the host cannot wait that long, the approval is handed over: it stays
 // pending without a call, and the repeated call attaches to it or claims the decision.
 type approval struct {
-	call       Call
-	verdict    Verdict
-	session    *Session
-	expires    time.Time
-	reach      string          // fingerprint of what was shown
-	key        string          // handOverKey of the call as it came; a repeated call finds the approval by it
-	shown      *Approval       // what people see; replaced, never changed
-	done       chan resolution // has room for one resolution, and gets at most one
-	duplicates []*approval     // repeats of the call while this one waits: not shown, asked about in turn
-	edited     json.RawMessage // arguments that an approver put in place of the call's; people see these
+	call        Call
+	verdict     Verdict
+	session     *Session
+	expires     time.Time
+	fingerprint string          // of what was shown
+	key         string          // handOverKey of the call as it came; a repeated call finds the approval by it
+	shown       *Approval       // what people see; replaced, never changed
+	done        chan resolution // has room for one resolution, and gets at most one
+	duplicates  []*approval     // repeats of the call while this one waits: not shown, asked about in turn
+	edited      json.RawMessage // arguments that an approver put in place of the call's; people see these
 
-	detached bool        // no call waits on it
-	stale    string      // what people are told if the server ended while the call waited; else ""
-	restored bool        // it comes from a dead process; detached until its call is repeated
-	expiry   *time.Timer // ends it while it is detached
+	detached    bool        // no call waits on it
+	serverEnded string      // what people are told if the server ended while the call waited; else ""
+	restored    bool        // it comes from a dead process; detached until its call is repeated
+	expiry      *time.Timer // ends it while it is detached
 }
 
 // resolution is how an approval ended.
 type resolution struct {
-	decision  string // approve, always, reject, timeout, withdrawn; pending when it was handed over
-	by        string
-	from      string // where a person answered from
-	reason    string
-	arguments json.RawMessage // the arguments as an approver changed them; nil if unchanged
-	reach     string          // fingerprint of what was shown
-	marks     []string        // codes of those that were shown
-	presence  []byte          // the proof that the approver was there; nil if none was needed
-	persons   int             // how many people approved, if the rule needs several
-	duplicate bool            // the answer was to the same call and holds for this one too
-	stale     string          // why a yes does not hold: the server of the call has ended since
-	ending    *ending         // tells the waiting answer what became of it; nil if no answer waits
-	approval  string          // id of the approval that ended; session is where it was shown
-	session   string
+	decision    string // approve, always, reject, timeout, withdrawn; pending when it was handed over
+	by          string
+	from        string // where a person answered from
+	reason      string
+	arguments   json.RawMessage // the arguments as an approver changed them; nil if unchanged
+	fingerprint string          // fingerprint of what was shown
+	marks       []string        // codes of those that were shown
+	presence    []byte          // the proof that the approver was there; nil if none was needed
+	persons     int             // how many people approved, if the rule needs several
+	duplicate   bool            // the answer was to the same call and holds for this one too
+	serverEnded string          // why a yes does not hold: the server of the call has ended since
+	outcome     *answerOutcome  // tells the waiting answer what became of it; nil if no answer waits
+	approval    string          // id of the approval that ended; session is where it was shown
+	session     string
 }
 
-// reach is the fingerprint of what an approval of the call is for.
-func (v *Verdict) reach() string {
+// fingerprint identifies what an approval of the call is for.
+func (v *Verdict) fingerprint() string {
 	of := fingerprint.Of(v.Analysis)
 	if len(v.builds) > 0 {
 		of += fingerprint.Files(v.builds)
@@ -86,7 +86,7 @@ func unseen(marks []tools.Mark, shown []string) *tools.Mark {
 // is lost. The waiting call is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
-	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), v.reach()
+	a.shown, a.fingerprint = g.show(s, call, v, time.Now().UTC()), v.fingerprint()
 	a.expires = a.shown.ExpiresAt
 	if g.gate.journal.o.Ledger != nil {
 		if claimed, refused = g.claimShared(call, v); claimed != nil || refused != nil {
@@ -200,15 +200,15 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 // giveUp resolves an approval that nobody answered. If somebody answers at the same moment, their answer wins.
 func (q *queue) giveUp(a *approval, r resolution) resolution {
 	q.mu.Lock()
-	if !q.resolve(a, r) && q.leave(a) {
+	if !q.resolve(a, r) && q.removeDuplicate(a) {
 		a.done <- r
 	}
 	q.mu.Unlock()
 	return <-a.done
 }
 
-// leave removes a duplicate from behind the approval that is shown, if it is there. The caller holds mu.
-func (q *queue) leave(duplicate *approval) bool {
+// removeDuplicate removes a duplicate from behind the approval that is shown, if it is there. The caller holds mu.
+func (q *queue) removeDuplicate(duplicate *approval) bool {
 	for _, first := range q.pending {
 		if i := slices.Index(first.duplicates, duplicate); i >= 0 {
 			first.duplicates = slices.Delete(first.duplicates, i, i+1)
@@ -230,7 +230,7 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	q.order = slices.DeleteFunc(q.order, func(id string) bool { return id == a.call.ID })
 	q.recount(a.session)
 	q.forget(a)
-	r.reach, r.marks, r.approval, r.session, r.stale = a.reach, codes(a.verdict.Marks), a.call.ID, a.session.id, a.stale
+	r.fingerprint, r.marks, r.approval, r.session, r.serverEnded = a.fingerprint, codes(a.verdict.Marks), a.call.ID, a.session.id, a.serverEnded
 	if r.arguments == nil {
 		r.arguments = a.edited
 	}
@@ -239,7 +239,7 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	} else {
 		a.done <- r
 	}
-	if r.ending == nil { // else the waiting call publishes how it ended
+	if r.outcome == nil { // else the waiting call publishes how it ended
 		q.journal.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
 	}
 	q.resolveDuplicates(a, r)
@@ -253,7 +253,7 @@ func (q *queue) resolveDuplicates(a *approval, r resolution) {
 		return
 	}
 	if r.decision == "reject" {
-		r.duplicate, r.ending = true, nil
+		r.duplicate, r.outcome = true, nil
 		for _, duplicate := range a.duplicates {
 			duplicate.done <- r
 		}

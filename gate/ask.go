@@ -36,12 +36,12 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 			answering{g.gate}.cascade(always) // it may have come between the judgement and the question
 		}
 		r := g.putTo(ctx, s, a, call)
-		if r.stale == "" || r.decision != "approve" && r.decision != "always" {
+		if r.serverEnded == "" || r.decision != "approve" && r.decision != "always" {
 			v, call = g.answered(s, call, v, r)
 			return v, call, &r
 		}
 		if err := call.revive(ctx); err != nil {
-			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.stale, err)), call, &r
+			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.serverEnded, err)), call, &r
 		}
 		*g.at, call = g.gate.judging(), call.now()
 		now := g.at.judge(s, call)
@@ -49,7 +49,7 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 			return now, call, &r
 		}
 		v = now
-		v.Reason = fmt.Sprintf("%s It runs again, so the call is asked about once more. %s", r.stale, v.Reason)
+		v.Reason = fmt.Sprintf("%s It runs again, so the call is asked about once more. %s", r.serverEnded, v.Reason)
 		g.gate.queue.notHeld(&r, errors.New(v.Reason))
 	}
 }
@@ -88,9 +88,9 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 	case <-expiry.C:
 		return g.gate.queue.giveUp(a, a.expired())
 	case <-ctx.Done():
-		return g.gate.queue.giveUp(a, g.gate.journal.left(context.Cause(ctx)))
+		return g.gate.queue.giveUp(a, g.gate.journal.withdrawnBecause(context.Cause(ctx)))
 	case <-s.closed:
-		return g.gate.queue.giveUp(a, g.gate.journal.left(ErrSessionEnded))
+		return g.gate.queue.giveUp(a, g.gate.journal.withdrawnBecause(ErrSessionEnded))
 	}
 }
 
@@ -114,8 +114,8 @@ func (j *journal) stopped() error {
 	}
 }
 
-// left returns the resolution for an approval whose call nobody waits for any more. why is the cause.
-func (j *journal) left(why error) resolution {
+// withdrawnBecause returns the resolution for an approval whose call nobody waits for any more. why is the cause.
+func (j *journal) withdrawnBecause(why error) resolution {
 	r := resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."}
 	switch {
 	case j.stopped() != nil:
@@ -183,7 +183,7 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	if news := unseen(now.Marks, r.marks); news != nil {
 		return now.deny(DecidedDenied, "callgate", "changed", fmt.Sprintf("It was approved, but there is more to look at by now. %s Repeat the call to have it looked at again.", news.Text)), call
 	}
-	if now.reach() != r.reach {
+	if now.fingerprint() != r.fingerprint {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but what the call would touch changed while it waited. Repeat the call to have it looked at again."), call
 	}
 	s.manifests.LookedAt(now.Marks)
@@ -193,30 +193,30 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	return out, call
 }
 
-// ending tells a waiting answer whether it was applied: the decision is on record, and the call does as it says.
-type ending struct {
-	told chan struct{}
-	err  error // set before told is closed
+// answerOutcome tells a waiting answer whether it was applied: the decision is on record, and the call does as it says.
+type answerOutcome struct {
+	settled chan struct{}
+	err     error // set before settled is closed
 }
 
-func newEnding() *ending { return &ending{told: make(chan struct{})} }
+func newAnswerOutcome() *answerOutcome { return &answerOutcome{settled: make(chan struct{})} }
 
-// tell ends the wait of the answer. Only the first call counts.
-func (e *ending) tell(err error) {
+// settle ends the wait of the answer. Only the first call counts.
+func (e *answerOutcome) settle(err error) {
 	if e == nil {
 		return
 	}
 	select {
-	case <-e.told:
+	case <-e.settled:
 	default:
 		e.err = err
-		close(e.told)
+		close(e.settled)
 	}
 }
 
-// wait waits for tell and returns why the answer was not applied, or nil.
-func (e *ending) wait() error {
-	<-e.told
+// wait waits for settle and returns why the answer was not applied, or nil.
+func (e *answerOutcome) wait() error {
+	<-e.settled
 	return e.err
 }
 
@@ -236,7 +236,7 @@ var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer"
 
 // ended tells the answer and the listeners how the approval ended. recorded is the error of recording it, or nil.
 func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
-	if r == nil || r.ending == nil {
+	if r == nil || r.outcome == nil {
 		return
 	}
 	if err := applied(r.decision, v, recorded); err != nil {
@@ -244,14 +244,14 @@ func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 		return
 	}
 	q.journal.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: r.decision, By: r.by, Reason: r.reason})
-	r.ending.tell(nil)
+	r.outcome.settle(nil)
 }
 
 // notHeld tells the answer and the listeners that the answer was not applied.
 func (q *queue) notHeld(r *resolution, why error) {
-	if r.ending == nil {
+	if r.outcome == nil {
 		return
 	}
 	q.journal.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: "withdrawn", By: "callgate", Reason: why.Error()})
-	r.ending.tell(fmt.Errorf("%w: %w", ErrRefused, why))
+	r.outcome.settle(fmt.Errorf("%w: %w", ErrRefused, why))
 }

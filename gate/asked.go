@@ -50,7 +50,7 @@ type question struct {
 // question returns the approval as it is stored.
 func (a *approval) question() question {
 	return question{
-		Key: a.key, Reach: a.reach, Agent: a.session.agent, Principal: a.call.Principal, CallAgent: a.call.Agent,
+		Key: a.key, Reach: a.fingerprint, Agent: a.session.agent, Principal: a.call.Principal, CallAgent: a.call.Agent,
 		Server: a.call.Tool.Server, Name: a.call.Tool.Name, Hash: a.call.Tool.Hash, In: a.call.Place.Dir, Edited: a.edited, Approval: a.shown,
 	}
 }
@@ -142,8 +142,8 @@ func (b *askedBook) close() {
 	b.own = ""
 }
 
-// left takes over the approvals of the worker's dead processes, in no particular order.
-func (b *askedBook) left() (questions []question) {
+// takeOver takes over the approvals of the worker's dead processes, in no particular order.
+func (b *askedBook) takeOver() (questions []question) {
 	if b.base == "" {
 		return nil
 	}
@@ -195,7 +195,7 @@ const awaitsHost = "It waits for the host to repeat it: callgate was restarted s
 func (g *Gate) restore() {
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
-	for _, q := range g.queue.asked.left() {
+	for _, q := range g.queue.asked.takeOver() {
 		a := g.revive(q)
 		if a == nil {
 			continue
@@ -220,7 +220,7 @@ func (g *Gate) revive(q question) *approval {
 	revived.client.Store(&shown.Host)
 	revived.origin.Store(&shown.Origin)
 	a := &approval{
-		key: q.Key, reach: q.Reach, session: revived, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
+		key: q.Key, fingerprint: q.Reach, session: revived, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
 		verdict: Verdict{Reason: q.Approval.Reason, Analysis: shown.Analysis, Marks: shown.Marks},
 		call: Call{
 			ID: shown.ID, SessionID: shown.SessionID, Principal: q.Principal, Agent: q.CallAgent, Arguments: shown.Arguments, Digest: shown.Digest, Fixed: true,
@@ -266,7 +266,7 @@ func (a *approval) reattach(repeated *approval) {
 		if !unlike {
 			shown.ApprovedBy, shown.Reason = a.shown.ApprovedBy, a.shown.Reason
 		}
-		a.call, a.reach = repeated.call, repeated.reach
+		a.call, a.fingerprint = repeated.call, repeated.fingerprint
 		a.call.ID = id
 	}
 	shown.ID, shown.SessionID, shown.CreatedAt, shown.ExpiresAt = id, repeated.session.id, a.shown.CreatedAt, a.expires

@@ -101,7 +101,7 @@ func (j *Judge) beneathMarks(v *Verdict, call Call) []tools.Mark {
 	if i < 0 || i >= len(v.Findings) {
 		return b.marks
 	}
-	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Session: j.around(call)}
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Session: j.circumstances(call)}
 	if g := permissions.FolderGrant(j.Policy, from, &v.Analysis.Subjects[i], b.folder, b.digest()); g != nil {
 		v.Findings[i].Grant = g
 		return nil

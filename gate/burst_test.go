@@ -79,7 +79,7 @@ func TestBurstIsCountedAtOnce(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 100 {
 			wait.Go(func() {
-				if may, _ := b.Take(5, time.Minute, 1, false, time.Now()); may {
+				if may, _ := b.Count(5, time.Minute, 1, false, time.Now()); may {
 					passed.Add(1)
 				}
 			})
@@ -88,11 +88,11 @@ func TestBurstIsCountedAtOnce(t *testing.T) {
 		if passed.Load() != 4 {
 			t.Errorf("%d passed", passed.Load())
 		}
-		if _, _ = b.Take(5, time.Minute, 1, true, time.Now()); b.Count(time.Minute, time.Now()) != 5 {
+		if _, _ = b.Count(5, time.Minute, 1, true, time.Now()); b.InWindow(time.Minute, time.Now()) != 5 {
 			t.Error("what a person approved does not count")
 		}
 		time.Sleep(time.Minute)
-		if may, _ := b.Take(5, time.Minute, 1, false, time.Now()); !may {
+		if may, _ := b.Count(5, time.Minute, 1, false, time.Now()); !may {
 			t.Error("the window does not pass")
 		}
 	})

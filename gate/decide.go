@@ -27,7 +27,7 @@ import (
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
 	call.facts() // so that all copies of the call share one reading
 	s.active.touch()
-	s.named.Do(func() {
+	s.learnCredentials.Do(func() {
 		for _, c := range g.credentials() {
 			s.secrets.LearnValue(c.Value, c.Place)
 		}
@@ -40,15 +40,15 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
 	if v.Action == permissions.Allow {
-		v = now.lose(s, call, v)
+		v = now.enforceLossLimit(s, call, v)
 	}
 	var asked *resolution
 	if v.Action == permissions.Ask {
 		if v, call, asked = g.questions(&now).ask(ctx, s, call, v); asked != nil {
-			defer asked.ending.tell(errUnfinished)
+			defer asked.outcome.settle(errUnfinished)
 		}
 		if v.Action == permissions.Allow {
-			_, _ = now.loses(s, call, v, true) // an approved call counts, and is not refused
+			_, _ = now.countLosses(s, call, v, true) // an approved call counts, and is not refused
 		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
@@ -70,7 +70,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 			s.manifests.Note(v.Analysis)
 		}
 		s.past.Begin(call.ID, v.Analysis, time.Now())
-		s.will(call, &v)
+		s.noteStart(call, &v)
 		if g.journal.events.followed() {
 			g.journal.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
 		}
@@ -89,10 +89,10 @@ func (g *Gate) judging() judging {
 	return judging{gate: g, always: g.queue.given.Load(), set: g.journal.set.Load()}
 }
 
-// lose counts the irreversible changes of an allowed call. If they may not all happen unasked, it judges the call
-// again.
-func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
-	may, err := g.loses(s, call, v, false)
+// enforceLossLimit counts the irreversible changes of an allowed call. If they may not all happen unasked, it judges
+// the call again.
+func (g judging) enforceLossLimit(s *Session, call Call, v Verdict) Verdict {
+	may, err := g.countLosses(s, call, v, false)
 	switch {
 	case err != nil:
 		return v.deny(DecidedLimited, "limits", past.MarkLosses, past.Uncounted(err))
@@ -105,13 +105,13 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// loses counts the irreversible changes of an allowed call. It returns false if they may not all happen unasked.
-func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
+// countLosses counts the irreversible changes of an allowed call. It returns false if they may not all happen unasked.
+func (g judging) countLosses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
 	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Limits
 	if n == 0 || limits.Irreversible <= 0 || g.gate.journal.o.Off {
 		return true, nil
 	}
-	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
+	return s.burst.Count(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
 }
 
 // admit counts an allowed call as running and sets how long it may run. If no place is left, it denies the call.
@@ -188,7 +188,7 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 // judge returns the verdict on the call now. A call that names an agent other than its session's must pass under both.
 // The name comes from the host, so it can only tighten.
 func (g judging) judge(s *Session, call Call) Verdict {
-	unknown := s.stand()
+	unknown := s.applySettings()
 	level := Autonomy(s.autonomy.Load())
 	v := g.judgeAs(s, s.agent, level, unknown, call)
 	if call.Agent != "" && call.Agent != s.agent {
@@ -220,7 +220,7 @@ func (g judging) judgeAs(s *Session, agent string, level Autonomy, unknown error
 // judgeOf returns the Judge for the session's calls under an agent. Rules that cannot be read deny everything.
 func (g judging) judgeOf(s *Session, agent string) Judge {
 	var policy *permissions.Policy
-	err := s.stand()
+	err := s.applySettings()
 	if err == nil {
 		policy, err = s.policy(agent)
 	}
@@ -236,7 +236,7 @@ func (g judging) judgeOf(s *Session, agent string) Judge {
 		Session: around, Advisors: set.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: set.Mode, AskEscalations: set.AskEscalations,
 		Protected: g.gate.protected.Load(), Terminal: set.Terminal, Off: g.gate.journal.o.Off, Changed: s.manifests.Changed(), Unkept: g.gate.journal.o.Unkept, Now: time.Now(),
-		Freezer: g.gate.journal.o.Freezer, Current: g.gate.journal.o.Current, secrets: &s.secrets, unlearned: &s.unlearned, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
+		Freezer: g.gate.journal.o.Freezer, Current: g.gate.journal.o.Current, secrets: &s.secrets, unlearned: &s.unlearned, Burst: set.Limits, Lost: s.burst.InWindow(set.Limits.IrreversibleWithin, time.Now()),
 	}
 }
 

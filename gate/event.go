@@ -183,7 +183,7 @@ func (s *Session) SetOrigin(o Origin) {
 	if before := s.origin.Swap(&o); *before == o {
 		return
 	}
-	s.gate.journal.retold(s)
+	s.gate.journal.publishSession(s)
 }
 
 // Origin returns where the host works; the zero value for a session that was not opened here.

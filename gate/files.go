@@ -37,7 +37,7 @@ func (f Files) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 		return fmt.Sprintf("the rules cannot be read: %v", j.PolicyError)
 	}
 	for _, subject := range tools.WriteSubjects(path, place) {
-		f := permissions.Evaluate(j.Policy, permissions.Context{Workspace: place.Dir, Now: j.Now, Session: j.around(Call{Place: place})}, &subject)
+		f := permissions.Evaluate(j.Policy, permissions.Context{Workspace: place.Dir, Now: j.Now, Session: j.circumstances(Call{Place: place})}, &subject)
 		if f.Action == permissions.Deny {
 			return "the rule " + explain.Rule(&f) + " denies writing it"
 		}

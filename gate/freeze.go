@@ -53,10 +53,10 @@ type Freezer struct {
 	last durable.Stamp // the file when it was last read
 	held map[string]Freeze
 
-	shared   store.Shared // freezes that hold for other machines too; nil for none
-	revision uint64       // of the shared text when it was last read
-	all      map[string]Freeze
-	told     map[string]Freeze // freezes that the other machines know and that may still be in the file
+	shared    store.Shared // freezes that hold for other machines too; nil for none
+	revision  uint64       // of the shared text when it was last read
+	all       map[string]Freeze
+	published map[string]Freeze // freezes that the other machines know and that may still be in the file
 }
 
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
@@ -82,7 +82,7 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	if f.shared == nil || err != nil {
 		return own, err
 	}
-	own = f.untold(own)
+	own = f.withoutPublished(own)
 	all, _, err := f.readShared()
 	if len(own) == 0 {
 		return all, err
@@ -100,31 +100,32 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	return held, err
 }
 
-// untold returns own without the freezes that the other machines know: the shared text says whether those still hold.
-// The caller holds mu.
-func (f *Freezer) untold(own map[string]Freeze) map[string]Freeze {
-	if len(f.told) == 0 {
+// withoutPublished returns own without the freezes that the other machines know: the shared text says whether those
+// still hold. The caller holds mu.
+func (f *Freezer) withoutPublished(own map[string]Freeze) map[string]Freeze {
+	if len(f.published) == 0 {
 		return own
 	}
 	left := map[string]Freeze{}
 	for id, one := range own {
-		if told, ok := f.told[id]; !ok || !told.same(one) {
+		if told, ok := f.published[id]; !ok || !told.same(one) {
 			left[id] = one
 		}
 	}
 	return left
 }
 
-// tell notes that the other machines know the freezes, and removes these from the file. The caller holds changing.
-func (f *Freezer) tell(told map[string]Freeze) error {
+// markPublished notes that the other machines know the freezes, and removes these from the file. The caller holds
+// changing.
+func (f *Freezer) markPublished(told map[string]Freeze) error {
 	f.mu.Lock()
-	if f.told == nil {
-		f.told = map[string]Freeze{}
+	if f.published == nil {
+		f.published = map[string]Freeze{}
 	}
-	maps.Copy(f.told, told)
+	maps.Copy(f.published, told)
 	f.mu.Unlock()
 	err := f.changeFile(func(held map[string]Freeze) {
-		for id, one := range f.told {
+		for id, one := range f.published {
 			if one.same(held[id]) { // else another process has frozen it anew
 				delete(held, id)
 			}
@@ -132,7 +133,7 @@ func (f *Freezer) tell(told map[string]Freeze) error {
 	})
 	if err == nil {
 		f.mu.Lock()
-		clear(f.told)
+		clear(f.published)
 		f.mu.Unlock()
 	}
 	return err
@@ -272,7 +273,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	}
 	switch away := f.changeShared(freeze); {
 	case away == nil: // it holds here too; Push removes what tell leaves in the file
-		_ = f.tell(map[string]Freeze{one.SessionID: one})
+		_ = f.markPublished(map[string]Freeze{one.SessionID: one})
 		return record("Frozen: " + one.String())
 	case here != nil:
 		return errors.Join(away, here)
@@ -290,13 +291,13 @@ func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 	defer f.changing.Unlock()
 	f.mu.Lock()
 	own, err := f.readFile()
-	left := f.untold(own)
+	left := f.withoutPublished(own)
 	f.mu.Unlock()
 	if err != nil || len(own) == 0 {
 		return err
 	}
 	if len(left) == 0 { // the file could not be changed before
-		return f.tell(nil)
+		return f.markPublished(nil)
 	}
 	now := time.Now()
 	if err := f.changeShared(func(held map[string]Freeze) {
@@ -313,7 +314,7 @@ func (f *Freezer) Push(record func(one Freeze, summary string) error) error {
 			err = errors.Join(err, record(one, "All machines were told of the freeze: "+one.String()))
 		}
 	}
-	return errors.Join(err, f.tell(left))
+	return errors.Join(err, f.markPublished(left))
 }
 
 // Unfreeze ends the freeze of a session, or of all. It is on record before anything runs again. A freeze that could not

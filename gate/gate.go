@@ -201,13 +201,13 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	}); err != nil {
 		return err
 	}
-	if err := g.setStanding(s, func(one *standing) error { one.Autonomy = autonomy.String(); return nil }); err != nil {
+	if err := g.changeSharedSettings(s, func(one *sharedSettings) error { one.Autonomy = autonomy.String(); return nil }); err != nil {
 		return err
 	}
 	if s.account == "" {
 		s.autonomy.Store(uint32(autonomy))
 	} else {
-		_ = s.stand() // another replica may have changed it since; a failed read is retried at the next call
+		_ = s.applySettings() // another replica may have changed it since; a failed read is retried at the next call
 	}
 	g.lastPerson.note(who.By)
 	g.journal.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})

@@ -50,7 +50,7 @@ func (q *queue) handOver(a *approval) resolution {
 		case r := <-a.done:
 			return r
 		default:
-			q.leave(a)
+			q.removeDuplicate(a)
 			return resolution{decision: "pending", reason: waitsAlready}
 		}
 	}
@@ -66,7 +66,7 @@ const (
 // attach lets a repeated call wait on the approval that was handed over for it, or returns nil. The caller holds mu.
 func (q *queue) attach(repeated *approval) *approval {
 	for _, a := range q.pending {
-		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach || a.unlike(repeated)) {
+		if a.detached && a.key == repeated.key && (a.edited != nil || a.fingerprint == repeated.fingerprint || a.unlike(repeated)) {
 			a.detached = false
 			before := a.session
 			moved := before != repeated.session || a.unlike(repeated) // always so for an approval of a dead process
@@ -128,7 +128,7 @@ func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
 func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
-		Arguments: r.arguments, Reach: a.reach, Marks: codes(a.verdict.Marks), ClaimBy: time.Now().UTC().Add(q.journal.set.Load().ClaimWithin),
+		Arguments: r.arguments, Reach: a.fingerprint, Marks: codes(a.verdict.Marks), ClaimBy: time.Now().UTC().Add(q.journal.set.Load().ClaimWithin),
 	}
 	if kept.Arguments == nil {
 		kept.Arguments = a.edited
@@ -136,8 +136,8 @@ func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	return kept
 }
 
-// settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
-func (q *queue) settle(a *approval, r resolution) error {
+// keepDecision records and keeps the decision on an approval that no call waits on. The caller holds mu.
+func (q *queue) keepDecision(a *approval, r resolution) error {
 	kept := q.handedOver(a, r)
 	v := a.verdict.allow(DecidedApproved, r.by, a.verdict.Rule, "The decision is kept until the host repeats the call.")
 	if r.decision == "reject" {
@@ -202,13 +202,13 @@ func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 
 // usable turns a kept decision into a resolution, if it still holds for the call.
 func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
-	if time.Now().After(kept.ClaimBy) || kept.Arguments == nil && (kept.Reach != v.reach() || kept.Decision != "reject" && unseen(v.Marks, kept.Marks) != nil) || kept.Decision != "reject" && kept.Persons < v.Approvers {
+	if time.Now().After(kept.ClaimBy) || kept.Arguments == nil && (kept.Reach != v.fingerprint() || kept.Decision != "reject" && unseen(v.Marks, kept.Marks) != nil) || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or the call now does something else: people are asked again
 	}
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.journal.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed
 	}
-	return resolution{approval: kept.ID, decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach, marks: kept.Marks}, true
+	return resolution{approval: kept.ID, decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, fingerprint: kept.Reach, marks: kept.Marks}, true
 }
 
 // sweep removes decisions that nobody claimed in time.

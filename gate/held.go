@@ -62,14 +62,14 @@ type HeldGrant struct {
 // HeldGrants returns the grants that are not in the worker's file.
 func (c Controls) HeldGrants() []HeldGrant {
 	g := c.gate
-	held := hold(nil, "", &g.granted)
+	held := appendHeld(nil, "", &g.granted)
 	for _, s := range g.registry.openSessions() {
-		held = hold(held, s.id, &s.granted)
+		held = appendHeld(held, s.id, &s.granted)
 	}
 	return held
 }
 
-func hold(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
+func appendHeld(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
 	grants, _ := book.read()
 	for _, grant := range grants {
 		held = append(held, HeldGrant{grant, sessionID})

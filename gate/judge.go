@@ -131,7 +131,7 @@ func (j *Judge) asker() *provenance.Asker {
 
 // findings evaluates the rules for every subject.
 func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
-	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone, Session: j.around(call)}
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone, Session: j.circumstances(call)}
 	findings := make([]permissions.Finding, len(a.Subjects))
 	bound := j.Policy.BindsContent()
 	carries, unsaid := j.asker().Facts(call.facts(), a)
@@ -145,9 +145,9 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	return findings
 }
 
-// around returns what rule conditions look at. It reads the branch for each call if a rule asks for it, because the
-// branch can change during a session.
-func (j *Judge) around(call Call) *permissions.Circumstances {
+// circumstances returns what rule conditions look at. It reads the branch for each call if a rule asks for it, because
+// the branch can change during a session.
+func (j *Judge) circumstances(call Call) *permissions.Circumstances {
 	if j.Session == nil || j.Session.Branch != "" || !j.Policy.AsksBranch() {
 		return j.Session
 	}

@@ -277,7 +277,7 @@ func (s *sharedText) Replace(revision uint64, text []byte) error {
 }
 
 // standing returns what was set for the session of b.
-func (b *bench) standing(t *testing.T) standing {
+func (b *bench) standing(t *testing.T) sharedSettings {
 	by, _, err := b.gate.standings.read(b.gate.journal.o.Standing)
 	if err != nil {
 		t.Error(err)

@@ -229,7 +229,7 @@ func TestRepeatedAfterARestart(t *testing.T) {
 		if d := <-again; d.verdict.Decision != DecidedApproved || d.call.ID != "2" {
 			t.Errorf("%s, call %s", d.verdict.Decision, d.call.ID)
 		}
-		if n := len(b.gate.queue.asked.left()); n != 0 {
+		if n := len(b.gate.queue.asked.takeOver()); n != 0 {
 			t.Errorf("%d approvals stay on disk", n)
 		}
 	})

@@ -21,34 +21,34 @@ import (
 
 // Session is one host at the gate. Several connections of the host can share it.
 type Session struct {
-	gate      *Gate
-	id        string
-	agent     string // the profile that the session runs under
-	startedAt time.Time
-	client    atomic.Pointer[Client]
-	origin    atomic.Pointer[Origin]
-	tools     atomic.Pointer[[]string]
-	active    lastTime      // when something last happened
-	account   string        // shared by the host's sessions at all replicas; "" if there are no others
-	standing  sync.Mutex    // held while stand applies shared settings, so that the newest win
-	stands    atomic.Uint64 // revision of the shared settings that the session applied last
-	autonomy  atomic.Uint32 // an Autonomy
-	running   atomic.Int32  // forwarded calls without an outcome, those to its model included
-	thinking  atomic.Int32  // of them, those to the host's model
-	turn      past.Turn
-	manifests past.Manifests
-	refused   past.Refusals
-	burst     past.Losses
-	places    Tally   // counts Limits.Concurrent together with other replicas; nil if it is not shared
-	tallies   []Tally // all that Close has to close
-	secrets   secrets.Memory
-	flow      provenance.Session
-	unlearned atomic.Bool // secrets and flow lack some result
-	around    provenance.Surroundings
-	named     sync.Once // learns the credentials of Options
-	past      past.Calls
-	closed    chan struct{}
-	part      func() // leaves the connection that the session was opened for
+	gate             *Gate
+	id               string
+	agent            string // the profile that the session runs under
+	startedAt        time.Time
+	client           atomic.Pointer[Client]
+	origin           atomic.Pointer[Origin]
+	tools            atomic.Pointer[[]string]
+	active           lastTime      // when something last happened
+	account          string        // shared by the host's sessions at all replicas; "" if there are no others
+	settingsMu       sync.Mutex    // held while applySettings applies shared settings, so that the newest win
+	settingsRevision atomic.Uint64 // revision of the shared settings that the session applied last
+	autonomy         atomic.Uint32 // an Autonomy
+	running          atomic.Int32  // forwarded calls without an outcome, those to its model included
+	thinking         atomic.Int32  // of them, those to the host's model
+	turn             past.Turn
+	manifests        past.Manifests
+	refused          past.Refusals
+	burst            past.Losses
+	places           Tally   // counts Limits.Concurrent together with other replicas; nil if it is not shared
+	tallies          []Tally // all that Close has to close
+	secrets          secrets.Memory
+	flow             provenance.Session
+	unlearned        atomic.Bool // secrets and flow lack some result
+	around           provenance.Surroundings
+	learnCredentials sync.Once // learns the credentials of Options
+	past             past.Calls
+	closed           chan struct{}
+	leaveConnection  func() // leaves the connection that the session was opened for
 
 	granted   grantBook // grants that end with the session
 	ungranted atomic.Bool
@@ -164,7 +164,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func(), known ...Client) (*
 		gate: g, id: newSessionID(), agent: agent, startedAt: time.Now().UTC(),
 		closed: make(chan struct{}),
 	}
-	s.part, _ = s.users.join(cancelCalls, s.end)
+	s.leaveConnection, _ = s.users.join(cancelCalls, s.end)
 	s.client.Store(&Client{})
 	for _, c := range known {
 		s.client.Store(&c)
@@ -218,18 +218,18 @@ func (s *Session) Client() Client { return *s.client.Load() }
 // SetClient sets how the host names itself.
 func (s *Session) SetClient(c Client) {
 	s.client.Store(&c)
-	s.gate.journal.retold(s)
+	s.gate.journal.publishSession(s)
 }
 
 // SetTools sets which tools the host is offered, by qualified name. The caller MUST NOT change names afterwards.
 func (s *Session) SetTools(names []string) {
 	if before := s.tools.Swap(&names); !slices.Equal(*before, names) {
-		s.gate.journal.retold(s)
+		s.gate.journal.publishSession(s)
 	}
 }
 
-// retold tells listeners about the session as it is now.
-func (j *journal) retold(s *Session) { j.events.publish(SessionOpened{s.info()}) }
+// publishSession tells listeners about the session as it is now.
+func (j *journal) publishSession(s *Session) { j.events.publish(SessionOpened{s.info()}) }
 
 // lastTime is the time of the last activity.
 type lastTime struct{ ms atomic.Int64 } // Unix milliseconds
@@ -251,12 +251,12 @@ func (s *Session) ServerEnded(server, reason string) {
 	defer g.queue.mu.Unlock()
 	for _, id := range g.queue.order {
 		a := g.queue.pending[id]
-		if !waitsIn(s, server)(a) || a.stale != "" {
+		if !waitsIn(s, server)(a) || a.serverEnded != "" {
 			continue
 		}
-		a.stale = fmt.Sprintf("The server %q ended while the call waited: %s.", server, reason)
+		a.serverEnded = fmt.Sprintf("The server %q ended while the call waited: %s.", server, reason)
 		shown := *a.shown
-		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.stale + " If you approve, it is started again and you are asked once more.")
+		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.serverEnded + " If you approve, it is started again and you are asked once more.")
 		a.shown = &shown
 		_ = g.queue.renew(a) // a failure is logged
 		g.journal.events.publish(Asked{a.shown})
@@ -267,14 +267,14 @@ func (s *Session) ServerEnded(server, reason string) {
 func (s *Session) NewTurn() { s.turn.Begin() }
 
 // Close withdraws what waits in the session and ends it, unless another connection of its host uses it.
-func (s *Session) Close() { s.part() }
+func (s *Session) Close() { s.leaveConnection() }
 
 // Ended reports whether nothing uses the session any more.
 func (s *Session) Ended() bool { return s.users.gone() }
 
 func (s *Session) end() {
 	g := s.gate
-	left, summary := g.journal.left(ErrSessionEnded), "Session ended."
+	left, summary := g.journal.withdrawnBecause(ErrSessionEnded), "Session ended."
 	if g.journal.stopped() != nil {
 		summary = "Session ended: callgate was stopped."
 	}
@@ -348,7 +348,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 }
 
 func (s *Session) info() SessionInfo {
-	_ = s.stand() // while it fails, calls are denied
+	_ = s.applySettings() // while it fails, calls are denied
 	s.mu.Lock()
 	pending, of := s.waiting, s.waitingOf
 	s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// will notes what an allowed call is about to return, and the files that it makes.
-func (s *Session) will(call Call, v *Verdict) {
+// noteStart notes what an allowed call is about to return, and the files that it makes.
+func (s *Session) noteStart(call Call, v *Verdict) {
 	if s.flow.Off || v.Analysis == nil {
 		return
 	}

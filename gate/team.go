@@ -64,7 +64,7 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 	rand.Read(suffix)
 	info.ID = cmp.Or(strings.TrimSpace(profile.Name), info.Role, "agent") + "-" + hex.EncodeToString(suffix)
 	full := Invalid(fmt.Errorf("the session has %d agents already: remove one", maxAgents))
-	if err := g.setStanding(s, func(one *standing) error {
+	if err := g.changeSharedSettings(s, func(one *sharedSettings) error {
 		if len(one.Team) >= maxAgents {
 			return full
 		}
@@ -74,7 +74,7 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 		return "", err
 	}
 	if s.account != "" {
-		_ = s.stand() // another replica may have removed it since; a failed read is retried at the next call
+		_ = s.applySettings() // another replica may have removed it since; a failed read is retried at the next call
 	} else if !s.team.add(info, profile) {
 		return "", full
 	}
@@ -105,7 +105,7 @@ func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 		return err
 	}
 	elsewhere := false
-	if err := g.setStanding(s, func(one *standing) error { _, elsewhere = one.Team[id]; delete(one.Team, id); return nil }); err != nil {
+	if err := g.changeSharedSettings(s, func(one *sharedSettings) error { _, elsewhere = one.Team[id]; delete(one.Team, id); return nil }); err != nil {
 		return err
 	}
 	ok := s.team.remove(id) || elsewhere
@@ -235,8 +235,8 @@ func statusOf(waiting, running, thinking int) string {
 	return "idle"
 }
 
-// standing holds what people and clients have set for the sessions of one account.
-type standing struct {
+// sharedSettings holds what people and clients have set for the sessions of one account.
+type sharedSettings struct {
 	Autonomy string                    `json:"autonomy,omitempty"` // "" is the configured one
 	Team     map[string]standingMember `json:"team,omitempty"`
 	At       time.Time                 `json:"at"` // when it was set last
@@ -248,7 +248,7 @@ type standingMember struct {
 	Rules string    `json:"rules,omitempty"`
 }
 
-func (one *standing) add(info AgentInfo, profile permissions.Agent) {
+func (one *sharedSettings) add(info AgentInfo, profile permissions.Agent) {
 	one.Team = maps.Clone(one.Team)
 	if one.Team == nil {
 		one.Team = map[string]standingMember{}
@@ -263,11 +263,11 @@ const keepStanding = 30 * 24 * time.Hour
 type standings struct {
 	mu       sync.Mutex
 	revision uint64
-	by       map[string]standing // by account; replaced, never changed
+	by       map[string]sharedSettings // by account; replaced, never changed
 }
 
 // read returns what was set, by account. On an error nobody knows what was set.
-func (b *standings) read(from store.Shared) (by map[string]standing, revision uint64, err error) {
+func (b *standings) read(from store.Shared) (by map[string]sharedSettings, revision uint64, err error) {
 	text, revision, err := from.Text()
 	if err != nil {
 		return nil, 0, err
@@ -275,7 +275,7 @@ func (b *standings) read(from store.Shared) (by map[string]standing, revision ui
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if revision != b.revision {
-		var by map[string]standing
+		var by map[string]sharedSettings
 		if err := json.Unmarshal(text, &by); err != nil {
 			return nil, 0, fmt.Errorf("the saved settings of sessions are damaged: %w", err)
 		}
@@ -284,9 +284,9 @@ func (b *standings) read(from store.Shared) (by map[string]standing, revision ui
 	return b.by, revision, nil
 }
 
-// setStanding changes what is set for the sessions that share s's account, at all replicas. If s shares no account, it
-// does nothing.
-func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
+// changeSharedSettings changes what is set for the sessions that share s's account, at all replicas. If s shares no
+// account, it does nothing.
+func (g *Gate) changeSharedSettings(s *Session, change func(*sharedSettings) error) error {
 	if s.account == "" {
 		return nil
 	}
@@ -297,9 +297,9 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 		}
 		now := time.Now().UTC()
 		by := maps.Clone(before)
-		maps.DeleteFunc(by, func(_ string, one standing) bool { return now.Sub(one.At) > keepStanding })
+		maps.DeleteFunc(by, func(_ string, one sharedSettings) bool { return now.Sub(one.At) > keepStanding })
 		if by == nil {
-			by = map[string]standing{}
+			by = map[string]sharedSettings{}
 		}
 		one := by[s.account]
 		one.Team = maps.Clone(one.Team)
@@ -316,23 +316,23 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 	})
 }
 
-// stand applies what was set for the session at any replica. On an error the session's settings may be stale.
-func (s *Session) stand() error {
+// applySettings applies what was set for the session at any replica. On an error the session's settings may be stale.
+func (s *Session) applySettings() error {
 	if s.account == "" {
 		return nil
 	}
-	if _, revision, err := s.gate.standings.read(s.gate.journal.o.Standing); err != nil || revision == s.stands.Load() {
+	if _, revision, err := s.gate.standings.read(s.gate.journal.o.Standing); err != nil || revision == s.settingsRevision.Load() {
 		return err
 	}
-	s.standing.Lock()
-	defer s.standing.Unlock()
+	s.settingsMu.Lock()
+	defer s.settingsMu.Unlock()
 	by, revision, err := s.gate.standings.read(s.gate.journal.o.Standing)
 	if err != nil {
 		return err
 	}
 	one, ok := by[s.account]
 	if !ok {
-		s.stands.Store(revision)
+		s.settingsRevision.Store(revision)
 		return nil
 	}
 	team := map[string]*teamMember{}
@@ -351,6 +351,6 @@ func (s *Session) stand() error {
 		s.autonomy.Store(uint32(autonomy))
 	}
 	s.team.replace(team)
-	s.stands.Store(revision)
+	s.settingsRevision.Store(revision)
 	return nil
 }

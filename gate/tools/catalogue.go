@@ -142,9 +142,9 @@ type entry struct {
 	local    bool // nothing of it leaves this machine
 }
 
-// fits reports whether the definition is one of those that were labelled. It is true without a definition, because each
-// argument of a call is looked at all the same.
-func (e *entry) fits(definition []byte) bool {
+// isLabelled reports whether the definition is one of those that were labelled. It is true without a definition,
+// because each argument of a call is looked at all the same.
+func (e *entry) isLabelled(definition []byte) bool {
 	return len(e.shapes) == 0 || definition == nil || slices.Contains(e.shapes, definitions.Shape(definition))
 }
 
@@ -178,8 +178,8 @@ func (f *serverFile) categoryOf(effect string) string {
 	return CategoryNetwork
 }
 
-// read adds the arguments of each role in a file.
-func (r roles) read(arguments map[string][]string) error {
+// add adds the arguments of each role in a file.
+func (r roles) add(arguments map[string][]string) error {
 	for name, list := range arguments {
 		role, err := ParseRole(name)
 		if err != nil {
@@ -200,7 +200,7 @@ func (r roles) read(arguments map[string][]string) error {
 
 func (f *serverFile) entry(t serverTool) (e entry, err error) {
 	e = entry{kind: t.Kind, category: t.Category, remote: t.Remote, labels: t.Labels, shapes: t.Shapes, local: f.Local && !t.Remote && t.Effect != EffectOutside, roles: roles{}}
-	if err := e.roles.read(t.Arguments); err != nil {
+	if err := e.roles.add(t.Arguments); err != nil {
 		return e, err
 	}
 	if t.Kind != "" {

@@ -27,7 +27,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 
 	switch e, from, ok := lookUp(s, name); {
 	case mapped(t, s, d):
-	case ok && !e.fits(definition):
+	case ok && !e.isLabelled(definition):
 		t.guessFrom(d)
 		t.suspected, t.Outgrown = e.labels, true
 		t.Why = fmt.Sprintf("catalogue: %s, but its arguments are not those that were labelled: label it anew (callgate tools label %s)", from, s.Name)

@@ -152,7 +152,7 @@ func (p *Pins) accept(server string, all map[string]pin) error {
 	next[server] = make(map[string]pin, len(all))
 	maps.Copy(next[server], p.known[server])
 	maps.Copy(next[server], all)
-	if err := fits(len(next[server]), sizeOf(next[server])); err != nil {
+	if err := checkSize(len(next[server]), sizeOf(next[server])); err != nil {
 		return err
 	}
 	data, err := json.Marshal(next, json.Deterministic(true), jsontext.WithIndent("  "))
@@ -165,8 +165,8 @@ func (p *Pins) accept(server string, all map[string]pin) error {
 	return p.reload()
 }
 
-// fits returns an error if a server has too many definitions, or too many bytes of them.
-func fits(tools, bytes int) error {
+// checkSize returns an error if a server has too many definitions, or too many bytes of them.
+func checkSize(tools, bytes int) error {
 	if tools > maxPins || bytes > maxPinBytes {
 		return fmt.Errorf("the server has more tools than callgate can remember: %d of at most %d, with %d bytes of at most %d", tools, maxPins, bytes, maxPinBytes)
 	}

@@ -117,7 +117,7 @@ func (p *Pins) acceptShared(server string, all map[string]pin) error {
 		for _, one := range pins {
 			size += len(one.Definition)
 		}
-		return true, fits(len(pins), size)
+		return true, checkSize(len(pins), size)
 	})
 }
 

@@ -106,8 +106,9 @@ const unlinked = "\t\n\f\r \"'<>()[]{}|`"
 
 var links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
 
-// Telling reports whether a value is distinctive enough to have a source. A single digit or a word like "me" is not.
-func Telling(text string) bool {
+// IsDistinctive reports whether a value is distinctive enough to have a source. A single digit or a word like "me" is
+// not.
+func IsDistinctive(text string) bool {
 	n := 0
 	for _, r := range text {
 		if r > ' ' {
@@ -119,7 +120,7 @@ func Telling(text string) bool {
 
 // Distinct reports whether a value is more than a common word: it is long, or it contains something besides letters.
 func Distinct(text string) bool {
-	return Telling(text) && (len(text) >= 12 || strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) >= 0)
+	return IsDistinctive(text) && (len(text) >= 12 || strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) >= 0)
 }
 
 // IsDate reports whether a text is a date, with or without a time, such as 2026-05-30.

@@ -24,7 +24,7 @@ var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|fin
 
 // codes looks for texts in other languages that name something vital together with a destructive operation, or that
 // name a credential store. It also looks for shell commands in texts that remove a root or a home.
-func (f *floored) codes() string {
+func (f *check) codes() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !c.Code && !c.Risk.Exceeds(permissions.Network) {
 			continue
@@ -84,7 +84,7 @@ var (
 )
 
 // opens looks for containers that may write to something vital.
-func (f *floored) opens() string {
+func (f *check) opens() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !About(Program(c)).Has(programs.RunsContainers) {
 			continue
@@ -106,7 +106,7 @@ func (f *floored) opens() string {
 }
 
 // mounts is opens for a tool with an argument for volumes, or one that takes the description of a container.
-func (f *floored) mounts() string {
+func (f *check) mounts() string {
 	var sources []string
 	for _, v := range f.call.Values() {
 		sources = append(sources, hostPaths(v.Text)...)
@@ -124,7 +124,7 @@ func (f *floored) mounts() string {
 }
 
 // gives returns why one of these folders is not for a container to write, or "" if all are.
-func (f *floored) gives(sources []string) string {
+func (f *check) gives(sources []string) string {
 	i := slices.IndexFunc(sources, func(source string) bool { return vitalSource(source, f.call.Place) })
 	if i < 0 {
 		return ""

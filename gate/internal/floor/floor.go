@@ -23,21 +23,21 @@ const Mark = "floor"
 
 // floor lists what asks a person under every rule, level, mode and grant. Each entry returns the end of a sentence that
 // says what the call does, or "" if it does nothing of the kind. data.go has what each entry looks for.
-var floor = []func(*floored) string{
-	(*floored).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
-	(*floored).codes,        // runs a text in another language that names one of these, or a credential store
-	(*floored).opens,        // gives a container one of these to write
-	(*floored).formats,      // writes to a block device
-	(*floored).tellsAll,     // sends out the whole environment
-	(*floored).tellsSecrets, // sends out a credential store
-	(*floored).tellsTokens,  // sends out a credential that the call spells out
-	(*floored).asksCloud,    // asks a cloud's metadata service, which gives out the machine's credentials
-	(*floored).disarms,      // ends callgate, or switches off the permission checks of another agent
-	(*floored).losesRemote,  // destroys what no checkpoint holds: cloud resources, databases
+var floor = []func(*check) string{
+	(*check).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
+	(*check).codes,        // runs a text in another language that names one of these, or a credential store
+	(*check).opens,        // gives a container one of these to write
+	(*check).formats,      // writes to a block device
+	(*check).tellsAll,     // sends out the whole environment
+	(*check).tellsSecrets, // sends out a credential store
+	(*check).tellsTokens,  // sends out a credential that the call spells out
+	(*check).asksCloud,    // asks a cloud's metadata service, which gives out the machine's credentials
+	(*check).disarms,      // ends callgate, or switches off the permission checks of another agent
+	(*check).losesRemote,  // destroys what no checkpoint holds: cloud resources, databases
 }
 
-// floored is a call that is checked against the floor.
-type floored struct {
+// check is a call that is checked against the floor.
+type check struct {
 	call *facts.Call
 	a    *tools.Analysis
 
@@ -46,7 +46,7 @@ type floored struct {
 
 // Marks returns the marks of all entries that match the call.
 func Marks(call *facts.Call, a *tools.Analysis) (marks []tools.Mark) {
-	f := floored{call: call, a: a, sender: senderOf(a)}
+	f := check{call: call, a: a, sender: senderOf(a)}
 	for _, entry := range floor {
 		if what := entry(&f); what != "" {
 			marks = append(marks, tools.Mark{Code: Mark, Text: "The floor: the call " + what + "."})
@@ -56,7 +56,7 @@ func Marks(call *facts.Call, a *tools.Analysis) (marks []tools.Mark) {
 }
 
 // wipes looks at what the call removes, moves or closes as a whole.
-func (f *floored) wipes() string {
+func (f *check) wipes() string {
 	for _, w := range f.a.Wipes {
 		if what := vital(w, f.call.Place); what != "" {
 			if w.How == tools.Listed {
@@ -69,7 +69,7 @@ func (f *floored) wipes() string {
 }
 
 // formats looks for writes to block devices, and for programs that change these as a whole.
-func (f *floored) formats() string {
+func (f *check) formats() string {
 	for _, w := range f.a.Writes {
 		if isBlockDevice(w.Path) {
 			return fmt.Sprintf("writes to the device %s", tools.Visible(w.Path))
@@ -89,7 +89,7 @@ func (f *floored) formats() string {
 }
 
 // tellsAll looks for a text with one command that prints the environment and one that sends.
-func (f *floored) tellsAll() string {
+func (f *check) tellsAll() string {
 	if f.sender == "" {
 		return ""
 	}
@@ -102,7 +102,7 @@ func (f *floored) tellsAll() string {
 }
 
 // tellsSecrets looks for a credential store in what is sent.
-func (f *floored) tellsSecrets() string {
+func (f *check) tellsSecrets() string {
 	if len(f.a.Commands) == 0 {
 		return f.toolTellsSecrets()
 	}
@@ -132,7 +132,7 @@ func (f *floored) tellsSecrets() string {
 }
 
 // pushesSecrets looks for a text that adds a credential store to a git repository and also pushes.
-func (f *floored) pushesSecrets() string {
+func (f *check) pushesSecrets() string {
 	runs := func(c tools.CommandView, of ...string) bool {
 		return len(c.Argv) > 1 && About(Program(c)).Has(programs.VersionControl) && slices.Contains(of, c.Argv[1])
 	}
@@ -154,7 +154,7 @@ func (f *floored) pushesSecrets() string {
 }
 
 // toolTellsSecrets looks for credential stores in the arguments of a tool that sends.
-func (f *floored) toolTellsSecrets() string {
+func (f *check) toolTellsSecrets() string {
 	elsewhere := saysSends(f.call.Tool.Name) || f.call.Tool.Bound && f.a.Category == tools.CategoryNetwork
 	if !elsewhere || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !MayNameStore(f.call.Arguments) {
 		return ""
@@ -170,7 +170,7 @@ func (f *floored) toolTellsSecrets() string {
 }
 
 // asksCloud looks for addresses of metadata services.
-func (f *floored) asksCloud() string {
+func (f *check) asksCloud() string {
 	if len(f.a.Commands) > 0 {
 		for _, c := range f.a.Commands {
 			if !c.Risk.Exceeds(permissions.Write) {
@@ -201,7 +201,7 @@ func (f *floored) asksCloud() string {
 }
 
 // proxied returns the metadata service that a variable names as a proxy, or "" if none does.
-func (f *floored) proxied() string {
+func (f *check) proxied() string {
 	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) {
 		return ""
 	}
@@ -224,7 +224,7 @@ func quiet(t *tools.Tool) bool {
 }
 
 // disarms looks for what ends callgate or switches off the permission checks of another agent.
-func (f *floored) disarms() string {
+func (f *check) disarms() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 {
 			continue
@@ -273,7 +273,7 @@ func isOwnProcess(word string) bool {
 }
 
 // losesRemote looks for operations that destroy what lies elsewhere, and for options that say that they do.
-func (f *floored) losesRemote() string {
+func (f *check) losesRemote() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 {
 			continue
@@ -307,7 +307,7 @@ func onlyShows(word string) bool {
 }
 
 // losingStatement looks for SQL and GraphQL in the arguments of a tool that is not a shell and writes no file.
-func (f *floored) losingStatement() string {
+func (f *check) losingStatement() string {
 	if len(f.a.Commands) > 0 || facts.FileKind(f.call.Tool.Kind) || permissions.Destructive.Exceeds(f.a.Risk) && permissions.Unknown.Exceeds(f.a.Risk) || localDatabase.MatchString(f.call.Tool.Server) {
 		return ""
 	}

@@ -40,7 +40,7 @@ func TestQuickLooksPassNothingOver(t *testing.T) {
 		t.Error("a hundred addresses hide the one behind them")
 	}
 	for _, word := range []string{"--permission-mode=BYPASSPERMISSIONS", "--approval-mode=YOLO", "--ask-for-approval=NEVER", "--sandbox=DANGER-FULL-ACCESS", "--approval-mode=AUTO_EDIT"} {
-		f := &floored{a: &tools.Analysis{Commands: []tools.CommandView{{Argv: []string{"agent", word}}}}}
+		f := &check{a: &tools.Analysis{Commands: []tools.CommandView{{Argv: []string{"agent", word}}}}}
 		if f.disarms() == "" {
 			t.Errorf("%s takes no permissions off", word)
 		}

@@ -13,7 +13,7 @@ import (
 
 // tellsTokens looks for credentials themselves in what is sent: an issuer's token that its form gives away, a private
 // key, and in headers also what only its name gives away.
-func (f *floored) tellsTokens() string {
+func (f *check) tellsTokens() string {
 	if len(f.a.Commands) == 0 {
 		if f.a.Risk == permissions.ReadOnly || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound {
 			return ""

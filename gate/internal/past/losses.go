@@ -29,8 +29,8 @@ func (b *Losses) within(window time.Duration, now time.Time) int {
 	return len(b.done)
 }
 
-// Count returns how many losses there were in the window.
-func (b *Losses) Count(window time.Duration, now time.Time) int {
+// InWindow returns how many losses there were in the window.
+func (b *Losses) InWindow(window time.Duration, now time.Time) int {
 	if b.Shared != nil {
 		return b.Shared.Count()
 	}
@@ -39,9 +39,9 @@ func (b *Losses) Count(window time.Duration, now time.Time) int {
 	return b.within(window, now)
 }
 
-// Take counts n more losses. Unless a person approved them, it counts none and returns false if they reach the limit.
+// Count counts n more losses. Unless a person approved them, it counts none and returns false if they reach the limit.
 // So calls that come at the same time do not get past the limit together.
-func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now time.Time) (bool, error) {
+func (b *Losses) Count(limit int, window time.Duration, n int, approved bool, now time.Time) (bool, error) {
 	switch {
 	case b.Shared != nil && approved:
 		b.Shared.Add(min(n, 2*limit))

@@ -64,7 +64,7 @@ func (j *Asker) unguidedEffect(v Judged, call *facts.Call, o Outgoing) string {
 		}
 		for _, to := range o.To {
 			if !j.named(v, call, to, strictly) {
-				return fmt.Sprintf("neither you nor a rule named %s", shown(to))
+				return fmt.Sprintf("neither you nor a rule named %s", quote(to))
 			}
 		}
 		return ""
@@ -122,9 +122,9 @@ func (j *Asker) unguidedFetch(v Judged, call *facts.Call, addresses []string) st
 		}
 		switch {
 		case facts.CarriesCode(to):
-			return fmt.Sprintf("It asks for %s, which nobody named and which contains a code.", shown(to))
+			return fmt.Sprintf("It asks for %s, which nobody named and which contains a code.", quote(to))
 		case sawSecret && facts.CarriesData(to):
-			return fmt.Sprintf("It asks for %s, which nobody named, after secrets were read.", shown(to))
+			return fmt.Sprintf("It asks for %s, which nobody named, after secrets were read.", quote(to))
 		}
 	}
 	return ""
@@ -152,7 +152,7 @@ func (j *Asker) unguidedCommands(v Judged, call *facts.Call, o Outgoing) string 
 	}
 	for _, to := range o.To {
 		if !j.named(v, call, to, false) {
-			return fmt.Sprintf("It sends, and neither you nor a rule named %s.", shown(to))
+			return fmt.Sprintf("It sends, and neither you nor a rule named %s.", quote(to))
 		}
 	}
 	return ""

@@ -101,10 +101,10 @@ func (q *flowQuestions) mark(code, quote string, from flow.Source, text string, 
 // doubtful marks a value that is known only from untrusted text, and reports whether it did.
 func (q *flowQuestions) doubtful(what, text string) bool {
 	known := q.memory.Know(text)
-	if known.In&flow.Untrusted == 0 || known.Said != 0 || !facts.Telling(text) || q.judge.trusts(known.From) || q.judge.namedByRule(q.verdict, q.call, text) {
+	if known.In&flow.Untrusted == 0 || known.Said != 0 || !facts.IsDistinctive(text) || q.judge.trusts(known.From) || q.judge.namedByRule(q.verdict, q.call, text) {
 		return false
 	}
-	q.mark(markFlowUntrusted, text, known.From, "The %s %s is known only from %s.", what, shown(text), described(known.From))
+	q.mark(markFlowUntrusted, text, known.From, "The %s %s is known only from %s.", what, quote(text), described(known.From))
 	return true
 }
 
@@ -125,7 +125,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		known := q.memory.Know(to)
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trusts(known.From):
-			q.mark(markFlowUntrusted, to, known.From, "The address %s is in %s, which reads like orders to the model.", shown(to), described(known.From))
+			q.mark(markFlowUntrusted, to, known.From, "The address %s is in %s, which reads like orders to the model.", quote(to), described(known.From))
 		case fetches, q.out.effect == effectUnknown && !q.out.loses && q.call.Tool.MayOpen() && (facts.Value{Text: to}).LooksLikePage():
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && (facts.CarriesData(to) || q.takesAlong(to)) {
@@ -170,7 +170,7 @@ func (q *flowQuestions) ofParts() {
 			continue
 		}
 		if c, ok := q.memory.Match(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trusts(c.From) {
-			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s is in %s.", shown(c.Text), described(c.From))
+			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s is in %s.", quote(c.Text), described(c.From))
 		}
 	}
 	for _, n := range q.out.amounts {
@@ -213,7 +213,7 @@ func (q *flowQuestions) ofContent(private bool, why string) {
 		} else if !private {
 			continue
 		} else if c, ok := q.memory.Match(text, flow.Private); ok {
-			q.mark(markFlowPrivate, c.Text, c.From, "It takes %s from %s %s.", shown(c.Text), described(c.From), why)
+			q.mark(markFlowPrivate, c.Text, c.From, "It takes %s from %s %s.", quote(c.Text), described(c.From), why)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (q *flowQuestions) ofOrders() {
 // heeds marks words from a result with orders to the model, unless a person trusts it or a rule names the words.
 func (q *flowQuestions) heeds(text string, from flow.Source) {
 	if !q.judge.trusts(from) && !q.judge.namedByRule(q.verdict, q.call, text) {
-		q.mark(markFlowUntrusted, text, from, "It takes %s from %s, and a result of this tool reads as if it told the model what to do.", shown(text), described(from))
+		q.mark(markFlowUntrusted, text, from, "It takes %s from %s, and a result of this tool reads as if it told the model what to do.", quote(text), described(from))
 	}
 }
 
@@ -262,7 +262,7 @@ func toward(to string) string {
 	if to == "" {
 		return "to a place that the call does not name"
 	}
-	return "to " + shown(to) + ", which neither you nor a rule named"
+	return "to " + quote(to) + ", which neither you nor a rule named"
 }
 
 // described names a result for people.
@@ -278,8 +278,8 @@ func privately(s flow.Source) string {
 	return fmt.Sprintf("private data (%s)", described(s))
 }
 
-// shown quotes a text for people.
-func shown(text string) string {
+// quote quotes a text for people.
+func quote(text string) string {
 	if runes := []rune(text); len(runes) > 80 {
 		text = string(runes[:80]) + "…"
 	}
@@ -330,7 +330,7 @@ func (j *Asker) Facts(call *facts.Call, a *tools.Analysis) (carries, from []stri
 		}
 	}
 	for _, text := range slices.Concat(o.To, o.packages, o.commands, o.amounts) {
-		if known := m.Know(text); facts.Telling(text) && known.In&flow.Untrusted != 0 && known.Said == 0 {
+		if known := m.Know(text); facts.IsDistinctive(text) && known.In&flow.Untrusted != 0 && known.Said == 0 {
 			from = []string{"untrusted"}
 		}
 	}

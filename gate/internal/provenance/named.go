@@ -109,7 +109,7 @@ func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why 
 	}
 	for _, to := range places {
 		if r := j.destinationRule(call, v.Analysis, to); r != nil && r.Action == permissions.Deny {
-			return r, fmt.Sprintf("The rule %s matches the destination %s.", r, shown(to))
+			return r, fmt.Sprintf("The rule %s matches the destination %s.", r, quote(to))
 		}
 	}
 	return nil, ""

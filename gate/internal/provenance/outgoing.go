@@ -102,7 +102,7 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	// An argument named for people or accounts holds a destination. So does any argument with a page or a mail address.
 	values := call.Values()
 	// Days, units and short names in "from" and "to" are the ends of a range, unless a text goes along.
-	common := func(text string) bool { return !facts.Telling(text) || facts.IsDate(text) }
+	common := func(text string) bool { return !facts.IsDistinctive(text) || facts.IsDate(text) }
 	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" && common(v.Text) }) &&
 		!slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
 	for _, v := range values {
