@@ -37,7 +37,9 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 		return c, err
 	}
 	names := []string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp", "cnf"}
-	if tenants != "" {
+	at := slices.Index(names, tenants)
+	if at < 0 && tenants != "" {
+		at = len(names)
 		names = append(names, tenants)
 	}
 	r := claimReader{names: names, found: make([]jsonx.Member, len(names))}
@@ -48,8 +50,8 @@ func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	for _, s := range slices.Concat(r.texts(6), r.texts(7)) {
 		c.scopes = append(c.scopes, strings.Fields(s)...)
 	}
-	if tenants != "" && r.found[9].Value != nil {
-		c.tenants = r.texts(9)
+	if at >= 0 && r.found[at].Value != nil {
+		c.tenants = r.texts(at)
 	}
 	until, ends := r.time(3)
 	from, begins := r.time(4)

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -108,6 +109,18 @@ func TestMadeUpTokensSpareTheIssuer(t *testing.T) {
 	}
 	if n := asked.Load(); n > 2 { // a slow machine may need more than the time of one answer
 		t.Errorf("the issuer was asked %d times", n)
+	}
+}
+
+// Tenants can be in any claim, even one that callgate reads anyway.
+func TestOAuthReadsTenants(t *testing.T) {
+	iss, sign := issuer(t)
+	token := sign(map[string]any{"iss": iss, "aud": "mcp", "sub": "acme", "exp": time.Now().Add(time.Hour).Unix(), "scope": "tools", "org": []string{"a", "b"}})
+	for claim, want := range map[string][]string{"": nil, "org": {"a", "b"}, "sub": {"acme"}, "scope": {"tools"}, "none": nil} {
+		got, err := readClaims(token, claim, time.Now())
+		if err != nil || !slices.Equal(got.tenants, want) {
+			t.Errorf("%q: %q, %v", claim, got.tenants, err)
+		}
 	}
 }
 
