@@ -79,6 +79,9 @@ func (cfg *Config) trust(env []string, box *guard.Box) (authority *sandbox.Autho
 			break
 		}
 	}
+	if err != nil { // with callgate's authority alone, the process could reach no other host by TLS
+		return nil, "", nil, fmt.Errorf("the system's root certificates cannot be read: tried %s", strings.Join(systemRoots, ", "))
+	}
 	if folder, err = os.MkdirTemp("", "callgate-trust-"); err != nil {
 		return nil, "", nil, err
 	}
