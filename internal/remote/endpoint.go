@@ -267,9 +267,12 @@ func (e *Endpoint) Exchange(request []byte) (func(context.Context), error) {
 // request sends a request and delivers its answer. Work that need not come before the answer continues in the
 // background.
 func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
-	ctx, cancel := context.WithCancel(e.ctx)
+	var ctx context.Context
+	var cancel context.CancelFunc
 	if m.Method == "server/discover" { // nobody may wait for it any more
 		ctx, cancel = context.WithTimeout(e.ctx, probeLimit)
+	} else {
+		ctx, cancel = context.WithCancel(e.ctx)
 	}
 	if !e.enter(m.ID, cancel) {
 		cancel()

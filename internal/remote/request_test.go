@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 // The headers of one message do not affect the next: neither its credential, nor what the modern era repeats, nor a
@@ -70,5 +72,48 @@ func TestDraftsAreShared(t *testing.T) {
 	}
 	if got := strings.Join(seen, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("the server saw\n%s", got)
+	}
+}
+
+// counted counts the contexts that depend on it.
+type counted struct {
+	context.Context
+	n *atomic.Int32
+}
+
+func (counted) Value(any) any { return nil }
+
+func (c counted) AfterFunc(f func()) (stop func() bool) {
+	c.n.Add(1)
+	inner := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.n.Add(-1)
+		return inner()
+	}
+}
+
+// An answered request leaves nothing behind in the conversation.
+func TestAnsweredRequestsLeaveNothing(t *testing.T) {
+	for _, method := range []string{"ping", "server/discover"} {
+		e, err := New(Config{URL: serve(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, answerTo(read(r), `{}`)) })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n atomic.Int32
+		e.ctx = counted{e.ctx, &n}
+		k := &talk{t: t, e: e, conn: rpc.NewConn(nil, e, rpc.Options{}), end: make(chan error, 1)}
+		go func() { k.end <- e.Run(k.conn, func(rpc.Message, []byte) {}) }()
+		if _, err := k.ask(method); err != nil {
+			t.Error(err)
+		}
+		waits.Until(t, "the request to end", func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return len(e.running) == 0
+		})
+		if left := n.Load(); left != 0 {
+			t.Errorf("%s leaves %d contexts", method, left)
+		}
+		e.Close()
 	}
 }
