@@ -26,7 +26,7 @@ type approval struct {
 	fingerprint string          // of what was shown
 	key         string          // handOverKey of the call as it came; a repeated call finds the approval by it
 	shown       *Approval       // what people see; replaced, never changed
-	done        chan resolution // has room for one resolution, and gets at most one
+	done        chan resolution // of the call that waits; has room for one resolution, and gets at most one
 	duplicates  []*approval     // repeats of the call while this one waits: not shown, asked about in turn
 	edited      json.RawMessage // arguments that an approver put in place of the call's; people see these
 
@@ -43,7 +43,7 @@ type resolution struct {
 	from        string // where a person answered from
 	reason      string
 	arguments   json.RawMessage // the arguments as an approver changed them; nil if unchanged
-	fingerprint string          // fingerprint of what was shown
+	fingerprint string          // of what was shown
 	marks       []string        // codes of those that were shown
 	presence    []byte          // the proof that the approver was there; nil if none was needed
 	persons     int             // how many people approved, if the rule needs several
@@ -83,9 +83,10 @@ func unseen(marks []tools.Mark, shown []string) *tools.Mark {
 
 // enqueue makes the approval and shows it. refused, if not nil, denies a call that may not even wait. A call that was
 // handed over before attaches to its approval or claims the decision. Both happen under one lock, so that no decision
-// is lost. The waiting call is on record before anybody sees it.
-func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
-	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
+// is lost. The waiting call is on record before anybody sees it. done, which has room for one resolution, gets how the
+// approval ends for this call.
+func (g questions) enqueue(s *Session, call Call, v Verdict, done chan resolution) (a *approval, claimed *resolution, refused *Verdict) {
+	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: done}
 	a.shown, a.fingerprint = g.show(s, call, v, time.Now().UTC()), v.fingerprint()
 	a.expires = a.shown.ExpiresAt
 	if g.gate.journal.o.Ledger != nil {
@@ -197,14 +198,15 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 	}
 }
 
-// giveUp resolves an approval that nobody answered. If somebody answers at the same moment, their answer wins.
-func (q *queue) giveUp(a *approval, r resolution) resolution {
+// giveUp resolves an approval that nobody answered. If the waiting call is told how it ended at the same moment, that
+// counts.
+func (q *queue) giveUp(a *approval, done chan resolution, r resolution) resolution {
 	q.mu.Lock()
-	if !q.resolve(a, r) && q.removeDuplicate(a) {
-		a.done <- r
+	if len(done) == 0 && !q.resolve(a, r) && q.removeDuplicate(a) {
+		done <- r
 	}
 	q.mu.Unlock()
-	return <-a.done
+	return <-done
 }
 
 // removeDuplicate removes a duplicate from behind the approval that is shown, if it is there. The caller holds mu.

@@ -24,7 +24,8 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 		return v.deny(DecidedLimited, "callgate", "coolDown", wait), call, nil
 	}
 	for {
-		a, claimed, refused := g.enqueue(s, call, v)
+		done := make(chan resolution, 1)
+		a, claimed, refused := g.enqueue(s, call, v, done)
 		if claimed != nil { // the call was handed over before, and has been answered since
 			v, call = g.answered(s, call, v, *claimed)
 			return v, call, nil
@@ -35,7 +36,7 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 		if always := g.gate.queue.given.Load(); always != g.at.always {
 			answering{g.gate}.cascade(always) // it may have come between the judgement and the question
 		}
-		r := g.putTo(ctx, s, a, call)
+		r := g.putTo(ctx, s, a, done, call)
 		if r.serverEnded == "" || r.decision != "approve" && r.decision != "always" {
 			v, call = g.answered(s, call, v, r)
 			return v, call, &r
@@ -55,11 +56,11 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 }
 
 // putTo tells the host that a person is asked, and waits for the end of the approval.
-func (g questions) putTo(ctx context.Context, s *Session, a *approval, call Call) resolution {
+func (g questions) putTo(ctx context.Context, s *Session, a *approval, done chan resolution, call Call) resolution {
 	if call.Asked != nil {
 		defer call.Asked(g.gate.queue.shownOf(a))()
 	}
-	return g.wait(ctx, s, a, call.HandOver)
+	return g.wait(ctx, s, a, done, call.HandOver)
 }
 
 // shownOf returns what people see of the approval now: an approver may have changed it already.
@@ -71,7 +72,7 @@ func (q *queue) shownOf(a *approval) *Approval {
 
 // wait returns how the approval ended for its waiting call: answered, handed over, expired, cancelled by the host, or
 // withdrawn because the session ended or callgate was stopped.
-func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver time.Duration) resolution {
+func (g questions) wait(ctx context.Context, s *Session, a *approval, done chan resolution, handOver time.Duration) resolution {
 	expiry := time.NewTimer(time.Until(a.expires))
 	defer expiry.Stop()
 	var enough <-chan time.Time
@@ -81,16 +82,16 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 		enough = timer.C
 	}
 	select {
-	case r := <-a.done:
+	case r := <-done:
 		return r
 	case <-enough:
-		return g.gate.queue.handOver(a)
+		return g.gate.queue.handOver(a, done)
 	case <-expiry.C:
-		return g.gate.queue.giveUp(a, a.expired())
+		return g.gate.queue.giveUp(a, done, a.expired())
 	case <-ctx.Done():
-		return g.gate.queue.giveUp(a, g.gate.journal.withdrawnBecause(context.Cause(ctx)))
+		return g.gate.queue.giveUp(a, done, g.gate.journal.withdrawnBecause(context.Cause(ctx)))
 	case <-s.closed:
-		return g.gate.queue.giveUp(a, g.gate.journal.withdrawnBecause(ErrSessionEnded))
+		return g.gate.queue.giveUp(a, done, g.gate.journal.withdrawnBecause(ErrSessionEnded))
 	}
 }
 

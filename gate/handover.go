@@ -42,17 +42,15 @@ func (j *journal) handOverKey(call Call) string {
 }
 
 // handOver detaches the approval from its waiting call. The host gets an answer, and people still get the question.
-func (q *queue) handOver(a *approval) resolution {
+func (q *queue) handOver(a *approval, done chan resolution) resolution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.pending[a.call.ID] != a { // it was answered at this moment, or is the duplicate of one that is shown
-		select {
-		case r := <-a.done:
-			return r
-		default:
-			q.removeDuplicate(a)
-			return resolution{decision: "pending", reason: waitsAlready}
-		}
+	switch {
+	case len(done) > 0: // it was answered at this moment
+		return <-done
+	case q.pending[a.call.ID] != a: // it is the duplicate of one that is shown
+		q.removeDuplicate(a)
+		return resolution{decision: "pending", reason: waitsAlready}
 	}
 	q.detach(a)
 	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait that long. %s", a.call.ID, repeat)}
@@ -82,6 +80,7 @@ func (q *queue) attach(repeated *approval) *approval {
 					return nil
 				}
 			}
+			a.done = repeated.done // the call that waited before may not have read its own yet
 			a.expiry.Stop()
 			if moved {
 				q.journal.events.publish(Asked{a.shown})

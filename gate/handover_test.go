@@ -339,3 +339,44 @@ func TestRepeatedInAnotherSessionAfterAnEdit(t *testing.T) {
 		}
 	})
 }
+
+// A call that is told that callgate ends may be repeated before it goes on. The approval is the repeated call's then,
+// whatever becomes of the first at that moment.
+func TestRepeatedBeforeTheFirstIsTold(t *testing.T) {
+	for name, end := range map[string]func(*bench, *approval, chan resolution) resolution{
+		"told": func(_ *bench, _ *approval, done chan resolution) resolution { return <-done },
+		"expired": func(b *bench, a *approval, done chan resolution) resolution {
+			return b.gate.queue.giveUp(a, done, a.expired())
+		},
+		"handed over": func(b *bench, a *approval, done chan resolution) resolution { return b.gate.queue.handOver(a, done) },
+	} {
+		for _, repeatedFirst := range []bool{true, false} {
+			inSynctest(t, func(t *testing.T, b *bench, call Call) {
+				now := b.gate.judging()
+				v := now.judge(b.session, call)
+				first, second := make(chan resolution, 1), make(chan resolution, 1)
+				a, _, _ := b.gate.questions(&now).enqueue(b.session, call, v, first)
+				b.gate.Leave()
+				ended := func() {
+					if r := end(b, a, first); r.decision != "pending" {
+						t.Errorf("%s: the first is told %s", name, r.decision)
+					}
+				}
+				if !repeatedFirst {
+					ended()
+				}
+				call.ID = "2"
+				if again, _, _ := b.gate.questions(&now).enqueue(b.session, call, v, second); again != a {
+					t.Fatalf("%s: the repeated call does not go on with the approval", name)
+				}
+				if repeatedFirst {
+					ended()
+				}
+				b.gate.queue.withdraw(audit.Author{By: "test"}, "", func(*approval) bool { return true })
+				if r := <-second; r.decision != "withdrawn" {
+					t.Errorf("%s: the repeated call is told %s", name, r.decision)
+				}
+			})
+		}
+	}
+}
