@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -147,10 +148,13 @@ func (q *queue) ask(a *approval) error {
 	return err
 }
 
-// put makes the approval pending and shows it; the caller holds mu.
+// put makes the approval pending, after the older ones, and shows it. The caller holds mu.
 func (q *queue) put(a *approval) {
+	at, _ := slices.BinarySearchFunc(q.order, a.shown.CreatedAt, func(id string, created time.Time) int {
+		return cmp.Or(q.pending[id].shown.CreatedAt.Compare(created), -1)
+	})
+	q.order = slices.Insert(q.order, at, a.call.ID)
 	q.pending[a.call.ID] = a
-	q.order = append(q.order, a.call.ID)
 	q.recount(a.session)
 	if q.journal.o.Ledger == nil { // else enter notes it
 		q.asked.keep(a)

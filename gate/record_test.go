@@ -379,3 +379,25 @@ func TestAServerThatEndsWhileACallWaits(t *testing.T) {
 		}
 	})
 }
+
+// People see the oldest question first, after a restart too.
+func TestRestoredQuestionsAreInOrder(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, _ Call) {
+		var want []string
+		for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
+			b.decide(t.Context(), b.shell(id, "make "+id))
+			time.Sleep(time.Second)
+			want = append(want, id)
+		}
+		b.gate.Leave()
+		b.gate.Close()
+		b.gate = New(b.gate.journal.o)
+		var got []string
+		for _, shown := range b.gate.Pending() {
+			got = append(got, shown.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	})
+}
