@@ -25,7 +25,8 @@ const followEvery = 200 * time.Millisecond
 // of time if they are found together. Errors are as with Read.
 func Follow(ctx context.Context, dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if err := f.check(); err != nil {
+		f, err := f.checked()
+		if err != nil {
 			yield(Record{}, err)
 			return
 		}

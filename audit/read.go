@@ -32,17 +32,19 @@ type Filter struct {
 	Limit     int       // the maximum number of records
 }
 
-func (f Filter) check() error {
+// checked returns the filter as match takes it, or what is wrong with it.
+func (f Filter) checked() (Filter, error) {
 	if _, err := path.Match(f.Tool, ""); err != nil {
-		return fmt.Errorf("audit: tool filter %q: %w", f.Tool, err)
+		return f, fmt.Errorf("audit: tool filter %q: %w", f.Tool, err)
 	}
 	if f.Limit < 0 {
-		return fmt.Errorf("audit: negative limit %d", f.Limit)
+		return f, fmt.Errorf("audit: negative limit %d", f.Limit)
 	}
-	return nil
+	f.Text = strings.ToLower(f.Text)
+	return f, nil
 }
 
-// match reports whether f selects r. f MUST have passed check, and f.Text MUST be in lower case.
+// match reports whether f, which is checked, selects r.
 func (f Filter) match(r *Record) bool {
 	if f.Worker != "" && f.Worker != r.Worker || f.SessionID != "" && f.SessionID != r.SessionID ||
 		f.CallID != "" && f.CallID != r.CallID ||
@@ -67,7 +69,8 @@ func (f Filter) match(r *Record) bool {
 // is still being written. A dir that does not exist holds no records.
 func Read(dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if err := f.check(); err != nil {
+		f, err := f.checked()
+		if err != nil {
 			yield(Record{}, err)
 			return
 		}
@@ -112,12 +115,11 @@ func logEnds(dir string) ([]logEnd, error) {
 	return ends, nil
 }
 
-// readUpTo yields what Read promises, for the given part of each log. It merges the logs by time; each is ordered in
-// itself.
+// readUpTo yields what Read promises, for the given part of each log. f is checked. It merges the logs by time; each is
+// ordered in itself.
 func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) bool) {
 	var logs newestFirst
 	sought := f.sought()
-	f.Text = strings.ToLower(f.Text)
 	lacks := f.cannotMatch()
 	for _, end := range ends {
 		path := filepath.Join(dir, end.name)
@@ -210,8 +212,7 @@ func (f Filter) requiredText() (list []string) {
 	return list
 }
 
-// cannotMatch returns a function that reports whether a line surely holds no record that f selects. f.Text is in lower
-// case.
+// cannotMatch returns a function that reports whether a line surely holds no record that f selects. f is checked.
 func (f Filter) cannotMatch() func(line []byte) bool {
 	spelled, text := f.requiredText(), f.Text
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) }) {

@@ -149,7 +149,7 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
 	defer cancel()
 	var got []Record
-	for r, err := range Follow(ctx, dir, Filter{Limit: 3, Tool: "commands_*"}) {
+	for r, err := range Follow(ctx, dir, Filter{Limit: 3, Tool: "commands_*", Text: "Commands_"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
