@@ -41,7 +41,7 @@ const maxStub = 128
 func (r *Record) redact(limit, argumentsLimit int) {
 	for _, s := range []*string{
 		(*string)(&r.Event), &r.CallID, &r.SessionID, &r.Worker, &r.Agent, &r.Host, &r.Principal, &r.Project, &r.Server, &r.Tool, &r.Kind,
-		&r.Decision, &r.Risk, &r.By, &r.From, &r.Rule, &r.Approval,
+		&r.Decision, &r.Risk, &r.Category, &r.By, &r.From, &r.Rule, &r.Approval,
 	} {
 		*s = bound(*s, limit)
 	}

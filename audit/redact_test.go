@@ -3,6 +3,7 @@ package audit
 import (
 	"crypto/sha256"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -172,6 +173,30 @@ func TestTruncation(t *testing.T) {
 	if got := redactText(filler+" "+github+strings.Repeat(" y", 5000), 100); strings.Contains(got, "ghp_") {
 		t.Errorf("a token at the end of what is looked at: %q", got)
 	}
+}
+
+// Every text that a caller sets is bounded and valid, whichever fields a record has.
+func TestRedactBoundsEveryText(t *testing.T) {
+	const limit = 200
+	r := Record{Subjects: make([]Subject, 1)}
+	texts := func(v reflect.Value, do func(name string, field reflect.Value)) {
+		for i := range v.NumField() {
+			if f := v.Field(i); f.Kind() == reflect.String && v.Type().Field(i).Name != "Prev" && v.Type().Field(i).Name != "Hash" { // Append sets these
+				do(v.Type().Field(i).Name, f)
+			}
+		}
+	}
+	each := func(do func(name string, field reflect.Value)) {
+		texts(reflect.ValueOf(&r).Elem(), do)
+		texts(reflect.ValueOf(&r.Subjects[0]).Elem(), do)
+	}
+	each(func(_ string, field reflect.Value) { field.SetString("\xff" + strings.Repeat("x", 3*limit)) })
+	r.redact(limit, 1<<20)
+	each(func(name string, field reflect.Value) {
+		if text := field.String(); !utf8.ValidString(text) || len(text) > limit+120 {
+			t.Errorf("%s is %q", name, text)
+		}
+	})
 }
 
 // FuzzRedact checks that a secret is found whatever precedes it, and that every input is written as one line of JSON.
