@@ -62,6 +62,11 @@ var chunkings = []struct {
 		[]shape{{1, 31, "T", "T Do"}, {32, 50, "Do", "a b"}},
 	},
 	{
+		"Go with many brackets in a text", "a.go",
+		"package a\n\nvar open = `" + strings.Repeat("(", 501) + "`\n\nfunc Do() {}\n",
+		[]shape{{1, 5, "Do", "open Do"}},
+	},
+	{
 		"Go that does not parse is text with indentation", "a.go",
 		"package a\n\nfunc broken( {\n\treturn\n}\n",
 		[]shape{{1, 5, "broken", "a broken"}},

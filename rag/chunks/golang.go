@@ -6,15 +6,9 @@ import (
 	"go/token"
 )
 
-// maxBrackets is the bracket depth above which Go source is not parsed: the parser's stack grows with it.
-const maxBrackets = 500
-
 // newGoFile parses Go source. Each top-level declaration with its comment is a unit. It returns nil if the source does
 // not parse; the caller then treats it as any other text.
 func newGoFile(src string) *file {
-	if deepBrackets(src) {
-		return nil
-	}
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, "", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil || len(parsed.Decls) == 0 {
@@ -69,20 +63,4 @@ func (f *file) defineSpecs(d *ast.GenDecl, lineOf func(token.Pos) int) {
 			}
 		}
 	}
-}
-
-// deepBrackets reports whether brackets seem to nest too deeply. It counts those in strings and comments too.
-func deepBrackets(src string) bool {
-	depth := 0
-	for i := range len(src) {
-		switch src[i] {
-		case '(', '[', '{':
-			if depth++; depth > maxBrackets {
-				return true
-			}
-		case ')', ']', '}':
-			depth = max(0, depth-1)
-		}
-	}
-	return false
 }
