@@ -38,13 +38,11 @@ func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 		}
 	}
 	for _, what := range []string{Documents, Lists} {
-		shared, err := resealShared(ctx, c, what)
-		if n += shared; err != nil {
-			return n, err
-		}
+		shared, failed := resealShared(ctx, c, what)
+		n, err = n+shared, errors.Join(err, failed)
 	}
-	dropped, err := c.Snapshots().drop(ctx)
-	return n + dropped, err
+	dropped, failed := c.Snapshots().drop(ctx)
+	return n + dropped, errors.Join(err, failed)
 }
 
 // reseal seals one value again. It returns false if there was no need.

@@ -330,7 +330,8 @@ func (k *sharing) put(ctx context.Context, n Note) (string, error) {
 	return info.Digest, nil
 }
 
-// resealShared seals again, with the key's first secret, what an older secret sealed.
+// resealShared seals again, with the key's first secret, what an older secret sealed. The error names each object that
+// cannot be read, which the others do not wait for.
 func resealShared(ctx context.Context, c *Cluster, what string) (n int, err error) {
 	k := newSharing(c, what)
 	k.store, err = c.js.ObjectStore(ctx, k.name)
@@ -340,21 +341,26 @@ func resealShared(ctx context.Context, c *Cluster, what string) (n int, err erro
 	if err != nil {
 		return 0, err
 	}
-	objects, err := k.store.List(ctx, jetstream.ListObjectsShowDeleted())
+	objects, err := k.store.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return 0, err
 	}
+	var unread error
 	for _, object := range objects {
 		note, _, old, err := k.fetch(ctx, object.Name)
 		if err == nil && old {
-			_, err = k.put(ctx, note)
-			n++
+			if _, err = k.put(ctx, note); err == nil {
+				n++
+			}
 		}
 		if err != nil {
-			return n, fmt.Errorf("%s: %w", object.Name, err)
+			unread = errors.Join(unread, fmt.Errorf("%s: %w", object.Name, err))
+		}
+		if err != nil && !errors.Is(err, errUnread) {
+			break
 		}
 	}
-	return n, nil
+	return n, unread
 }
 
 // digest tells versions of a note apart. It is "" for a removed note.

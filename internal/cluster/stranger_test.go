@@ -574,7 +574,8 @@ func TestBucketDoesNotVanish(t *testing.T) {
 	}
 }
 
-// TestKeyIsRotated drops the older secret after everything was sealed again. Approvals that wait go on waiting.
+// TestKeyIsRotated drops the older secret after everything was sealed again, except an object that nobody can read.
+// Approvals that wait go on waiting.
 func TestKeyIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -585,13 +586,25 @@ func TestKeyIsRotated(t *testing.T) {
 	if _, err := c.Document("rules").Replace(t.Context(), 0, []byte("deny"), "x"); err != nil {
 		t.Fatal(err)
 	}
+	if err := createStore(t.Context(), c, storeName(c, Documents), 0); err != nil {
+		t.Fatal(err)
+	}
+	store, err := c.js.ObjectStore(t.Context(), storeName(c, Documents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"deleted", "foreign"} {
+		if _, err := store.PutString(t.Context(), name, "not sealed"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Delete(t.Context(), "deleted"); err != nil {
+		t.Fatal(err)
+	}
 	document := Note{ID: "doc-1", Text: "a document"}
 	Share(c, Documents, &shelf{notes: map[string]Note{document.ID: document}, changes: 1}, filepath.Join(dir, "shared.json"), func(error) {})
 	waits.Until(t, "the document is shared", func() bool {
-		store, err := c.js.ObjectStore(t.Context(), storeName(c, Documents))
-		if err == nil {
-			_, err = store.GetInfo(t.Context(), document.ID)
-		}
+		_, err := store.GetInfo(t.Context(), document.ID)
 		return err == nil
 	})
 	c.Close()
@@ -605,7 +618,7 @@ func TestKeyIsRotated(t *testing.T) {
 	if _, err := c.bucket.write(t.Context(), "rules", v.body, v.rev, time.Millisecond); err == nil { // NATS refuses so short a time
 		t.Error("what was not written is taken for sealed anew")
 	}
-	if n, err := c.Reseal(t.Context()); n != 2 || err != nil {
+	if n, err := c.Reseal(t.Context()); n != 2 || err == nil || !strings.HasPrefix(err.Error(), "foreign: it cannot be read") {
 		t.Fatalf("%d, %v", n, err)
 	}
 	waits.Until(t, "nothing old is left", func() bool { return len(c.bucket.old()) == 0 })
