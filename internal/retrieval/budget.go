@@ -20,8 +20,9 @@ const (
 // first one to fit.
 type budget struct {
 	b    strings.Builder
-	left int // bytes
-	out  int // pieces left out
+	left int  // bytes
+	any  bool // a piece was written
+	out  int  // pieces left out
 }
 
 // newBudget returns a budget of tokens tokens; 0 means the default.
@@ -32,23 +33,30 @@ func newBudget(tokens int) *budget {
 	return &budget{left: int(float64(min(max(tokens, minTokens), maxTokens)) * bytesPerToken)}
 }
 
+// begin writes what comes before the pieces, whole.
+func (b *budget) begin(text string) {
+	b.left = max(0, b.left-len(text))
+	b.b.WriteString(text)
+}
+
 func (b *budget) add(piece string) {
 	if len(piece) > b.left {
-		if b.b.Len() > 0 {
+		if b.any {
 			b.out++
 			return
 		}
-		piece = strings.ToValidUTF8(piece[:b.left], "") + "\n… cut: ask for more tokens to see the rest\n"
+		const rest = "\n… cut: ask for more tokens to see the rest\n"
+		piece = strings.ToValidUTF8(piece[:max(0, b.left-len(rest))], "") + rest
 	}
-	b.left -= len(piece)
-	b.b.WriteString(piece)
+	b.any = true
+	b.begin(piece)
 }
 
-// cut adds a piece and returns what was written of it: a part if it is the first, "" if it no longer fits.
-func (b *budget) cut(piece string) string {
+// cut adds a piece of a source and returns what was written of it: a part if it is the first, "" if it no longer fits.
+func (b *budget) cut(source, piece string) string {
 	before := b.b.Len()
-	b.add(piece)
-	return b.b.String()[before:]
+	b.add(source + "\n" + piece)
+	return strings.TrimPrefix(b.b.String()[before:], source+"\n")
 }
 
 // text returns what was written, with a line about what was left out.
@@ -66,7 +74,7 @@ func (a *Answer) forModel(tokens int) string {
 	}
 	b := newBudget(tokens)
 	if a.Note != "" {
-		b.add("Note: " + a.Note + "\n\n")
+		b.begin("Note: " + a.Note + "\n\n")
 	}
 	for i := range a.Hits {
 		h := &a.Hits[i]

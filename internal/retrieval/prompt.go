@@ -100,7 +100,7 @@ func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens
 	b := newBudget(tokens)
 	var found []Passage
 	add := func(source, text string) {
-		if text = b.cut(text); text != "" {
+		if text = b.cut(source, text); text != "" {
 			found = append(found, Passage{source, text})
 		}
 	}

@@ -346,14 +346,27 @@ func TestBudget(t *testing.T) {
 	for range 50 {
 		answer.Hits = append(answer.Hits, Hit{Root: "/w", Hit: rag.Hit{Path: "a.go", Start: 1, End: 9, Text: strings.Repeat("line of code\n", 30)}})
 	}
-	for _, tokens := range []int{1, 200, 1000, 4000} {
-		text := answer.forModel(tokens)
-		if limit := int(float64(max(tokens, minTokens))*bytesPerToken) + 100; len(text) > limit {
-			t.Errorf("%d tokens: %d bytes, more than %d", tokens, len(text), limit)
+	for _, note := range []string{"", strings.Repeat("note ", 80), strings.Repeat("note ", 300)} {
+		answer.Note = note
+		for _, tokens := range []int{1, 200, 1000, 4000} {
+			text := answer.forModel(tokens)
+			if limit := int(float64(max(tokens, minTokens))*bytesPerToken) + 60; len(text) > max(limit, len(note)+110) {
+				t.Errorf("%d tokens: %d bytes, more than %d", tokens, len(text), limit)
+			}
+			if !strings.Contains(text, "left out") || !strings.Contains(text, "line of code") && len(note) < 1000 {
+				t.Errorf("%d tokens: %q", tokens, text)
+			}
 		}
-		if !strings.Contains(text, "left out") {
-			t.Errorf("%d tokens: %q does not say that something is left out", tokens, text[max(0, len(text)-100):])
+	}
+	b, total := newBudget(0), 0
+	for range 50 {
+		source, text := strings.Repeat("folder/", 50)+"a.go", "line of code\n"
+		if got := b.cut(source, text); got != "" {
+			total += len(source) + len(got)
 		}
+	}
+	if limit := int(defaultTokens * bytesPerToken); total > limit {
+		t.Errorf("passages take %d bytes, more than %d", total, limit)
 	}
 	fenced := Hit{Hit: rag.Hit{Text: "a\n```\nb"}}
 	if body := fenced.body(); !strings.HasPrefix(body, "````") || !strings.HasSuffix(body, "````") {

@@ -190,7 +190,7 @@ func (t sessionTools) list(_ context.Context, r mcp.CallToolRequest) (string, er
 		return "The knowledge base is empty.", nil
 	}
 	b := newBudget(r.GetInt("maxTokens", 0))
-	b.add(visible.Count(len(documents), "document") + "\n")
+	b.begin(visible.Count(len(documents), "document") + "\n")
 	for _, d := range documents {
 		b.add(fmt.Sprintf("%s  %d characters  %s%q\n", d.DocumentID, d.Length, origin(d.Metadata), d.Preview))
 	}
