@@ -14,7 +14,11 @@ func (s *Store) Check(contents bool) (problems []string, err error) {
 		return nil, err
 	}
 	for _, one := range all {
-		if free, err := s.volume.free(one.name); err != nil || !free {
+		switch free, err := s.volume.free(one.name); {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("the checkpoints in %s cannot be checked: %v", one.name, err))
+			continue
+		case !free:
 			continue
 		}
 		r, err := s.volume.open(one.name)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestCheck checks that a cut, emptied or overwritten segment is reported, but not one that a process is writing.
+// TestCheck checks that a cut, emptied, overwritten or unreachable segment is reported, but not one that a process is
+// writing.
 func TestCheck(t *testing.T) {
 	dir, workspace := t.TempDir(), t.TempDir()
 	file := filepath.Join(workspace, "a.txt")
@@ -70,5 +71,13 @@ func TestCheck(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Mkdir(segments[0]+lockExt, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	defer s.Close()
+	if got, err := s.Check(true); len(got) != 1 || !strings.Contains(got[0], "cannot be checked") || err != nil {
+		t.Errorf("with a lock that cannot be opened: %q, %v", got, err)
 	}
 }
