@@ -177,7 +177,7 @@ func (m *Memory) Seen(l Label, leftOut func(tool string) bool) (s Source, ok boo
 type Known struct {
 	Said Speaker // everybody on the user's side who said it
 	In   Label   // the labels of the results that contained it
-	From Source  // one of them
+	From Source  // one of them; zero if there is none
 }
 
 // Know returns where a value occurred: an address, a name, an ID, an amount. A value of several words occurred where
@@ -224,6 +224,9 @@ func (m *Memory) know(value string) (k Known) {
 	}
 	if !any {
 		return Known{}
+	}
+	if k.In == 0 {
+		k.From = Source{}
 	}
 	return k
 }

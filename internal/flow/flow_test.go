@@ -72,7 +72,7 @@ func TestKnow(t *testing.T) {
 	} {
 		var m Memory
 		saw(&m, Untrusted, c.result)
-		if got := m.Know(c.value).In&Untrusted != 0; got != c.want {
+		if got := m.Know(c.value); (got.In&Untrusted != 0) != c.want || (got.From != Source{}) != c.want {
 			t.Errorf("%s: %q known from %q: %v", c.name, c.value, c.result, got)
 		}
 		m.Said(Prompt, c.result)
