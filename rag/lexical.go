@@ -69,22 +69,28 @@ func (s *search) byWords(ctx context.Context, text string) ([]lexical.Scored, er
 	return s.matches.Best(ctx, weights, snap.length, depth)
 }
 
-// queryTerms splits the query into stems and counts each. Stop words count only if the query has no other words.
+// queryTerms splits the query into stems and counts each, up to maxQueryTerms of them. Stop words count only if the
+// query has no other words.
 func queryTerms(text string) (stems []string, counts map[string]int) {
 	tokens := map[string]int{}
-	add := func(token []byte) { tokens[string(token)]++ }
+	var all []string // in the query's order
+	add := func(token []byte) {
+		if tokens[string(token)]++; tokens[string(token)] == 1 {
+			all = append(all, string(token))
+		}
+	}
 	terms.Tokenize(text, add, add)
-	meaningful := maps.Clone(tokens)
-	maps.DeleteFunc(meaningful, func(token string, _ int) bool { return terms.Stop[token] })
+	meaningful := slices.DeleteFunc(slices.Clone(all), func(token string) bool { return terms.Stop[token] })
 	if len(meaningful) == 0 {
-		meaningful = tokens
+		meaningful = all
 	}
 	counts = map[string]int{}
-	for token, n := range meaningful {
-		counts[terms.Stem(token)] += n
+	for _, token := range meaningful {
+		if stem := terms.Stem(token); len(counts) < maxQueryTerms || counts[stem] > 0 {
+			counts[stem] += tokens[token]
+		}
 	}
-	stems = slices.Sorted(maps.Keys(counts)) // scores are sums: the order must be fixed
-	return stems[:min(len(stems), maxQueryTerms)], counts
+	return slices.Sorted(maps.Keys(counts)), counts // scores are sums: the order must be fixed
 }
 
 // maxQueryTerms bounds the work per query.

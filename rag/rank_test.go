@@ -1,6 +1,7 @@
 package rag
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,21 @@ func TestAside(t *testing.T) {
 	} {
 		if got := aside(path); got != want {
 			t.Errorf("aside(%q) = %v", path, got)
+		}
+	}
+}
+
+// A long query is searched for by its first words: the question comes before the log that it is about.
+func TestLongQueries(t *testing.T) {
+	question := "Where is the zebra fed?"
+	for _, rest := range []int{0, 10, 2 * maxQueryTerms} {
+		query := question
+		for i := range rest {
+			query += fmt.Sprintf(" q%cz%cx", 'a'+i/26, 'a'+i%26)
+		}
+		stems, counts := queryTerms(query + " zebra")
+		if len(stems) > maxQueryTerms || len(counts) != len(stems) || counts["zebra"] != 2 || !slices.Contains(stems, "fed") {
+			t.Errorf("%d more words: %d stems, %d counts: %v", rest, len(stems), len(counts), counts)
 		}
 	}
 }
