@@ -18,8 +18,8 @@ import (
 
 // listening is what a modern server should announce. The mutex of modern guards it.
 type listening struct {
-	watched  []string // URIs of resources whose changes the host wants to know
-	revision uint64   // counts the changes of what should be announced
+	watched  []*watched // resources whose changes hosts want to know
+	revision uint64     // counts the changes of what should be announced
 
 	stop    context.CancelFunc // ends the running request
 	changed chan struct{}      // closed when the running request must be replaced
@@ -28,6 +28,12 @@ type listening struct {
 
 	agreed agreement     // the newest
 	told   chan struct{} // closed when agreed changes
+}
+
+// watched is a resource whose changes hosts want to know.
+type watched struct {
+	uri string
+	by  int // calls of watch that wait or have succeeded
 }
 
 // agreement is a server's answer to a subscriptions/listen.
@@ -52,14 +58,17 @@ const (
 // will be heard. refusal is the error for the host if the server does not agree.
 func (c *modern) watch(ctx context.Context, uri string) (refusal []byte, err error) {
 	c.mu.Lock()
-	if !slices.Contains(c.watched, uri) {
-		if len(c.watched) >= maxWatched {
+	i := slices.IndexFunc(c.watched, func(w *watched) bool { return w.uri == uri })
+	if i < 0 {
+		if i = len(c.watched); i >= maxWatched {
 			c.mu.Unlock()
 			return refuse(rpc.CodeInvalidRequest, fmt.Sprintf("more than %d resources are subscribed", maxWatched)), nil
 		}
-		c.watched = append(c.watched, uri)
+		c.watched = append(c.watched, &watched{uri: uri})
 		c.relisten()
 	}
+	mine := c.watched[i]
+	mine.by++
 	wanted := c.revision
 	c.mu.Unlock()
 	late := time.NewTimer(ackLimit)
@@ -77,20 +86,29 @@ func (c *modern) watch(ctx context.Context, uri string) (refusal []byte, err err
 			default:
 				return nil, nil
 			}
-			break
+			c.giveUp(mine, true)
+			return refusal, nil
 		}
 		select {
 		case <-told:
-			continue
 		case <-ctx.Done():
-			err = ctx.Err()
+			c.giveUp(mine, false)
+			return nil, ctx.Err()
 		case <-late.C:
-			refusal = refuse(rpc.CodeInternal, fmt.Sprintf("the server did not acknowledge the subscription within %v", ackLimit))
+			c.giveUp(mine, false)
+			return refuse(rpc.CodeInternal, fmt.Sprintf("the server did not acknowledge the subscription within %v", ackLimit)), nil
 		}
-		break
 	}
-	c.unwatch(uri)
-	return refusal, err
+}
+
+// giveUp stops the announcements of a resource's changes if the server refuses them, or no other call of watch wants
+// them.
+func (c *modern) giveUp(mine *watched, refused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if mine.by--; refused || mine.by == 0 {
+		c.drop(func(w *watched) bool { return w == mine })
+	}
 }
 
 // refuse returns the error object of a response.
@@ -102,7 +120,12 @@ func refuse(code int, message string) []byte {
 func (c *modern) unwatch(uri string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.Index(c.watched, uri); i >= 0 {
+	c.drop(func(w *watched) bool { return w.uri == uri })
+}
+
+// drop removes a watched resource, if there is one. The caller holds mu.
+func (c *modern) drop(which func(*watched) bool) {
+	if i := slices.IndexFunc(c.watched, which); i >= 0 {
 		c.watched = slices.Delete(c.watched, i, i+1)
 		c.relisten()
 	}
@@ -235,11 +258,11 @@ func (in *incarnation) filter() []byte {
 	}
 	if len(in.modern.watched) > 0 {
 		uris := []byte{'['}
-		for i, uri := range in.modern.watched {
+		for i, w := range in.modern.watched {
 			if i > 0 {
 				uris = append(uris, ',')
 			}
-			uris = append(uris, jsonx.Quote(uri)...)
+			uris = append(uris, jsonx.Quote(w.uri)...)
 		}
 		member("resourceSubscriptions", append(uris, ']'))
 	}

@@ -8,14 +8,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	gomcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 const updates = "file:///a"
@@ -123,7 +126,7 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 			in.modern.mu.Lock()
 			defer in.modern.mu.Unlock()
 			if len(in.modern.watched) > 0 {
-				t.Errorf("%q is still watched", in.modern.watched)
+				t.Errorf("%d resources are still watched", len(in.modern.watched))
 			}
 		})
 	}
@@ -167,5 +170,54 @@ func TestSubscriptionThatIsNotAcknowledged(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A host that gives up waiting for a subscription ends none of another host.
+func TestGivingUpLeavesOthersSubscriptions(t *testing.T) {
+	t.Parallel()
+	var answered atomic.Bool
+	u := open(t, Config{Name: "s", Serve: listened(func(m rpc.Message) []byte {
+		if strings.Contains(string(m.Params), updates) && answered.CompareAndSwap(false, true) {
+			return acknowledgement(m.ID, `{"resourceSubscriptions":["`+updates+`"]}`)
+		}
+		return nil
+	})}, Options{})
+	if got := call(t, u, "resources/subscribe", fmt.Sprintf(`{"uri":%q}`, updates)); got != "{}" {
+		t.Fatal(got)
+	}
+	c := u.current.Load().modern
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	waiting, giveUp := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.watch(waiting, "file:///b")
+		ended <- err
+	}()
+	watched := func() (uris []string) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, w := range c.watched {
+			uris = append(uris, w.uri)
+		}
+		return uris
+	}
+	both := []string{updates, "file:///b"}
+	waits.Until(t, "the other resource to be asked for", func() bool { return slices.Equal(watched(), both) })
+	for _, uri := range both {
+		if _, err := c.watch(over, uri); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	if got := watched(); !slices.Equal(got, both) {
+		t.Errorf("%q are watched, want %q", got, both)
+	}
+	giveUp()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got := watched(); !slices.Equal(got, both[:1]) {
+		t.Errorf("in the end %q are watched, want %q", got, both[:1])
 	}
 }
