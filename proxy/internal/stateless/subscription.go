@@ -60,14 +60,16 @@ func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
 			l.tasks = append(l.tasks, t)
 		}
 	}
-	l.tell("notifications/subscriptions/acknowledged", l.acknowledged())
+	l.mu.Lock() // changes wait for the acknowledgement
+	c.mu.Lock()
+	c.subscriptions[l] = struct{}{}
+	c.mu.Unlock()
+	l.send("notifications/subscriptions/acknowledged", l.acknowledged())
+	l.mu.Unlock()
 	for _, t := range l.tasks {
 		t.hear(l)
 		defer t.unhear(l)
 	}
-	c.mu.Lock()
-	c.subscriptions[l] = struct{}{}
-	c.mu.Unlock()
 	select {
 	case <-ctx.Done():
 	case <-l.done:
@@ -167,6 +169,11 @@ func (l *subscription) acknowledged() []byte {
 func (l *subscription) tell(method string, params []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.send(method, params)
+}
+
+// send is tell for callers that hold mu.
+func (l *subscription) send(method string, params []byte) {
 	if l.ended {
 		return
 	}

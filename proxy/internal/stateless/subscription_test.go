@@ -82,3 +82,47 @@ func TestTagged(t *testing.T) {
 		}
 	}
 }
+
+// looking is an exchange that looks at each notification before the host has it.
+type looking struct {
+	Exchange
+	look func(message []byte)
+}
+
+func (x looking) Notify(message []byte) error {
+	x.look(message)
+	return nil
+}
+
+// Whatever changes once the host has the acknowledgement is reported, and nothing before it.
+func TestListensBeforeItIsAcknowledged(t *testing.T) {
+	c := &Client{subscriptions: map[*subscription]struct{}{}}
+	ctx, leave := context.WithCancel(t.Context())
+	r := incoming{Message: rpc.Message{ID: []byte("1"), Params: []byte(`{"notifications":{"toolsListChanged":true}}`)}}
+	var got []string
+	c.listen(ctx, looking{look: func(message []byte) {
+		m, err := rpc.Parse(message)
+		if err != nil {
+			t.Error(err)
+		}
+		if got = append(got, m.Method); len(got) > 1 {
+			leave()
+			return
+		}
+		changed, err := rpc.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`))
+		if err != nil {
+			t.Error(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.subscriptions) == 0 {
+			t.Error("the host has the acknowledgement before changes reach it")
+			leave()
+			return
+		}
+		go c.broadcast(changed)
+	}}, r)
+	if want := []string{"notifications/subscriptions/acknowledged", "notifications/tools/list_changed"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
