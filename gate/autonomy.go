@@ -19,7 +19,7 @@ const (
 	Manual
 	AskOnWrite        // reading runs, everything else asks
 	AskOnExternal     // reading and writing in the workspace run; terminal, network and git writes ask
-	AllowSafeReadonly // reading runs; nothing that writes, runs code or sends
+	AllowSafeReadonly // the same as AskOnWrite, under another name
 	Guided            // reading runs, and so do own work that can be undone and what goes to a place that somebody named
 )
 
