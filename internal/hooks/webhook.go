@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -34,8 +35,10 @@ type webhook struct {
 
 	stored chan struct{} // signals that something was stored
 	ended  chan struct{} // closed when nothing more will be stored
-	client *http.Client
-	signer *standardwebhooks.Webhook // nil: posts are not signed
+
+	opening sync.Mutex
+	client  *http.Client              // nil before ready succeeds
+	signer  *standardwebhooks.Webhook // nil: posts are not signed
 }
 
 // secretSource names the file or the variable with the signing secret. If both are "", there is none.
@@ -99,8 +102,14 @@ func (w *webhook) roots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// ready reads what the webhook needs to send.
+// ready reads what the webhook needs to send, until it succeeds once. A hook may be switched on, or tested, after ready
+// failed.
 func (w *webhook) ready() error {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	if w.client != nil {
+		return nil
+	}
 	roots, err := w.roots()
 	if err != nil {
 		return err
@@ -178,6 +187,9 @@ func (a answer) err() error {
 
 // post makes one attempt to deliver, bounded by ctx.
 func (w *webhook) post(ctx context.Context, id string, body []byte) answer {
+	if err := w.ready(); err != nil {
+		return answer{failed: err}
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address.String(), bytes.NewReader(body))
 	if err != nil {
 		return answer{failed: err, final: true}

@@ -366,6 +366,28 @@ func TestWebhookConfigurations(t *testing.T) {
 	}
 }
 
+// A webhook that is off may lack its secret when callgate starts. A test of it says so. Switched on, it keeps its
+// events until the secret is there.
+func TestWebhookWithoutItsSecret(t *testing.T) {
+	dir, to := t.TempDir(), newReceiver(t)
+	hook := to.hook()
+	hook.Enabled, hook.Action.SecretEnv, hook.Action.SecretFile = new(bool), "", "secret"
+	r, log := startIn(t, dir, hook)
+	if _, err := r.Test(t.Context(), "send", Event{Name: ToolCompleted}); err == nil || !strings.Contains(err.Error(), "secretFile") {
+		t.Errorf("the test says %v", err)
+	}
+	if err := r.SetEnabled("send", true); err != nil {
+		t.Fatal(err)
+	}
+	want := fire(r, 1, 2)
+	waits.Until(t, "an attempt fails", func() bool { return strings.Contains(log.String(), "secretFile") })
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(testSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "the events are taken", func() bool { taken, _ := to.has(); return slices.Equal(taken, want) })
+	to.check(t)
+}
+
 // Events that wait for a webhook that is no longer configured are reported, posted when it comes back, and dropped when
 // they are too old.
 func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
