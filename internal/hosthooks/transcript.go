@@ -296,6 +296,9 @@ func (v *visit) hear(key string) {
 // readOn reads what is new in the transcript. It returns the calls that have ended, and the ids of those that ran. The
 // caller MUST hold v.mu.
 func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool, err error) {
+	if v.reading.path == "" { // the host has named none
+		return "", nil, nil, nil
+	}
 	f, err := os.Open(v.reading.path)
 	if err != nil {
 		return "", nil, nil, err
@@ -352,9 +355,6 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 // checkTranscript matches the calls in the host's transcript with the hook's questions, and raises an alarm for a call
 // without a question. It also learns the host's version.
 func (d *Desk) checkTranscript(v *visit) {
-	if v.reading.path == "" {
-		return
-	}
 	v.mu.Lock()
 	version, done, fine, err := v.readOn()
 	v.mu.Unlock()
