@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,20 +69,24 @@ secret:NAME@HOST and a sandbox it gets only a placeholder, and callgate's proxy 
 	return cmd
 }
 
-// maxSecret is the most bytes that a secret may have on standard input.
+// maxSecret is the most bytes that a secret may have.
 const maxSecret = 4096
 
 // readSecret reads standard input, without the line end. A terminal does not show what is typed.
-func readSecret(cmd *cobra.Command) (string, error) {
+func readSecret(cmd *cobra.Command) (value string, err error) {
+	most := maxSecret
 	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Secret: ")
-		value, err := keyboard.Line(cmd.Context(), f, io.Discard)
+		value, err = keyboard.Line(cmd.Context(), f, io.Discard)
 		fmt.Fprintln(cmd.ErrOrStderr())
-		return value, err
+		most-- // a terminal's line ends at 4096 characters, whatever follows
+	} else {
+		var data []byte
+		data, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), 1<<20))
+		value = strings.TrimRight(string(data), "\r\n")
 	}
-	data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxSecret+1))
-	if err == nil && len(data) > maxSecret {
-		err = errors.New("a secret can have at most 4096 bytes")
+	if err == nil && len(value) > most {
+		err = fmt.Errorf("a secret can have at most %d bytes", most)
 	}
-	return strings.TrimRight(string(data), "\r\n"), err
+	return value, err
 }

@@ -77,10 +77,10 @@ func (v *Vault) Remove(name string) error {
 	}
 	file := os.Remove(filepath.Join(v.dir, name))
 	ring := keyring.Delete(service, name)
-	if file == nil || ring == nil {
+	if ignoreMissing(file) != nil || file == nil || ring == nil {
 		return ignoreMissing(file)
 	}
-	return fmt.Errorf("there is no secret %s", name)
+	return fmt.Errorf("there is no secret %s (%w)", name, ring)
 }
 
 // List returns the names of the secrets in files, sorted. A keyring cannot list its secrets.

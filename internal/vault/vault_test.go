@@ -43,6 +43,13 @@ func TestVault(t *testing.T) {
 	if err := v.Remove("gitlab"); err == nil {
 		t.Error("it is removed twice")
 	}
+	stuck := filepath.Join(dir, "secrets", "stuck")
+	if err := os.MkdirAll(filepath.Join(stuck, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Remove("stuck"); err == nil || !strings.Contains(err.Error(), stuck) {
+		t.Errorf("a file that cannot be removed: %v", err)
+	}
 	for _, name := range []string{"", "../approve", "a/b", strings.Repeat("x", 65)} {
 		if v.Set(name, "x", false) == nil {
 			t.Errorf("%q is a name", name)
