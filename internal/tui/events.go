@@ -61,7 +61,13 @@ func (m listener) connected(f wire.Connected) tea.Cmd {
 		again = "Connected again"
 	}
 	m.model.toast(toastGood, "%s to callgate at %s.", again, f.Address)
-	return m.model.refresh(true)
+	cmds := []tea.Cmd{m.model.refresh(true)}
+	ended := m.model.unrecorded
+	m.model.unrecorded = nil
+	for _, c := range ended {
+		cmds = append(cmds, m.model.recordOwn(c))
+	}
+	return tea.Batch(cmds...)
 }
 
 func (m listener) disconnected(f wire.Disconnected) tea.Cmd {

@@ -69,8 +69,7 @@ type ownMsg struct {
 // recordOwn records the command before it runs, and its outcome afterwards.
 func (m *model) recordOwn(c ownCommand) tea.Cmd {
 	if m.rest == nil || m.address == "" {
-		m.toast(toastBad, "Your command did not run: there is no connection, so it cannot be recorded.")
-		return nil
+		return m.takeOwn(ownMsg{c, errors.New("there is no connection")})
 	}
 	ctx, address, ask := m.ctx, m.address, m.rest
 	dir, err := os.Getwd()
@@ -84,7 +83,8 @@ func (m *model) takeOwn(msg ownMsg) tea.Cmd {
 	c := msg.of
 	switch {
 	case c.ended && msg.err != nil:
-		m.toast(toastBad, "callgate could not record how your command ended: %v.", msg.err)
+		m.unrecorded = append(m.unrecorded, c)
+		m.toast(toastBad, "callgate could not record how your command ended: %v. The next connection tries again.", msg.err)
 	case c.ended:
 		m.toast(toastInfo, "Your command %s.", c.outcome())
 	case msg.err != nil:

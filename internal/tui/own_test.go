@@ -32,6 +32,24 @@ func TestOwnCommand(t *testing.T) {
 		}
 		p.sees("Your command ended with exit code 0.")
 	})
+	story(t, "an outcome is recorded when the connection is back", func(t *testing.T, p *person) {
+		d := &desktop{}
+		p.m.rest = d
+		p.event(wire.Disconnected{Err: wire.ErrUnreachable})
+		p.update(ownEndedMsg{ownCommand{command: "git", ended: true}})
+		p.sees("could not record how your command ended: there is no connection.")
+		p.seesNot("did not run")
+		d.err = errors.New("disk full")
+		p.event(wire.Connected{Address: "127.0.0.1:7778"})
+		p.sees("could not record how your command ended: disk full.")
+		d.err, d.recorded = nil, nil
+		p.event(wire.Connected{Address: "127.0.0.1:7779"})
+		p.event(wire.Connected{Address: "127.0.0.1:7780"})
+		if len(d.recorded) != 1 || !d.recorded[0].ended {
+			t.Errorf("%+v", d.recorded)
+		}
+		p.sees("Your command ended with exit code 0.")
+	})
 	story(t, "what cannot be put on record does not run", func(t *testing.T, p *person) {
 		p.m.rest = &desktop{err: errors.New("disk full")}
 		p.rests()
