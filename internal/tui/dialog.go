@@ -62,13 +62,12 @@ func newStopDialog(m *model, session string) *confirmation {
 	}
 }
 
-// newFreezeDialog asks whether to freeze all sessions or, if any session is frozen, to unfreeze all.
-func newFreezeDialog(m *model) *confirmation {
+// newFreezeDialog asks whether to freeze all sessions or, if end is set, to unfreeze all.
+func newFreezeDialog(m *model, end bool) *confirmation {
 	c := &confirmation{
 		title: "Freeze all sessions", button: "Freeze",
 		text: "Refuses every call that writes, sends or runs, in all sessions, until someone unfreezes. Pending calls are refused too. Reading goes on.",
 	}
-	end := m.roster.frozen()
 	if end {
 		c.title, c.button = "Unfreeze all sessions", "Unfreeze"
 		c.text = "The rules decide about calls again. Sessions that were frozen one by one stay frozen."

@@ -25,7 +25,7 @@ var helpLines = [...][2]string{
 	{"Sessions", ""},
 	{"↑ ↓, u or Enter", "choose a session, set its autonomy"},
 	{"x", "stop its running and pending calls"},
-	{"z", "freeze all sessions, so that only reading runs; or unfreeze"},
+	{"z, Z", "freeze all sessions, so that only reading runs; unfreeze"},
 	{"Tools", ""},
 	{"↑ ↓, Enter", "choose a tool, look at it, accept its definition"},
 	{"", ""},

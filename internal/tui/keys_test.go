@@ -473,6 +473,26 @@ func TestTrail(t *testing.T) {
 	})
 }
 
+// One session may be frozen already.
+func TestFreeze(t *testing.T) {
+	story(t, "all sessions are frozen and unfrozen", func(t *testing.T, p *person) {
+		d := &desktop{}
+		p.m.rest = d
+		host(p)
+		p.event(&wire.TeamUpdate{Head: wire.Head{SessionID: "s-2"}, Agents: []wire.TeamAgent{{AgentID: "main", Permissions: "FROZEN"}}})
+		p.rests()
+		p.types("2", "z")
+		p.sees("Freeze all sessions")
+		p.types("enter")
+		p.types("z", "right", "enter", "Z")
+		p.sees("Unfreeze all sessions")
+		p.types("right", "enter")
+		if !slices.Equal(d.frozen, []bool{true, false}) {
+			t.Errorf("%v", d.frozen)
+		}
+	})
+}
+
 func TestConnection(t *testing.T) {
 	story(t, "it is lost and comes back", func(t *testing.T, p *person) {
 		f := push()

@@ -61,7 +61,7 @@ type model struct {
 	askedAt     time.Time // when the servers' state was last asked for
 	log         auditTail
 	offered     offered
-	unrecorded  []ownCommand // ended, but their outcome is not on record
+	unrecorded  []ownCommand    // ended, but their outcome is not on record
 	talks       map[string]said // conversations with models, by session
 
 	detail    pane

@@ -114,13 +114,3 @@ func (r *roster) move(step int) {
 	at := slices.Index(r.order, r.selected()) + step
 	r.chosen = r.order[min(max(0, at), len(r.order)-1)]
 }
-
-// frozen reports whether any session is frozen.
-func (r *roster) frozen() bool {
-	for _, s := range r.sessions {
-		if s.mode == "FROZEN" {
-			return true
-		}
-	}
-	return false
-}

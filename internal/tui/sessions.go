@@ -17,7 +17,7 @@ func (m *model) sessionKey(k string) tea.Cmd {
 			m.openAutonomy(id)
 		}
 	case "z", "Z":
-		m.dialog = newFreezeDialog(m)
+		m.dialog = newFreezeDialog(m, k == "Z")
 	case "x", "X":
 		if id := m.roster.selected(); id != "" {
 			m.dialog = newStopDialog(m, id)

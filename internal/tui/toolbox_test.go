@@ -19,6 +19,7 @@ type desktop struct {
 	err      error
 	accepted []string
 	recorded []ownCommand
+	frozen   []bool // what freeze was told
 }
 
 func (d *desktop) status(context.Context, string, bool) status { return status{err: d.err} }
@@ -31,7 +32,10 @@ func (d *desktop) tools(context.Context, string, string) (wire.ToolsView, error)
 	return d.view, d.err
 }
 
-func (d *desktop) freeze(context.Context, string, bool) error { return nil }
+func (d *desktop) freeze(_ context.Context, _ string, end bool) error {
+	d.frozen = append(d.frozen, !end)
+	return d.err
+}
 
 func (d *desktop) accept(_ context.Context, address, session, tool, hash string) error {
 	d.accepted = append(d.accepted, strings.Join([]string{address, session, tool, hash}, " "))
