@@ -483,6 +483,13 @@ func TestMatrix(t *testing.T) {
 		if !strings.HasSuffix(r.URL.Path, "/sync") {
 			return false
 		}
+		var filter struct {
+			Room struct{ Rooms []string }
+		}
+		if json.Unmarshal([]byte(r.URL.Query().Get("filter")), &filter) != nil || !slices.Equal(filter.Room.Rooms, []string{"!r:x"}) {
+			_, _ = io.WriteString(w, `{"rooms":"`+strings.Repeat("x", 2*maxAnswer)+`"}`) // of a big account
+			return true
+		}
 		if r.URL.Query().Get("since") == "" {
 			_ = json.NewEncoder(w).Encode(map[string]any{"next_batch": "b0", "rooms": map[string]any{"join": map[string]any{"!r:x": map[string]any{"timeline": map[string]any{"events": []any{reaction("@alice:x", "$1", "✅")}}}}}})
 			return true
@@ -741,6 +748,35 @@ func TestWebhook(t *testing.T) {
 	where := posted.body["where"]
 	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
 	f.want(t, "the end", func(c call) bool { return c.body["where"] == where && strings.Contains(text(c.body), "Approved by") })
+}
+
+// A Webhook listens again after its listener failed.
+func TestWebhookListensAgain(t *testing.T) {
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := NewWebhook("https://x.example.com", "", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen.Close()
+	if err := place.Listen(t.Context(), nil); err == nil {
+		t.Error("no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- place.Listen(ctx, nil) }()
+	waits.Until(t, "it answers", func() bool {
+		response, err := http.Get("http://" + listen.Addr().String())
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusBadRequest
+	})
+	cancel()
+	<-ended
 }
 
 func TestAddressesThatWouldShowCalls(t *testing.T) {

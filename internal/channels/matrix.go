@@ -3,10 +3,12 @@ package channels
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -76,12 +78,12 @@ func (x *Matrix) Show(ctx context.Context, where string, m Message) (string, err
 func (x *Matrix) Listen(ctx context.Context, take func(Press) string) error {
 	since := ""
 	for {
-		address := x.base + "/sync?timeout=0"
+		query := url.Values{"timeout": {"0"}, "filter": {x.filter(1)}}
 		if since != "" {
-			address = fmt.Sprintf("%s/sync?timeout=%d&since=%s", x.base, pollTime.Milliseconds(), url.QueryEscape(since))
+			query = url.Values{"timeout": {strconv.FormatInt(pollTime.Milliseconds(), 10)}, "filter": {x.filter(50)}, "since": {since}}
 		}
 		var batch matrixBatch
-		if err := send(ctx, http.MethodGet, address, x.token, nil, &batch); err != nil {
+		if err := send(ctx, http.MethodGet, x.base+"/sync?"+query.Encode(), x.token, nil, &batch); err != nil {
 			return err
 		}
 		if since != "" {
@@ -94,6 +96,19 @@ func (x *Matrix) Listen(ctx context.Context, take func(Press) string) error {
 			return nil
 		}
 	}
+}
+
+// filter asks for what heard reads, at most limit events: everything that the token's user sees may be too much.
+func (x *Matrix) filter(limit int) string {
+	none := map[string]any{"not_types": []string{"*"}}
+	text, _ := json.Marshal(map[string]any{ // text and numbers always have a JSON form
+		"room": map[string]any{
+			"rooms": []string{x.room}, "state": none, "ephemeral": none, "account_data": none,
+			"timeline": map[string]any{"types": []string{"m.room.message", "m.reaction"}, "limit": limit},
+		},
+		"presence": none, "account_data": none,
+	})
+	return string(text)
 }
 
 type matrixBatch struct {

@@ -56,7 +56,7 @@ func receive(r *http.Request, to any) error {
 		return outbound.WithoutAddress(err)
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
 		return err
 	}
@@ -65,6 +65,9 @@ func receive(r *http.Request, to any) error {
 	}
 	if to == nil {
 		return nil
+	}
+	if len(text) > maxAnswer {
+		return fmt.Errorf("the answer to %s %s has more than %d bytes", r.Method, r.URL.Path, maxAnswer)
 	}
 	return json.Unmarshal(text, to)
 }

@@ -22,6 +22,7 @@ import (
 type Webhook struct {
 	address string // where questions go
 	listen  net.Listener
+	served  bool   // listen is closed
 	answer  string // where the receiver sends answers
 	signer  *standardwebhooks.Webhook
 
@@ -84,6 +85,14 @@ func (h *Webhook) Listen(ctx context.Context, take func(Press) string) error {
 		<-ctx.Done()
 		return nil
 	}
+	listen := h.listen
+	if h.served {
+		var err error
+		if listen, err = net.Listen("tcp", listen.Addr().String()); err != nil {
+			return err
+		}
+	}
+	h.served = true
 	server := &http.Server{ReadHeaderTimeout: callTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, said := h.taken(r, take)
 		w.Header().Set("Content-Type", "application/json")
@@ -92,7 +101,7 @@ func (h *Webhook) Listen(ctx context.Context, take func(Press) string) error {
 	})}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	return server.Serve(h.listen)
+	return server.Serve(listen)
 }
 
 func (h *Webhook) taken(r *http.Request, take func(Press) string) (status int, said string) {
