@@ -227,7 +227,7 @@ func (r *Report) group(questions map[string]*question) {
 			}
 		}
 	}
-	r.Answer, r.Slowest = percentile(waits, 0.5), percentile(waits, 0.9)
+	r.Answer, r.Slowest = percentile(waits, 50), percentile(waits, 90)
 	r.ByProject, r.ByHost, r.ByRule, r.ByFamily = ranked(groups[0]), ranked(groups[1]), ranked(groups[2]), ranked(groups[3])
 	for _, s := range r.ByFamily {
 		if s.Asked >= 3 && (s.Approved == s.Asked || s.Rejected == s.Asked) {
@@ -254,44 +254,48 @@ func family(r *audit.Record) string {
 func ranked(groups map[string]*Share) []Share {
 	list := make([]Share, 0, len(groups))
 	for _, s := range groups {
-		s.Answer = percentile(s.waits, 0.5)
+		s.Answer = percentile(s.waits, 50)
 		list = append(list, *s)
 	}
 	slices.SortFunc(list, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Asked, a.Asked), cmp.Compare(a.Name, b.Name)) })
 	return list[:min(len(list), maxShares)]
 }
 
-// percentile returns the value that has the fraction p of the values before it, in order. It returns 0 for no values.
-func percentile(values []float64, p float64) float64 {
+// percentile returns the smallest value that percent of the values do not exceed. It returns 0 for no values.
+func percentile(values []float64, percent int) float64 {
 	if len(values) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
+	return sorted[(percent*len(sorted)+99)/100-1]
 }
 
 // maxDays limits the listed days.
 const maxDays = 366
 
-// fill lists all days from the first to the last.
+// fill lists all days from the first to the last, or only the last of them.
 func (r *Report) fill(days map[string]*Day) {
 	if len(days) == 0 {
 		return
 	}
 	names := slices.Sorted(maps.Keys(days))
-	first, err := time.ParseInLocation(time.DateOnly, names[0], time.Local)
+	at, err := time.Parse(time.DateOnly, names[0]) // in UTC, every day has a midnight
 	if err != nil {
 		return
 	}
-	last := names[len(names)-1]
-	for at := first; len(r.Days) < maxDays; at = at.AddDate(0, 0, 1) {
+	last, err := time.Parse(time.DateOnly, names[len(names)-1])
+	if err != nil {
+		return
+	}
+	if earliest := last.AddDate(0, 0, 1-maxDays); at.Before(earliest) {
+		at = earliest
+	}
+	for ; !at.After(last); at = at.AddDate(0, 0, 1) {
 		name := at.Format(time.DateOnly)
 		d := days[name]
 		if d == nil {
 			d = &Day{Day: name}
 		}
-		if r.Days = append(r.Days, *d); name >= last {
-			return
-		}
+		r.Days = append(r.Days, *d)
 	}
 }

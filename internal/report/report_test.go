@@ -65,7 +65,7 @@ func TestReportCounts(t *testing.T) {
 	if r.Calls != 7 || r.Sessions != 2 || r.Unasked != 1 || r.Denied != 1 || r.Questions != 5 || r.Approved != 3 || r.Rejected != 1 || r.Missed != 1 || r.Withdrawn != 0 || r.Failed != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.Answer != 8 || r.Slowest != 20 {
+	if r.Answer != 6 || r.Slowest != 20 {
 		t.Errorf("answers took %v and %v", r.Answer, r.Slowest)
 	}
 	if len(r.Days) != 3 || r.Days[0].Questions != 3 || r.Days[1].Calls != 0 || r.Days[2].Denied != 1 {
@@ -86,9 +86,30 @@ func TestReportCounts(t *testing.T) {
 	if none := summed(nil, Options{}); none.Calls != 0 || len(none.Days) != 0 || len(none.Chart) != 0 {
 		t.Errorf("of nothing: %+v", none)
 	}
+	long := week()
+	long[0].Time = long[0].Time.AddDate(-2, 0, 0)
+	if r := summed(long, Options{}); len(r.Days) != maxDays || r.Days[maxDays-1].Day != "2026-11-20" {
+		t.Errorf("of two years: %d days to %s", len(r.Days), r.Days[len(r.Days)-1].Day)
+	}
 	var b bytes.Buffer
 	if err := r.Print(&b); err != nil || !strings.Contains(b.String(), "3 approved (60%), 1 rejected") {
 		t.Errorf("%v\n%s", err, &b)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	var ten []float64
+	for n := range 10 {
+		ten = append(ten, float64(10-n))
+	}
+	for _, c := range []struct {
+		values  []float64
+		percent int
+		want    float64
+	}{{nil, 50, 0}, {ten[:1], 90, 10}, {ten[:2], 50, 9}, {ten, 50, 5}, {ten, 90, 9}, {ten[1:], 50, 5}} {
+		if got := percentile(c.values, c.percent); got != c.want {
+			t.Errorf("%d%% of %v: %v, want %v", c.percent, c.values, got, c.want)
+		}
 	}
 }
 
