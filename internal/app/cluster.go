@@ -21,6 +21,8 @@ import (
 	"callgate/internal/durable"
 	"callgate/internal/metrics"
 	"callgate/internal/periodic"
+	"callgate/internal/signin"
+	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/permissions/store"
 	"callgate/proxy"
@@ -59,7 +61,6 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			s.replica.shareLogins()
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("cluster: nothing was heard from the others: %w", err)
@@ -103,7 +104,8 @@ type replica struct {
 	problems *problems
 	onClose  func(end func() error)
 
-	gate *gate.Gate // set by watch
+	gate   *gate.Gate      // set by watch
+	logins *cluster.Logins // set by the first shareLogins
 }
 
 // watch starts to share what needs a gate, and watches it for changes.
@@ -129,12 +131,19 @@ func (r *replica) pushFreezes(ctx context.Context) {
 	}
 }
 
-// shareLogins shares the logins at servers with all replicas.
-func (r *replica) shareLogins() {
-	logins := r.cluster.ShareLogins(r.config.Files().Logins(),
-		r.problems.of("the cluster's logins", "logins at servers cannot be shared with the other replicas: "))
-	for _, account := range r.config.Accounts {
-		account.Share(logins)
+// shareLogins shares the logins at the servers with all replicas. It MUST be called before the servers are used.
+func (r *replica) shareLogins(servers []proxy.Server) {
+	if r == nil {
+		return
+	}
+	if r.logins == nil {
+		r.logins = r.cluster.ShareLogins(r.config.Files().Logins(),
+			r.problems.of("the cluster's logins", "logins at servers cannot be shared with the other replicas: "))
+	}
+	for _, s := range servers {
+		if login, ok := upstream.TermsOf(&s.Upstream).Login.(*signin.Account); ok {
+			login.Share(r.logins)
+		}
 	}
 }
 

@@ -180,6 +180,7 @@ func (t takeover) servers(next *config.Config, renewed bool) (apply func(), err 
 	if err := proxy.CheckAliases(names); err != nil {
 		return nil, err
 	}
+	t.s.replica.shareLogins(servers)
 	config.Bound(servers, next.Limits.MaxResultBytes)
 	set := proxy.Settings{Servers: append(servers, t.s.own.Configured()...), Reserved: names, HandOver: next.HandOver, Hosts: next.HostLimits}
 	if apply, err = t.s.Proxy.Configure(set, renewed); err != nil {

@@ -217,6 +217,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 		return err
 	}
 	s.replica.sharePins(s.pins)
+	s.replica.shareLogins(servers)
 	checks, err := s.openVerification()
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ import (
 	"callgate/internal/lazyregexp"
 	"callgate/internal/presence"
 	"callgate/internal/siem"
-	"callgate/internal/signin"
 	"callgate/internal/tenants"
 	"callgate/proxy"
 )
@@ -106,7 +105,6 @@ type Config struct {
 	MaxPendingAll   int               `mapstructure:"-"` // bound on the approvals of all sessions; 0 means none
 	GateLimits      gate.Limits       `mapstructure:"-"`
 	HostLimits      []proxy.HostLimit `mapstructure:"-"`
-	Accounts        []*signin.Account `mapstructure:"-"` // at the servers of ProxyServers
 
 	base    string  `mapstructure:"-"` // if DataDir is a tenant's: the data directory of the callgate that serves it; otherwise ""
 	started *Config `mapstructure:"-"` // if this was taken over: the configuration that callgate was started with; otherwise nil
@@ -393,7 +391,7 @@ func placeTenant(c *Config) error {
 // ForTenant returns this configuration as it applies to one of its tenants.
 func (c *Config) ForTenant(name string) (*Config, error) {
 	own := *c
-	own.Worker, own.Accounts = name, nil
+	own.Worker = name
 	own.Servers, own.Export, own.Hooks = slices.Clone(c.Servers), slices.Clone(c.Export), slices.Clone(c.Hooks)
 	own.Channels = slices.Clone(c.Channels)
 	if err := own.validate(); err != nil {

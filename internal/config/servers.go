@@ -83,7 +83,7 @@ func (c *Config) ServerNames() ([]string, error) {
 var ErrNoServers = errors.New("no servers")
 
 // ProxyServers assembles every enabled server for the proxy, from the configuration and the mcpServers files. It checks
-// each server; an error names the entry. It adds the logins at these servers to c.Accounts.
+// each server; an error names the entry.
 func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	all, err := c.ServerConfigs()
 	if err != nil {
@@ -105,9 +105,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 		if account, err := s.Account(c.DataDir, server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Source, err)
 		} else if account != nil {
-			terms := upstream.TermsOf(&server.Upstream)
-			terms.Authorize, terms.Await = account.Authorize, account.Await
-			c.Accounts = append(c.Accounts, account)
+			upstream.TermsOf(&server.Upstream).Login = account
 		}
 		if err := c.Enclose(&s, &server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: server %q: %w", s.Source, s.Name, err)

@@ -21,10 +21,14 @@ type address struct {
 var _ link = (*address)(nil)
 
 func (u *Upstream) dial() (*address, error) {
-	endpoint, err := remote.New(remote.Config{
-		URL: u.cfg.URL, Transport: u.cfg.terms.Transport, Header: u.cfg.Header, Authorize: u.cfg.terms.Authorize, Mirror: u.Lists.mirror,
+	c := remote.Config{
+		URL: u.cfg.URL, Transport: u.cfg.terms.Transport, Header: u.cfg.Header, Mirror: u.Lists.mirror,
 		MaxMessage: u.cfg.MaxMessage, Budget: u.budget, Logger: u.log,
-	})
+	}
+	if u.cfg.terms.Login != nil {
+		c.Authorize = u.cfg.terms.Login.Authorize
+	}
+	endpoint, err := remote.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}

@@ -59,12 +59,8 @@ type Terms struct {
 	// once nobody uses it. It returns an error when ctx ends. If Narrowed is nil, nothing is watched.
 	Narrowed func(ctx context.Context) error
 
-	// Authorize is as in remote.Config. Its error becomes the reason why the server is down.
-	Authorize func(ctx context.Context, refused *remote.Refusal) (string, error)
-
-	// Await returns nil once there may be a new credential in place of the refused one, and callgate then starts the
-	// server. It returns an error when ctx ends. If Await is nil, callgate cannot know that.
-	Await func(ctx context.Context) error
+	// Login is callgate's login at a server behind a URL; nil if callgate does not sign in there.
+	Login Login
 
 	// Check is called before each start. It returns how the server must start, or an error if it must not. Checked
 	// returns nil once Check may have changed its answer, and callgate then starts the server. Checked returns an error
@@ -151,4 +147,13 @@ type Status struct {
 	Broken  bool      // it is Down, and left alone for a minute or more because it failed too often
 	Reason  string    // why it is down, for people, with the last lines of its standard error
 	RetryAt time.Time // a use before then fails at once; zero if it never starts again
+}
+
+// Login gets the credentials for a server. Many goroutines may use it at once.
+type Login interface {
+	// Authorize is as in remote.Config. Its error becomes the reason why the server is down.
+	Authorize(ctx context.Context, refused *remote.Refusal) (string, error)
+	// Await returns nil once there may be a new credential in place of the refused one, and callgate then starts the
+	// server. It returns an error when ctx ends.
+	Await(ctx context.Context) error
 }

@@ -55,6 +55,24 @@ func oneTool() http.Handler {
 	return mcpserver.NewStreamableHTTPServer(s)
 }
 
+// login is a Login that tests write out. Without await it waits until ctx ends.
+type login struct {
+	authorize func(context.Context, *remote.Refusal) (string, error)
+	await     func(context.Context) error
+}
+
+func (l login) Authorize(ctx context.Context, refused *remote.Refusal) (string, error) {
+	return l.authorize(ctx, refused)
+}
+
+func (l login) Await(ctx context.Context) error {
+	if l.await != nil {
+		return l.await(ctx)
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // A server that requires a credential comes up by itself as soon as there is one.
 func TestServerComesBackWithItsCredential(t *testing.T) {
 	t.Parallel()
@@ -65,20 +83,19 @@ func TestServerComesBackWithItsCredential(t *testing.T) {
 	there := make(chan struct{})
 	h := newHost(t)
 	u := open(t, Config{
-		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
+		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Login: login{authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
 			if refused != nil && (refused.Status != http.StatusUnauthorized || len(refused.Challenge) != 1) {
 				t.Errorf("%+v", refused)
 			}
 			return have.Load().(string), nil
-		},
-			Await: func(ctx context.Context) error {
-				select {
-				case <-there:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}},
+		}, await: func(ctx context.Context) error {
+			select {
+			case <-there:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}},
 	}, Options{Events: h.events()})
 	if _, err := u.Ready(short(t)); err == nil || !strings.Contains(err.Error(), `callgate login locked`) {
 		t.Fatal(err)
@@ -99,16 +116,15 @@ func TestCredentialThatIsNotThereNow(t *testing.T) {
 	var asked atomic.Int32
 	h := newHost(t)
 	u := open(t, Config{
-		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Authorize: func(context.Context, *remote.Refusal) (string, error) {
+		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Login: login{authorize: func(context.Context, *remote.Refusal) (string, error) {
 			if asked.Add(1) <= 2 {
 				return "", &remote.PassingError{Err: errors.New("nobody answers")}
 			}
 			return "Bearer good", nil
-		},
-			Await: func(ctx context.Context) error {
-				t.Error("a person is waited for")
-				return ctx.Err()
-			}},
+		}, await: func(ctx context.Context) error {
+			t.Error("a person is waited for")
+			return ctx.Err()
+		}}},
 	}, Options{Events: h.events()})
 	if _, err := u.Ready(short(t)); err == nil || !strings.Contains(err.Error(), "nobody answers") || strings.Contains(err.Error(), "callgate login") {
 		t.Error(err)
@@ -126,12 +142,12 @@ func TestListThatIsForbidden(t *testing.T) {
 	have.Store("Bearer some")
 	h := newHost(t)
 	u := open(t, Config{
-		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
+		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Login: login{authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
 			if refused != nil && have.Load() == refused.Credential {
 				return "", errors.New("more is wanted")
 			}
 			return have.Load().(string), nil
-		}},
+		}}},
 	}, Options{Events: h.events()})
 	h.wait("list tools")
 	if err := u.Lists.Error(Tools); err == nil || !strings.Contains(err.Error(), "more is wanted") {

@@ -44,7 +44,7 @@ func (u *Upstream) downError(err error, in *incarnation) *DownError {
 		return u.closedError()
 	}
 	down := &DownError{Server: u.cfg.Name, Reason: err.Error(), Err: err}
-	if isAuth(err) && u.cfg.terms.Authorize != nil {
+	if isAuth(err) && u.cfg.terms.Login != nil {
 		down.Reason += fmt.Sprintf(": sign in with \"callgate login %s\"", u.cfg.Name)
 	} else if isAuth(err) {
 		down.Reason += ": it does not accept the Authorization header of the configuration"

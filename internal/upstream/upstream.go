@@ -341,9 +341,9 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		}
 		switch {
 		case u.waiting:
-		case isAuth(err) && u.cfg.terms.Await != nil:
+		case isAuth(err) && u.cfg.terms.Login != nil:
 			u.waiting = true
-			u.wg.Go(func() { u.await(u.cfg.terms.Await) })
+			u.wg.Go(func() { u.await(u.cfg.terms.Login.Await) })
 		case errors.Is(err, errRefused):
 			u.waiting = true
 			u.wg.Go(func() { u.await(u.cfg.terms.Checked) })
