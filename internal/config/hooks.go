@@ -25,7 +25,7 @@ func KnownNames(c *Config) ([]string, error) {
 	for _, a := range agents {
 		names = append(names, a.Name)
 	}
-	for _, own := range []string{"search", "kb_search", "kb_add", "find_tools", "call_tool", "rollback"} { // callgate's own tools are not pinned
+	for _, own := range tools.Own() { // they are not pinned
 		names = append(names, own, proxy.OwnName+"_"+own)
 	}
 	for _, s := range servers {
