@@ -30,6 +30,9 @@ func TestTenantsShareNothingOfAConfiguration(t *testing.T) {
 			if own.Worker != name || filepath.Base(own.DataDir) != name || own.HookRunner == c.HookRunner {
 				t.Errorf("%s has the worker %s in %s", name, own.Worker, own.DataDir)
 			}
+			if len(own.Verify.Folders) != len(c.Verify.Workspaces) || &own.Verify.Folders[0] == &c.Verify.Folders[0] {
+				t.Errorf("%s verifies %q", name, own.Verify.Folders)
+			}
 		})
 	}
 	all.Wait()

@@ -35,7 +35,7 @@ var verifySettings = []setting{
 const VerifyRollback = "rollback"
 
 // check checks everything except the programs, which only commands that relay calls need.
-func (v *verifyConfig) check(checkpoints *checkpointsConfig) error {
+func (v *verifyConfig) check(checkpoints *checkpointsConfig) (err error) {
 	switch v.OnFailure {
 	case "report":
 	case VerifyRollback:
@@ -48,18 +48,16 @@ func (v *verifyConfig) check(checkpoints *checkpointsConfig) error {
 	if v.Timeout <= 0 || v.Debounce <= 0 || v.MaxOutput < 1 {
 		return fmt.Errorf("timeout %s, debounce %s, maxOutput %d: use positive values", v.Timeout, v.Debounce, v.MaxOutput)
 	}
+	v.Folders = make([]string, len(v.Workspaces)) // a new list, because tenants share the old one
 	for i, dir := range v.Workspaces {
 		path := ExpandHome(dir)
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("workspaces[%d]: %q: name an absolute path", i, dir)
 		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
+		if v.Folders[i], err = filepath.EvalSymlinks(path); err != nil {
 			return fmt.Errorf("workspaces[%d]: %w", i, err)
 		}
-		v.Folders = append(v.Folders, real)
 	}
-	var err error
 	v.Globs, err = compileGlobs("paths", v.Paths)
 	return err
 }
