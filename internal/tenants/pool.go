@@ -43,6 +43,9 @@ const atOnce = 2
 // errPanicked is what waiting callers get if opening a tenant panics.
 var errPanicked = errors.New("it could not be opened")
 
+// errLeft is what waiting callers get if the one that was to open a tenant has left: they try themselves.
+var errLeft = errors.New("its first client left")
+
 // errEnded is what callers get once the pool has ended.
 var errEnded = errors.New("callgate ends")
 
@@ -66,7 +69,7 @@ func (p *Pool[T]) Hold(ctx context.Context, name string) (value T, leave func(),
 			e = &entry[T]{ready: make(chan struct{}), holds: 1}
 			p.of[name] = e
 			p.mu.Unlock()
-			p.open(name, e)
+			p.open(ctx, name, e)
 		case e.closing != nil:
 			p.mu.Unlock()
 			select {
@@ -86,20 +89,23 @@ func (p *Pool[T]) Hold(ctx context.Context, name string) (value T, leave func(),
 			leave()
 			return value, nil, ctx.Err()
 		}
-		if e.err != nil {
-			leave()
+		if e.err == nil {
+			return e.value, leave, nil
+		}
+		leave()
+		if !errors.Is(e.err, errLeft) {
 			return value, nil, e.err
 		}
-		return e.value, leave, nil
+		if ctx.Err() != nil {
+			return value, nil, ctx.Err()
+		}
 	}
 }
 
-// open opens a tenant. If that fails, the next caller tries again.
-func (p *Pool[T]) open(name string, e *entry[T]) {
-	p.opening <- struct{}{}
+// open opens a tenant, unless ctx ends before its turn comes. If that fails, the next caller tries again.
+func (p *Pool[T]) open(ctx context.Context, name string, e *entry[T]) {
 	e.err = errPanicked // unless Open returns
 	defer func() {
-		<-p.opening
 		if e.err != nil {
 			p.mu.Lock()
 			delete(p.of, name)
@@ -107,6 +113,13 @@ func (p *Pool[T]) open(name string, e *entry[T]) {
 		}
 		close(e.ready)
 	}()
+	select {
+	case p.opening <- struct{}{}:
+	case <-ctx.Done():
+		e.err = errLeft
+		return
+	}
+	defer func() { <-p.opening }()
 	e.value, e.err = p.Open(name)
 }
 

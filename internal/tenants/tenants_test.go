@@ -336,6 +336,35 @@ func TestPoolAfterAPanic(t *testing.T) {
 	})
 }
 
+// A client that leaves before its tenant's turn to be opened ends its wait. Another client of that tenant goes on.
+func TestPoolWithoutItsFirstClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Pool[string]{Open: func(name string) (string, error) { time.Sleep(time.Hour); return name, nil }, Close: func(string) {}}
+		hold := func(ctx context.Context, name string) (err error) { _, _, err = p.Hold(ctx, name); return err }
+		for i := range atOnce {
+			go func() { _ = hold(t.Context(), fmt.Sprint(i)) }() // they take all slots
+		}
+		synctest.Wait()
+		ctx, leave := context.WithTimeout(t.Context(), time.Minute)
+		defer leave()
+		var coming sync.WaitGroup
+		coming.Go(func() {
+			began := time.Now()
+			if err := hold(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Minute {
+				t.Errorf("after %s: %v", time.Since(began), err)
+			}
+		})
+		synctest.Wait()
+		coming.Go(func() {
+			if err := hold(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		})
+		coming.Wait()
+		p.End()
+	})
+}
+
 // HoldAll returns every tenant that has begun to open, including those still opening. None of them closes meanwhile.
 func TestHoldAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
