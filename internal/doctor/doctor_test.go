@@ -3,6 +3,7 @@ package doctor
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -75,5 +76,33 @@ func TestCredentialsThatCannotBeListed(t *testing.T) {
 	x.damaged()
 	if len(x.findings) != 1 || x.findings[0].Cure != "" {
 		t.Errorf("%+v", x.findings)
+	}
+}
+
+// Each tenant has rules of its own.
+func TestFilesOfTenantsThatOthersCanChange(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there, a file's mode does not say who may change it")
+	}
+	dir := t.TempDir()
+	for _, worker := range []string{filepath.Join(dir, "workers", "default"), filepath.Join(dir, "tenants", "acme", "workers", "acme")} {
+		file := filepath.Join(worker, "permissions.jsonc")
+		if err := os.MkdirAll(worker, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x := examination{o: Options{DataDir: dir}}
+		x.writable()
+		if len(x.findings) != 1 || !strings.Contains(x.findings[0].Text, file) {
+			t.Errorf("%+v", x.findings)
+		}
+		if err := Fix(x.findings); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -61,7 +61,11 @@ func (x *examination) writable() {
 	if info, err := os.Stat(x.o.Config); x.o.Config != "" && err == nil {
 		look(x.o.Config, info)
 	}
-	for _, pattern := range []string{"*", "agents/*", "approvals/*", "audit/*", "connect/*", "hub/*", "workers/*", "workers/*/*"} {
+	patterns := []string{"*", "agents/*", "approvals/*", "audit/*", "connect/*", "hub/*", "workers/*", "workers/*/*"}
+	for _, pattern := range patterns {
+		patterns = append(patterns, "tenants/*/"+pattern)
+	}
+	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(x.o.DataDir, pattern))
 		if err != nil {
 			x.add(Finding{About: "files", Text: err.Error()})
