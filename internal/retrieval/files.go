@@ -37,7 +37,8 @@ func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, deni
 			note += "  hosts do not find it: rules deny reading the file"
 		}
 		if _, err := fmt.Fprintf(out, "%s  %s%s\n", id, tools.Visible(path), note); err != nil {
-			return "", err
+			failed = append(failed, err)
+			break
 		}
 	}
 	if len(added) > 0 {

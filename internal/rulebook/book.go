@@ -147,15 +147,16 @@ func (b *Book) revokeGrants(indices []string, tool string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	gone = gone[len(gone)-n:] // a retry asks about each grant again
-	slices.Reverse(gone)
-	for _, g := range gone {
-		if err := b.Say("revoked %s", g); err != nil {
-			return "", err
-		}
-	}
 	if n == 0 {
 		return "", b.Say("nothing to revoke")
 	}
-	return fmt.Sprintf("Revoked %s: %s.", visible.Count(n, "grant"), strings.Join(gone, "; ")), nil
+	gone = gone[len(gone)-n:] // a retry asks about each grant again
+	slices.Reverse(gone)
+	summary := fmt.Sprintf("Revoked %s: %s.", visible.Count(n, "grant"), strings.Join(gone, "; "))
+	for _, g := range gone {
+		if err := b.Say("revoked %s", g); err != nil {
+			return summary, err
+		}
+	}
+	return summary, nil
 }
