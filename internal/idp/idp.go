@@ -80,18 +80,22 @@ func New(o Options) *Provider {
 // Issuer returns the URL of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
+// provider returns the provider's metadata. While it is fetched, nobody waits for another's request.
 func (p *Provider) provider() (*oidc.Provider, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known != nil {
-		return p.known, nil
+	known := p.known
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	// The keys are fetched again when a token names an unknown one, so this context must outlive the request.
 	known, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.o.Client), p.o.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("the sign-in provider: %w", err)
 	}
+	p.mu.Lock()
 	p.known = known
+	p.mu.Unlock()
 	return known, nil
 }
 
