@@ -85,6 +85,26 @@ func TestTwoPersonsSince(t *testing.T) {
 	}
 }
 
+// A call that names another agent needs what the rules want for either agent.
+func TestTwoPersonsForAnotherAgent(t *testing.T) {
+	b := newBench(t, `{"*": "ask", "shell_exec": {"*": "ask", "npm publish *": {"action": "ask", "approvers": 2, "when": {"agent": "explore"}}}}`, func(o *Options) {
+		o.Agents = []permissions.Agent{{Name: "explore"}}
+	})
+	call := b.shell("1", "npm publish now")
+	call.Agent = "explore"
+	end := b.decide(t.Context(), call)
+	a := b.waiting(1)[0]
+	if err := b.answer(a, "approve", as("alice")); !errors.Is(err, ErrAnother) {
+		t.Fatalf("the first yes: %v", err)
+	}
+	if err := b.answer(b.waiting(1)[0], "approve", as("bob")); err != nil {
+		t.Fatalf("the second yes: %v", err)
+	}
+	if d := <-end; d.verdict.Action != permissions.Allow {
+		t.Errorf("%+v", d.verdict)
+	}
+}
+
 // The first yes stays when the call is repeated in another session.
 func TestTwoPersonsInTwoSessions(t *testing.T) {
 	b := newBench(t, twoPersons, nil)

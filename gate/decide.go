@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"callgate/audit"
@@ -192,8 +193,25 @@ func (g judging) judge(s *Session, call Call) Verdict {
 	level := Autonomy(s.autonomy.Load())
 	v := g.judgeAs(s, s.agent, level, unknown, call)
 	if call.Agent != "" && call.Agent != s.agent {
-		if other := g.judgeAs(s, call.Agent, level, unknown, call); other.Action < v.Action {
+		other := g.judgeAs(s, call.Agent, level, unknown, call)
+		if other.Action < v.Action {
 			return other
+		}
+		if other.Action == permissions.Ask && v.Action == permissions.Ask {
+			return v.and(other)
+		}
+	}
+	return v
+}
+
+// and returns a verdict that asks what two asking verdicts on a call ask together.
+func (v Verdict) and(other Verdict) Verdict {
+	if len(v.Marks) == 0 && len(other.Marks) > 0 || other.Approvers > v.Approvers {
+		v, other = other, v
+	}
+	for _, m := range other.Marks {
+		if !slices.Contains(v.Marks, m) {
+			v.Marks, v.offers = append(slices.Clip(v.Marks), m), nil
 		}
 	}
 	return v
