@@ -43,6 +43,19 @@ func TestNamesOfFilesAreProtected(t *testing.T) {
 	}
 }
 
+// TestFoldersAboveOwnFiles reads whole folders that hold callgate's own files.
+func TestFoldersAboveOwnFiles(t *testing.T) {
+	p, err := NewProtected([]string{"/home/u/.local/share/callgate"}, "/home/u", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]bool{"/": true, "/home": true, "/home/u/.local/share/callgate": true, "/home/u/x": false, "/hom": false} {
+		if why := p.touched(Call{}, &tools.Analysis{Folders: []string{folder}}); (why != "") != want {
+			t.Errorf("%s: %q", folder, why)
+		}
+	}
+}
+
 // TestNeedle checks each needle against texts that name it in another form, or only end alike.
 func TestNeedle(t *testing.T) {
 	p, err := NewProtected([]string{"/home/u/.local/share/callgate", "/home/u/x", "/srv/own.d/key"}, "/home/u", nil)

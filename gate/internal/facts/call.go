@@ -89,6 +89,7 @@ func FileKind(kind string) bool {
 // Within reports whether path is folder or beneath it. It ignores case, as many file systems do. Protecting too much
 // here costs nothing.
 func Within(path, folder string) bool {
+	folder = strings.TrimSuffix(folder, string(filepath.Separator)) // of a root
 	if len(path) < len(folder) || !strings.EqualFold(path[:len(folder)], folder) {
 		return false
 	}
