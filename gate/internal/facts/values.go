@@ -31,14 +31,22 @@ var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0
 // LooksLikeAddress reports whether the value has the form of a URL, a host, a mail address, or a telephone or account
 // number.
 func (v Value) LooksLikeAddress() bool {
-	return !v.Number && len(v.Text) <= 2048 && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
+	if len(v.Text) > 2048 {
+		return !v.Number && OfWeb(v.Text) && !strings.ContainsAny(v.Text, " \t\r\n")
+	}
+	return !v.Number && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
 		addressForm.MatchString(v.Text) && !fileName(v.Text)
 }
 
 // LooksLikePage reports whether the value has the form of a web address, with or without a scheme.
 func (v Value) LooksLikePage() bool {
-	scheme, _, ok := strings.Cut(v.Text, "://")
-	return v.LooksLikeAddress() && (ok && WebSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
+	return v.LooksLikeAddress() && (OfWeb(v.Text) || !strings.Contains(v.Text, "://") && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
+}
+
+// OfWeb reports whether a text begins with one of WebSchemes.
+func OfWeb(text string) bool {
+	scheme, _, ok := strings.Cut(text[:min(len(text), 16)], "://")
+	return ok && WebSchemes[strings.ToLower(scheme)]
 }
 
 // fileName reports whether a text that looks like a host is a file's name: notes.txt, README.md.

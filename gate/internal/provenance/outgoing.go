@@ -54,6 +54,11 @@ func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 				o.To = append(o.To, v.Text)
 			}
 		}
+		for i := range a.Subjects { // an address within a text, or one with blanks
+			if s := &a.Subjects[i]; s.Kind == tools.KindFetch && !slices.Contains(o.To, s.Value) {
+				o.To = append(o.To, unspaced(s.Value))
+			}
+		}
 	case t.Labels.Effect == tools.EffectNone, t.Bound && facts.FileKind(t.Kind), a.Risk == permissions.ReadOnly:
 		o.ofHome(call, a)
 	case opensAddress(call):
@@ -121,10 +126,9 @@ func (o *Outgoing) OfReading(call *facts.Call) {
 		return
 	}
 	for _, v := range call.Values() {
-		scheme, _, ok := strings.Cut(v.Text, "://")
-		if ok && facts.WebSchemes[strings.ToLower(scheme)] || v.Under(places) && v.LooksLikePage() {
+		if facts.OfWeb(v.Text) || v.Under(places) && v.LooksLikePage() {
 			o.effect, o.names = effectFetch, true
-			o.To = append(o.To, v.Text)
+			o.To = append(o.To, unspaced(v.Text))
 		}
 	}
 }
@@ -223,13 +227,16 @@ func (o *Outgoing) ofWords(c tools.CommandView) {
 	o.To = append(o.To, c.Connects...)
 	for i, word := range c.Argv[1:] {
 		switch v := (facts.Value{Text: word}); {
-		case v.LooksLikeAddress():
-			o.To = append(o.To, word)
+		case v.LooksLikeAddress(), facts.OfWeb(word):
+			o.To = append(o.To, unspaced(word))
 		case installs(c.Argv) && i > 0 && !strings.HasPrefix(word, "-"):
 			o.packages = append(o.packages, word)
 		}
 	}
 }
+
+// unspaced returns an address as one word, as programs send it.
+func unspaced(address string) string { return strings.ReplaceAll(address, " ", "%20") }
 
 // uploads matches commands that make a fetching program send.
 var uploads = lazyregexp.New(`^(?:curl|wget|xh|http|https|httpie)\b.* (?:-d|-F|-T|--data\S*|--form\S*|--upload-file|--json|--post-\S+|--body-\S+|-X ?(?:POST|PUT|PATCH))`)
