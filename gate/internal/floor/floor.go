@@ -439,7 +439,7 @@ func stays(program, before, word, store string) bool {
 // metadataIn returns the metadata service that a text leads to, or "". If word is true, the text is a word of a
 // command, where a bare host is an address.
 func metadataIn(text string, word bool) string {
-	if len(text) > maxAddressText || !mayNameMetadata(text) {
+	if text = text[:min(len(text), maxAddressText)]; !mayNameMetadata(text) {
 		return ""
 	}
 	candidates := EmbeddedAddresses(address.Unbroken(text), len(text))
