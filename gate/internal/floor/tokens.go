@@ -2,12 +2,14 @@ package floor
 
 import (
 	"fmt"
-	"slices"
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"callgate/audit"
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
+	"callgate/internal/loopback"
 	"callgate/permissions"
 )
 
@@ -31,7 +33,7 @@ func (f *check) tellsTokens() string {
 		return ""
 	}
 	for _, c := range f.a.Commands {
-		if len(c.Argv) == 0 || slices.ContainsFunc(c.Argv, staysHere) {
+		if len(c.Argv) == 0 || staysHere(c) {
 			continue
 		}
 		for i, word := range c.Argv[1:] {
@@ -59,13 +61,31 @@ func holdsSecret(word string) bool {
 	return false
 }
 
-// staysHere reports whether a word is an address of this machine.
-func staysHere(word string) bool {
+// staysHere reports whether a command names an address of this machine and none elsewhere.
+func staysHere(c tools.CommandView) bool {
+	here := false
+	for _, word := range c.Argv[1:] {
+		host, certain := hostIn(word)
+		switch {
+		case loopback.Host(host):
+			here = true
+		case certain || (facts.Value{Text: word}).LooksLikeAddress():
+			return false
+		}
+	}
+	return here
+}
+
+// hostIn returns the host of a word as if it were an address. certain is false if it may be no address.
+func hostIn(word string) (host string, certain bool) {
 	_, rest, ok := strings.Cut(word, "://")
 	if !ok {
 		rest = word
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	name, _, _ := strings.Cut(host, ":")
-	return name == "localhost" || name == "127.0.0.1" || strings.HasPrefix(host, "[::1]")
+	u, err := url.Parse("//" + rest)
+	if err != nil {
+		return "", ok
+	}
+	_, failed := netip.ParseAddr(u.Hostname())
+	return u.Hostname(), ok || failed == nil
 }
