@@ -145,7 +145,7 @@ func isBlockDevice(path string) bool {
 var (
 	blockDevice = lazyregexp.New(`^/dev/(?:r?disk\d|[hsv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|md\d|dm-\d|mapper/[^c]|loop\d|sr\d|zd\d|nbd\d|disk/|mem$|kmem$|mtd)|^\\\\\.\\PhysicalDrive`)
 	formatVerbs = lazyregexp.New(`(?i)^(?:erase.*|partitiondisk|zerodisk|secureerase|reformat|labelclear|destroy|[a-z]:)$`)
-	onlyLists   = facts.WordsOf("-l --list list info status luksDump print id-ctrl smart-log --help --version -V")
+	onlyLists   = facts.WordsOf("-l --list list info status luksDump print id-ctrl smart-log")
 )
 
 // formats reports whether a program changes devices as a whole.

@@ -76,7 +76,7 @@ func (f *check) formats() string {
 		}
 	}
 	for _, c := range f.a.Commands {
-		if len(c.Argv) == 0 || !formats(Program(c)) || slices.ContainsFunc(c.Argv[1:], func(w string) bool { return onlyLists[w] }) {
+		if len(c.Argv) == 0 || !formats(Program(c)) || lists(c) {
 			continue
 		}
 		for _, word := range c.Argv[1:] {
@@ -86,6 +86,19 @@ func (f *check) formats() string {
 		}
 	}
 	return ""
+}
+
+// lists reports whether a command for devices only shows something: by its first word, by an option before the first
+// operand, or by the one word behind that operand, as in "parted /dev/sda print".
+func lists(c tools.CommandView) bool {
+	words := c.Argv[1:]
+	first := slices.IndexFunc(words, func(w string) bool { return !strings.HasPrefix(w, "-") })
+	if first < 0 {
+		first = len(words)
+	}
+	tables := strings.Contains(Program(c), "disk") || Program(c) == "parted" // elsewhere -l is a length or a file
+	listing := func(w string) bool { return onlyLists[w] && (w != "-l" || tables) }
+	return slices.ContainsFunc(words[:first], listing) || first == 0 && len(words) > 0 && listing(words[0]) || len(words) == first+2 && words[first+1] == "print"
 }
 
 // tellsAll looks for a text with one command that prints the environment and one that sends.
