@@ -256,12 +256,12 @@ var losses = []loss{
 	{"data", lazyregexp.New(` --accept-data-loss `), nil},
 	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt|pulumi|cdk|cdktf|sls|serverless|sam|eksctl|kops|copilot)` + options + `(?: run-all| stack| apply)? (?:destroy|remove|delete|-destroy)(?: |$)`), nil},
 	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt) apply .*-destroy `), nil},
-	{"cloud resources", lazyregexp.New(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|organization\S*)|schedule-key-deletion|deregister-image|purge-queue|remove-account\S*) `), lazyregexp.New(`localhost|127\.0\.0\.1|localstack`)},
-	{"cloud storage", lazyregexp.New(` aws` + options + ` s3` + options + ` (?:rb .*--force |rm .*--recursive |sync .*--delete )`), lazyregexp.New(`localhost|127\.0\.0\.1|localstack`)},
+	{"cloud resources", lazyregexp.New(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|organization\S*)|schedule-key-deletion|deregister-image|purge-queue|remove-account\S*) `), lazyregexp.New(`(?:--endpoint-url|aws_endpoint_url\w*)[= ]\S*(?:localhost|127\.0\.0\.1|localstack)`)},
+	{"cloud storage", lazyregexp.New(` aws` + options + ` s3` + options + ` (?:rb .*--force |rm .*--recursive |sync .*--delete )`), lazyregexp.New(`(?:--endpoint-url|aws_endpoint_url\w*)[= ]\S*(?:localhost|127\.0\.0\.1|localstack)`)},
 	{"cloud storage", lazyregexp.New(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r)|gcloud` + options + ` storage rm .*-r|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|del .*-r)|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)) `), nil},
 	{"cloud resources", lazyregexp.New(` (?:gcloud|az|doctl|linode-cli|ibmcloud|oci|hcloud|scw|civo|vultr-cli|exo)(?: [a-z0-9@:._-]+){1,4} (?:delete|destroy|terminate|purge)(?: |$)`), nil},
 	{"what a platform hosts", lazyregexp.New(` (?:heroku (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete)(?: |$)`), nil},
-	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), lazyregexp.New(` (?:--context[= ])?(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`)},
+	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), lazyregexp.New(`^ minikube | --context[= ](?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`)},
 	{"a published package", lazyregexp.New(` (?:(?:npm|pnpm|yarn) unpublish|cargo yank|gem yank)(?: |$)`), nil},
 	{"secrets", lazyregexp.New(` (?:vault` + options + ` kv (?:destroy|metadata delete)|vault` + options + ` secrets disable)(?: |$)`), nil},
 	{"the database", lazyregexp.New(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
@@ -270,6 +270,12 @@ var losses = []loss{
 	{"the database", lazyregexp.New(` (?:dropdb|mysqladmin .*drop|mongosh?\b.*dropdatabase|redis-cli\b.* flush(?:all|db)|psql\b.* drop (?:database|schema|table|owned)\b|psql\b.* truncate |psql\b.*delete from [\w."]+\s*(?:;|"|'|$)|(?:mysql|mariadb)\b.* drop (?:database|schema|table)\b|(?:mysql|mariadb)\b.* truncate |(?:mysql|mariadb)\b.*delete from [\w.` + "`" + `]+\s*(?:;|"|'|$)|(?:cqlsh|clickhouse-client|snowsql|bq|sqlcmd|influx)\b.*(?:drop |truncate |bq rm| rm -r| delete ))`), lazyregexp.New(`(?:-h|--host)[= ]?(?:localhost|127\.0\.0\.1|::1|/)|@(?:localhost|127\.0\.0\.1|\[::1\])[:/]| -d \S*(?:test|_dev)\b|(?:_test|_dev)\b`)},
 	{"what an address serves", lazyregexp.New(`mutation\b.*\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*(?:\(|\{)`), lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|\[::1\])[:/ ]`)},
 }
+
+// namedHost finds the hosts that a line of losses names, and localHost matches those that are this machine.
+var (
+	namedHost = lazyregexp.New(` (?:-h ?|--host[ =])["']?([^\s"'-][^\s"']*)|\b(?:https?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|clickhouse)://(?:[^/\s"']*@)?([^/\s"'?]*)`)
+	localHost = lazyregexp.New(`^(?:$|/|(?:localhost|127\.0\.0\.1|::1|\[::1\]|[\w.-]*localstack)(?:$|[:/]))`)
+)
 
 // Statements in a tool's arguments that destroy data of a database as a whole.
 var (

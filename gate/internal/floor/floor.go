@@ -303,7 +303,7 @@ func (f *check) losesRemote() string {
 		words[0] = Program(c)
 		line := " " + strings.ToLower(strings.Join(words, " ")) + " "
 		for _, l := range losses {
-			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line)) {
+			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line) || namesElsewhere(line)) {
 				return fmt.Sprintf("destroys %s for good (%s)", l.what, tools.Visible(strings.TrimSpace(m)))
 			}
 		}
@@ -312,6 +312,11 @@ func (f *check) losesRemote() string {
 		return fmt.Sprintf("destroys data of a database for good (%s)", tools.Visible(statement))
 	}
 	return ""
+}
+
+// namesElsewhere reports whether the words of a command name a host that is not this machine.
+func namesElsewhere(line string) bool {
+	return slices.ContainsFunc(namedHost.FindAllStringSubmatch(line, -1), func(m []string) bool { return !localHost.MatchString(m[1] + m[2]) })
 }
 
 // onlyShows reports whether an option tells a program to change nothing.
