@@ -5,6 +5,8 @@ package floor
 import (
 	"fmt"
 	"os"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,7 +247,7 @@ func (f *check) disarms() string {
 		if endsCallgate(c) {
 			return "ends callgate"
 		}
-		if name := Program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], namesCallgate) &&
+		if name := Program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], func(word string) bool { return namesCallgate(word, takesExpressions(c)) }) &&
 			slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && About(Program(c)).Has(programs.Kills) }) {
 			return "ends callgate"
 		}
@@ -273,11 +275,35 @@ func (f *check) disarms() string {
 // endsCallgate reports whether a command ends this process.
 func endsCallgate(c tools.CommandView) bool {
 	return About(Program(c)).Has(programs.Kills) && slices.ContainsFunc(c.Argv[1:], func(word string) bool {
-		return namesCallgate(word) || c.Argv[0] != "launchctl" && isOwnProcess(word)
+		return namesCallgate(word, takesExpressions(c)) || c.Argv[0] != "launchctl" && isOwnProcess(word)
 	})
 }
 
-func namesCallgate(word string) bool { return strings.Contains(strings.ToLower(word), "callgate") }
+// namesCallgate reports whether a word names callgate, or is a pattern for names that matches it: a regular expression
+// if regular is true.
+func namesCallgate(word string, regular bool) bool {
+	lower := strings.ToLower(word)
+	if strings.Contains(lower, "callgate") {
+		return true
+	}
+	if !regular {
+		ok, err := path.Match(lower, "callgate")
+		return ok && err == nil
+	}
+	pattern, err := regexp.Compile("(?i)" + word)
+	return err == nil && word != "" && word[0] != '-' && pattern.MatchString("callgate")
+}
+
+// takesExpressions reports whether a command finds processes by regular expressions.
+func takesExpressions(c tools.CommandView) bool {
+	switch Program(c) {
+	case "pkill", "pgrep":
+		return true
+	case "killall":
+		return slices.ContainsFunc(c.Argv[1:], func(w string) bool { return w == "--regexp" || w != "" && w[0] == '-' && strings.Contains(w, "r") })
+	}
+	return false
+}
 
 // isOwnProcess reports whether a word names this process, its group, its parent or every process.
 func isOwnProcess(word string) bool {
