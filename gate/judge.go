@@ -65,7 +65,7 @@ func (j *Judge) Judge(call Call) Verdict {
 	if v, denied := j.ruleDenials(v); denied {
 		return v
 	}
-	if rule, why := j.asker().Denial(v.judged(), facts); rule != nil {
+	if rule, why := j.asker(call).Denial(v.judged(), facts); rule != nil {
 		return v.deny(DecidedDenied, "rule", rule.String(), why)
 	}
 	v, denied := j.advised(v, call)
@@ -124,9 +124,9 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	return v, false
 }
 
-// asker returns an Asker about where the values of a call come from and where they go.
-func (j *Judge) asker() *provenance.Asker {
-	return &provenance.Asker{Policy: j.Policy, Session: j.flow, Secrets: j.secrets, Now: j.Now}
+// asker returns an Asker about where the values of the call come from and where they go.
+func (j *Judge) asker(call Call) *provenance.Asker {
+	return &provenance.Asker{Policy: j.Policy, Session: j.flow, Secrets: j.secrets, Dir: call.Place.Dir, Now: j.Now}
 }
 
 // findings evaluates the rules for every subject.
@@ -134,7 +134,7 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone, Session: j.circumstances(call)}
 	findings := make([]permissions.Finding, len(a.Subjects))
 	bound := j.Policy.BindsContent()
-	carries, unsaid := j.asker().Facts(call.facts(), a)
+	carries, unsaid := j.asker(call).Facts(call.facts(), a)
 	for i := range a.Subjects {
 		a.Subjects[i].Carries, a.Subjects[i].From = carries, unsaid
 		if s := &a.Subjects[i]; bound && len(s.Runs) > 0 {
@@ -193,7 +193,7 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 			marks = append(marks, tools.Mark{Code: MarkUnkept, Text: why})
 		}
 	}
-	asker, judged := j.asker(), v.judged()
+	asker, judged := j.asker(call), v.judged()
 	marks = append(marks, asker.Marks(judged, facts)...)
 	if m, ok := past.ManifestMark(j.Changed, v.Analysis); ok {
 		marks, v.builds = append(marks, m), j.Changed
@@ -288,7 +288,7 @@ func (j *Judge) held(v Verdict, call Call) (asked Verdict, ok bool) {
 		return v.ask(explain.AskedBy(f), explain.Rule(f), "The sandbox of the server does not have it."), true
 	}
 	if j.Autonomy == Guided {
-		if why := j.asker().Unguided(v.judged(), call.facts()); why != "" {
+		if why := j.asker(call).Unguided(v.judged(), call.facts()); why != "" {
 			return j.asks(v, "autonomy:GUIDED", "", why), true
 		}
 	}

@@ -18,6 +18,7 @@ type Asker struct {
 	Policy  *permissions.Policy
 	Session *Session        // nil asks nothing
 	Secrets *secrets.Memory // credentials that results of the session held; nil knows none
+	Dir     string          // where the call runs; a grant for another workspace does not count
 	Now     time.Time
 }
 

@@ -126,13 +126,13 @@ func (j *Asker) trusts(result flow.Source) bool {
 }
 
 // granted reports whether a flow grant of the kind what covers text. If call is not nil, it must be for the call's
-// server and workspace too.
+// server too.
 func (j *Asker) granted(what, text string, call *facts.Call, risk permissions.Risk) bool {
 	for g := range j.Policy.GrantsOf(what, text) {
-		if risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) {
+		if risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) || g.Workspace != "" && !inFolder(g.Workspace, j.Dir) {
 			continue
 		}
-		if call != nil && (g.Server != "" && g.Server != call.Tool.Server || g.Workspace != "" && !inFolder(g.Workspace, call.Place.Dir)) {
+		if call != nil && g.Server != "" && g.Server != call.Tool.Server {
 			continue
 		}
 		return true
