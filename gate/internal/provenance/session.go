@@ -95,11 +95,16 @@ func (p *Session) makes(id string, call *facts.Call, a *tools.Analysis, o origin
 		if p.made == nil {
 			p.made = map[string]flow.Source{}
 		}
-		if len(p.made) < 4096 {
-			p.made[filepath.Clean(w.Path)] = from
+		path := filepath.Clean(w.Path)
+		if len(p.made) >= maxMade { // any file may be one of them from now on
+			path = filepath.VolumeName(path) + string(filepath.Separator)
 		}
+		p.made[path] = from
 	}
 }
+
+// maxMade bounds how many files and folders a session remembers one by one.
+const maxMade = 4096
 
 // madeOf returns what a file, or a folder above it, was made of; the caller holds mu.
 func (p *Session) madeOf(path string) (flow.Source, bool) {
