@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,7 +17,7 @@ import (
 )
 
 const (
-	remembered = 256     // credentials that a Memory holds; older ones are dropped
+	remembered = 256     // credentials that a Memory holds
 	searched   = 1 << 20 // bytes of a text that are searched
 	shortest   = 16      // least length of a credential in bytes
 )
@@ -40,6 +41,7 @@ type print struct {
 	length  int
 	rolling uint64
 	sum     [sha256.Size]byte
+	result  bool // a result held it
 	Found
 }
 
@@ -57,19 +59,19 @@ func (m *Memory) Learn(text, place string) {
 		switch {
 		case !carriesPower(text, start, value):
 		case strings.HasPrefix(value, "-----BEGIN"):
-			m.add(value, place, "private key")
+			m.add(value, place, "private key", true)
 			lines := 0
 			for line := range strings.Lines(value) {
 				if line = strings.TrimSpace(line); len(line) >= 2*shortest && !strings.HasPrefix(line, "-----") && lines < 4 {
-					m.add(line, place, "private key")
+					m.add(line, place, "private key", true)
 					lines++
 				}
 			}
 		case strings.HasPrefix(value, "Bearer ") || strings.HasPrefix(value, "Basic ") || strings.HasPrefix(value, "bearer ") || strings.HasPrefix(value, "token "):
 			_, value, _ = strings.Cut(value, " ")
-			m.add(value, place, kind(value))
+			m.add(value, place, kind(value), true)
 		default:
-			m.add(value, place, kind(value))
+			m.add(value, place, kind(value), true)
 		}
 	}
 }
@@ -91,7 +93,7 @@ func carriesPower(text string, start int, value string) bool {
 // that look like one.
 func (m *Memory) LearnVariables(text, place string) {
 	for value, kind := range Variables(text) {
-		m.add(value, place, kind)
+		m.add(value, place, kind, false)
 	}
 }
 
@@ -139,7 +141,7 @@ func variable(line string) (found [][2]string) {
 // in any text.
 func (m *Memory) LearnValue(value, place string) {
 	if len(value) >= shortestNamed {
-		m.add(value, place, kind(value))
+		m.add(value, place, kind(value), false)
 	}
 }
 
@@ -168,7 +170,7 @@ func kind(value string) string {
 	return "credential"
 }
 
-func (m *Memory) add(value, place, kind string) {
+func (m *Memory) add(value, place, kind string, result bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.key == nil {
@@ -176,7 +178,7 @@ func (m *Memory) add(value, place, kind string) {
 		_, _ = rand.Read(m.key) // never fails
 		m.base = binary.LittleEndian.Uint64(m.key) | 1
 	}
-	p := print{length: len(value), sum: m.sum(value), Found: Found{kind, place}}
+	p := print{length: len(value), sum: m.sum(value), result: result, Found: Found{kind, place}}
 	for i := range len(value) {
 		p.rolling = p.rolling*m.base + uint64(value[i]) + 1
 	}
@@ -186,9 +188,28 @@ func (m *Memory) add(value, place, kind string) {
 		}
 	}
 	if len(m.prints) == remembered {
-		m.prints = append(m.prints[:0], m.prints[1:]...)
+		i := m.crowded()
+		m.prints = slices.Delete(m.prints, i, i+1)
 	}
 	m.prints = append(m.prints, p)
+}
+
+// crowded returns the index of the credential to forget: the oldest from the place whose results held the most. So no
+// result can make a session forget what it knows from elsewhere. The caller holds mu.
+func (m *Memory) crowded() (oldest int) {
+	of := map[string]int{}
+	for i := range m.prints {
+		if p := &m.prints[i]; p.result {
+			of[p.Place]++
+		}
+	}
+	most := 0
+	for i := range m.prints {
+		if p := &m.prints[i]; p.result && of[p.Place] > most {
+			oldest, most = i, of[p.Place]
+		}
+	}
+	return oldest
 }
 
 func (m *Memory) sum(value string) (sum [sha256.Size]byte) {
@@ -198,8 +219,13 @@ func (m *Memory) sum(value string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// Find returns the first credential that one of the texts contains: plain, percent-encoded, or in base64 or hex.
+// Find returns a credential that one of the texts contains: plain, percent-encoded, or in base64 or hex.
 func (m *Memory) Find(texts ...string) (Found, bool) {
+	return m.FindBut(func(Found) bool { return false }, texts...)
+}
+
+// FindBut is Find without the credentials for which leftOut is true.
+func (m *Memory) FindBut(leftOut func(Found) bool, texts ...string) (Found, bool) {
 	if m == nil {
 		return Found{}, false
 	}
@@ -210,8 +236,9 @@ func (m *Memory) Find(texts ...string) (Found, bool) {
 	}
 	byLength := map[int][]*print{}
 	for i := range m.prints {
-		p := &m.prints[i]
-		byLength[p.length] = append(byLength[p.length], p)
+		if p := &m.prints[i]; !leftOut(p.Found) {
+			byLength[p.length] = append(byLength[p.length], p)
+		}
 	}
 	for _, text := range texts {
 		text = text[:min(len(text), searched)]

@@ -178,3 +178,37 @@ func TestFormsBehindDecoys(t *testing.T) {
 		t.Errorf("%v %v", f, ok)
 	}
 }
+
+// TestResultsDoNotCrowdOut checks that a result with many credentials makes a memory forget no other.
+func TestResultsDoNotCrowdOut(t *testing.T) {
+	var m Memory
+	m.LearnVariables("API_KEY=correct-horse-battery-1", ".env")
+	m.Learn("the token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "result of files_read")
+	for i := range 2 * remembered {
+		m.Learn(fmt.Sprintf("token=ghp_%036d", i), "result of web_fetch")
+	}
+	m.LearnVariables("DB_PASSWORD=correct-horse-battery-2", ".env")
+	for _, secret := range []string{"correct-horse-battery-1", "correct-horse-battery-2", "ghp_0123456789abcdefghijABCDEFGHIJ012345", fmt.Sprintf("ghp_%036d", 2*remembered-1)} {
+		if _, ok := m.Find(secret); !ok {
+			t.Errorf("%s is forgotten", secret)
+		}
+	}
+	if n := len(m.prints); n != remembered {
+		t.Errorf("%d credentials are held", n)
+	}
+}
+
+// TestFindBut checks that a credential that is left out hides no other.
+func TestFindBut(t *testing.T) {
+	var m Memory
+	const own, other = "ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_abcdefghijABCDEFGHIJ0123456789012345"
+	m.Learn("token="+own, "result of own_list")
+	m.Learn("token="+other, "result of mail_read")
+	leftOut := func(f Found) bool { return f.Place == "result of own_list" }
+	if f, ok := m.FindBut(leftOut, own+" "+other); !ok || f.Place != "result of mail_read" {
+		t.Errorf("%v, %v", f, ok)
+	}
+	if f, ok := m.FindBut(leftOut, own); ok {
+		t.Errorf("%v", f)
+	}
+}

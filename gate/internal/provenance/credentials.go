@@ -29,12 +29,15 @@ func (j *Asker) SecretMark(call *facts.Call, a *tools.Analysis) (tools.Mark, boo
 	for _, t := range call.Said() {
 		texts = append(texts, t.Said)
 	}
-	found, ok := j.Secrets.Find(texts...)
-	if !ok || reads && strings.HasPrefix(found.Place, "result of "+call.Tool.Server+"_") { // what a server gave may go back to it, a cursor for instance
+	goesBack := func(f secrets.Found) bool { // what a server gave, a cursor for instance
+		return reads && strings.HasPrefix(f.Place, "result of "+call.Tool.Server+"_")
+	}
+	found, ok := j.Secrets.FindBut(goesBack, texts...)
+	if !ok {
 		return j.credentialMark(call, a)
 	}
 	for _, v := range call.Values() {
-		if found, ok := j.Secrets.Find(v.Text); ok {
+		if found, ok := j.Secrets.FindBut(goesBack, v.Text); ok {
 			return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The argument %s contains a credential (%s) from the %s: the call can take it elsewhere.", tools.Visible(v.Name), found.Kind, found.Place)}, true
 		}
 	}
