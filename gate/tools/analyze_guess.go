@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"callgate/gate/tools/internal/commands"
 	"callgate/gate/tools/internal/wording"
 	"callgate/gate/tools/kinds"
+	"callgate/internal/jsonx"
 	"callgate/permissions"
 )
 
@@ -73,7 +75,8 @@ func (b *builder) walk(list []arguments.Argument, depth int) {
 func (b *builder) walkText(a arguments.Argument, role Role, depth int) {
 	// It may hold others as JSON. Behind white space or escapes that shows only after decoding.
 	packed := len(a.Value) > 1 && strings.IndexByte("{[ \\", a.Value[1]) >= 0
-	if !b.record.count() || role == Unmapped && !packed && len(a.Value) > maxGuessedText { // no path or address is that long
+	address := jsonx.MayHold(a.Value[:min(len(a.Value), 64)], ":")
+	if !b.record.count() || role == Unmapped && !packed && !address && len(a.Value) > maxGuessedText { // no path is that long
 		return
 	}
 	s, ok := arguments.Text(a.Value)
@@ -101,6 +104,8 @@ func (b *builder) walkPacked(name, s string, depth int) {
 	}
 	if inner, ok := arguments.Members([]byte(s)); ok {
 		b.walk(named(inner, name), depth+1)
+	} else if jsonx.Valid([]byte(s)) {
+		b.record.mark("ambiguous", "The argument "+wording.Quote(name)+" is a text that names something twice: servers disagree about which counts.")
 	}
 }
 
@@ -208,7 +213,7 @@ const (
 
 // looksLikePath reports whether text may name a file, whatever its argument is called.
 func looksLikePath(s string) bool {
-	if len(s) == 0 || len(s) > maxGuessedPath || strings.ContainsAny(s, "\n\r") {
+	if len(s) == 0 || strings.ContainsAny(s, "\n\r") || len(s) > maxGuessedPath && len(filepath.Clean(s)) > maxGuessedPath {
 		return false
 	}
 	switch {

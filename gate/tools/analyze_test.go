@@ -532,13 +532,16 @@ func TestDeniedHostInEverySpelling(t *testing.T) {
 		"http://10.1.2.3/", "http://167838211/x", "http://0xa010203/", "http://012.1.2.3/", "http://10.66051/", "http://[::ffff:10.1.2.3]/", "http://[::ffff:a01:203]:80/",
 		"http://１０。１。２。３/", "http://%31%30.1.2.3/", "http:10.1.2.3", "http:/10.1.2.3", `http:\\10.1.2.3\x`, "http://10.1.2.3.:80/", "http://u:p@10.1.2.3/", "http://a.example\\@10.1.2.3/",
 		" ht\ttp://10.\n1.2.3/", "http://ⓔvil.example/", "http://evil\u00ad.example/", "HTTPS://evil.EXAMPLE.:443/", "wss://evil.example",
+		"http:/evil.example/" + strings.Repeat("x", 30_000),
 	} {
 		if got := verdict(deny, analyze(t, KindFetch, Place{Dir: "/ws"}, "url", url)); got != permissions.Deny {
 			t.Errorf("web_fetch of %q: %v", url, got)
 		}
-		a := Analyze(Call{Tool: unknown, Arguments: object(t, "source", url), Place: Place{Dir: "/ws"}})
-		if got := verdict(deny, a); got != permissions.Deny {
-			t.Errorf("an unknown tool with %q: %v", url, got)
+		for _, name := range []string{"source", "page"} {
+			a := Analyze(Call{Tool: unknown, Arguments: object(t, name, url), Place: Place{Dir: "/ws"}})
+			if got := verdict(deny, a); got != permissions.Deny {
+				t.Errorf("an unknown tool with %.40q as %s: %v", url, name, got)
+			}
 		}
 	}
 }

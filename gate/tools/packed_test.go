@@ -55,6 +55,9 @@ func TestPathsInTexts(t *testing.T) {
 		{shell, "run_process", `{"command_line":"[ -f a.txt ] && echo \"{}\""}`, false, false},
 		{Server{Name: "x"}, "anything", `{"paths":"[\"a.txt\",\".env\"]"}`, true, false},
 		{Server{Name: "x"}, "anything", `{"v":" [\".env\"]"}`, true, false},
+		{Server{Name: "x"}, "anything", `{"v":"{\"path\": \"a.txt\", \"path\": \".env\"}"}`, false, true},
+		{Server{Name: "x"}, "anything", `{"v":"` + strings.Repeat("./", 400) + `new/.env"}`, true, false},
+		{Server{Name: "x"}, "anything", `{"v":"` + strings.Repeat("src//../", 100) + `new/.env"}`, true, false},
 		{Server{Name: "x"}, "anything", `{"v":"\u005b\".env\"]"}`, true, false},
 		{Server{Name: "x"}, "anything", `{"v":"\"\\\".env\\\"\""}`, true, false},
 	} {
