@@ -45,6 +45,18 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// Each command of a shell text counts that loses something, and with it the commands within its words.
+func TestBurstCountsCommands(t *testing.T) {
+	for command, want := range map[string]int{
+		"ls": 0, "rm a": 1, "rm a b c": 1, "rm a; rm b && rm c | cat": 3, "bash -c 'rm a; rm b'": 2, "find . -name '*.log' -exec rm {} +": 1,
+	} {
+		call := kindCall(t, t.TempDir(), "shell_exec", "command", command)
+		if got := past.LostBy(call.facts().Call, tools.Analyze(call.facts().Call)); got != want {
+			t.Errorf("%s: %d lost, want %d", command, got, want)
+		}
+	}
+}
+
 // Calls that delete or spend are counted by their tool's label, whatever class a person gave the tool.
 func TestBurstCountsLabels(t *testing.T) {
 	for effect, want := range map[string]int{"money": 3, "deletes": 3, "outside": 0, "own": 0, "none": 0} {

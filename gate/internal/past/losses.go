@@ -66,14 +66,21 @@ func (b *Losses) Count(limit int, window time.Duration, n int, approved bool, no
 // final are the effects of tools that cannot be undone, whatever class the tool was given.
 var final = map[string]bool{tools.EffectMoney: true, tools.EffectDeletes: true}
 
-// LostBy returns how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for a
-// tool the length of the longest list in its arguments, but at least 1.
+// LostBy returns how many things a call loses that nobody can bring back: 0 for most calls, else at least 1. In a shell
+// text it counts the commands that lose something, and for a tool the longest list in its arguments.
 func LostBy(call tools.Call, a *tools.Analysis) int {
 	if a == nil || !a.Risk.Exceeds(permissions.Unknown) && !final[call.Tool.Labels.Effect] {
 		return 0
 	}
 	if len(a.Commands) > 0 || call.Tool.Kind == tools.KindShell {
-		return 1
+		n := 0
+		for i, c := range a.Commands {
+			loses := func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Unknown) }
+			if within := i > 0 && len(c.Via) > len(a.Commands[i-1].Via) && loses(a.Commands[i-1]); loses(c) && !within {
+				n++
+			}
+		}
+		return max(1, n)
 	}
 	var arguments any
 	if json.Unmarshal(call.Arguments, &arguments) != nil {
