@@ -135,6 +135,7 @@ func TestFlow(t *testing.T) {
 		"an argument of another type":            {poisoned, {`send {"to":{"who":[{"mail":"` + mallory + `"}]},"text":{"body":"hi"}}`, "", `ask known only from`}},
 		"a secret in an argument of another":     {{"user send it to Alice", "", ""}, {"read_keys {}", "correct horse battery staple nine", ""}, poisoned, {`send {"to":"Alice","text":{"parts":["horse battery staple nine"]}}`, "", "ask takes a secret out"}},
 		"the user named it":                      {{"user Answer " + mallory + " please", "", ""}, poisoned, {`send {"to":"` + mallory + `","text":"done"}`, "", "allow"}},
+		"a number beside a name":                 {{"user tell Alice", "", ""}, {"read_mail {}", "text me at 15551234567", ""}, {`send {"to":["Alice","15551234567"],"text":"hi"}`, "", "ask known only from"}},
 		"the user named it later":                {poisoned, {"user Answer " + mallory + " please", "", ""}, {`send {"to":"` + mallory + `","text":"done"}`, "", "allow"}},
 		"the user's records name it":             {{"read_notes {}", "Bob is bob@home.example", ""}, poisoned, {`send {"to":"bob@home.example","text":"done"}`, "", "allow"}},
 		"a place that nobody named":              {poisoned, {`send {"to":"x@other.example","text":"hi"}`, "", "ask neither you nor a rule named"}},

@@ -180,7 +180,8 @@ func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 	}
 }
 
-func isPart(value string) bool { return strings.Trim(value, "0123456789.") == "" }
+// isPart reports whether a value is a number, but not one as long as those of telephones and accounts.
+func isPart(value string) bool { return len(value) < 8 && strings.Trim(value, "0123456789.") == "" }
 
 // commandEffects lists the effects of commands, the gravest last. A shell text has the effect of its gravest command.
 var commandEffects = []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
