@@ -2,6 +2,7 @@ package floor
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -182,6 +183,9 @@ func vitalSource(source string, place tools.Place) bool {
 		if rest, ok := strings.CutPrefix(source, home); ok && (rest == "" || rest[0] == '/') {
 			source = place.Home + rest
 		}
+	}
+	if strings.HasPrefix(source, ".") && place.Dir != "" {
+		source = filepath.Join(place.Dir, source)
 	}
 	if !strings.HasPrefix(source, "/") || source == "/tmp" || slices.Contains(append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir), strings.TrimSuffix(source, "/")) {
 		return false
