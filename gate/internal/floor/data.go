@@ -280,6 +280,7 @@ var (
 // Statements in a tool's arguments that destroy data of a database as a whole.
 var (
 	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:where\s+(?:true|1|1\s*=\s*1)\s*)?(?:;|$)|detach\s+database|match\s*\(\w*\)\s*detach\s+delete\b)`)
+	sqlComment    = lazyregexp.New(`/\*!\d*|\*/|/\*(?s:.*?)\*/|--[ \t][^\n]*\n`) // what MySQL runs in a comment stays
 	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
 	mayLoseData   = strings.Fields("drop truncate delete detach match mutation") // in lower case; each match has one
 	localDatabase = lazyregexp.New(`(?i)sqlite|duckdb|local`)

@@ -3,6 +3,7 @@
 package floor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -328,8 +329,9 @@ func (f *check) losesRemote() string {
 		words := slices.Concat(c.Argv, c.Around, strings.Fields(input))
 		words[0] = Program(c)
 		line := " " + strings.ToLower(strings.Join(words, " ")) + " "
+		plain := sqlComment.ReplaceAllString(line, " ")
 		for _, l := range losses {
-			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line) || namesElsewhere(line)) {
+			if m := cmp.Or(l.says.FindString(line), l.says.FindString(plain)); m != "" && (l.local == nil || !l.local.MatchString(line) || namesElsewhere(line)) {
 				return fmt.Sprintf("destroys %s for good (%s)", l.what, tools.Visible(strings.TrimSpace(m)))
 			}
 		}
@@ -367,10 +369,18 @@ func (f *check) losingStatement() string {
 // brace. A text without either is encoded and may contain any word by chance. The expressions are tried only where a
 // statement can begin: on a whole text they take a hundred times longer than finding these places.
 func losing(t *facts.Text) string {
-	if !textscan.HasOne(t.Said, " \n\t\r\f{") || !t.HoldsAny(mayLoseData) {
+	if !textscan.HasOne(t.Said, " \n\t\r\f{/") || !t.HoldsAny(mayLoseData) {
 		return ""
 	}
-	lower := textscan.Lower(t.Said)
+	if m := losingIn(t.Said); m != "" || !strings.Contains(t.Said, "/*") && !strings.Contains(t.Said, "--") {
+		return m
+	}
+	return losingIn(sqlComment.ReplaceAllString(t.Said, " "))
+}
+
+// losingIn is losing for one reading of a text: with its comments or without.
+func losingIn(said string) string {
+	lower := textscan.Lower(said)
 	for _, word := range mayLoseData {
 		for at := 0; ; at += len(word) {
 			i := strings.Index(lower[at:], word)
@@ -381,13 +391,13 @@ func losing(t *facts.Text) string {
 			if at > 0 && isWordByte(lower[at-1]) {
 				continue
 			}
-			if m := losingSQL.FindString(t.Said[at:]); m != "" {
+			if m := losingSQL.FindString(said[at:]); m != "" {
 				return m
 			}
 		}
 	}
 	if i := strings.Index(lower, "mutation"); i >= 0 {
-		return losingGraphQL.FindString(t.Said[max(0, i-1):])
+		return losingGraphQL.FindString(said[max(0, i-1):])
 	}
 	return ""
 }
