@@ -182,6 +182,11 @@ func (f *check) toolTellsSecrets() string {
 			}
 		}
 	}
+	for _, path := range f.a.Paths { // a path with a blank, or in another spelling
+		if store := tools.CredentialStore(path); store != "" && strings.HasSuffix(path, store) {
+			return fmt.Sprintf("names %s, which contains credentials, to a tool that may send it away", tools.Visible(store))
+		}
+	}
 	return ""
 }
 
