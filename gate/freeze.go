@@ -380,13 +380,16 @@ func frozenWhat(sessionID string) string {
 	return "session " + sessionID
 }
 
-// changeFile rewrites the file, under a lock that all processes take, unless it stays empty. It replaces a file that cannot
-// be read. The caller holds changing.
+// changeFile rewrites the file, under a lock that all processes take, unless it stays empty. It replaces a file that
+// cannot be read, and keeps everything frozen then. The caller holds changing.
 func (f *Freezer) changeFile(edit func(map[string]Freeze)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return durable.Locked(f.path+".lock", func() error {
 		held, err := f.readFile()
+		if err != nil {
+			held = map[string]Freeze{"": {By: "callgate", At: time.Now().UTC(), Reason: "what was frozen could not be read"}}
+		}
 		next := editFreezes(held, edit)
 		if err == nil && len(held) == 0 && len(next) == 0 {
 			return nil

@@ -72,6 +72,20 @@ func TestFreezer(t *testing.T) {
 	if _, err := OpenFreezer(path).Of("a", time.Now()); err == nil {
 		t.Error("a file that cannot be read freezes nothing")
 	}
+	one := OpenFreezer(path)
+	note := func(string) error { return nil }
+	if err := one.Freeze(Freeze{SessionID: "s-ABCDEFGHIJKL", By: "x", At: time.Now()}, note); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := one.Of("s-LKJIHGFEDCBA", time.Now()); err != nil || f == nil {
+		t.Error("to freeze a session ended what could not be read:", err)
+	}
+	if err := one.Unfreeze("", note); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := one.Of("s-LKJIHGFEDCBA", time.Now()); err != nil || f != nil {
+		t.Error("it did not end:", f, err)
+	}
 }
 
 // Under a freeze, only calls that just read go through, whatever else would release a call.
