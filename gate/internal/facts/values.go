@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"callgate/internal/address"
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 )
@@ -31,10 +32,10 @@ var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0
 // LooksLikeAddress reports whether the value has the form of a URL, a host, a mail address, or a telephone or account
 // number.
 func (v Value) LooksLikeAddress() bool {
-	if len(v.Text) > 2048 {
-		return !v.Number && OfWeb(v.Text) && !strings.ContainsAny(v.Text, " \t\r\n")
+	if !v.Number && OfWeb(v.Text) && !strings.ContainsAny(v.Text, " \t\r\n") {
+		return true
 	}
-	return !v.Number && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
+	return !v.Number && len(v.Text) <= 2048 && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
 		addressForm.MatchString(v.Text) && !fileName(v.Text)
 }
 
@@ -43,10 +44,10 @@ func (v Value) LooksLikePage() bool {
 	return v.LooksLikeAddress() && (OfWeb(v.Text) || !strings.Contains(v.Text, "://") && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
 }
 
-// OfWeb reports whether a text begins with one of WebSchemes.
+// OfWeb reports whether a text begins with one of WebSchemes. Programs do not need both slashes behind it.
 func OfWeb(text string) bool {
-	scheme, _, ok := strings.Cut(text[:min(len(text), 16)], "://")
-	return ok && WebSchemes[strings.ToLower(scheme)]
+	scheme, rest, ok := strings.Cut(strings.TrimLeft(text[:min(len(text), 64)], " \t\r\n"), ":")
+	return ok && rest != "" && rest[0] > ' ' && WebSchemes[strings.ToLower(scheme)]
 }
 
 // fileName reports whether a text that looks like a host is a file's name: notes.txt, README.md.
@@ -209,6 +210,9 @@ func parsed(to string) (*url.URL, error) {
 func HostOf(to string) string {
 	if u, err := url.Parse(to); err == nil && u.Host != "" {
 		return u.Hostname()
+	}
+	if u, ok := address.Parse(to); ok {
+		return u.Host
 	}
 	if at := strings.LastIndexByte(to, '@'); at > 0 {
 		return ""

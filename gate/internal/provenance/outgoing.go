@@ -10,6 +10,7 @@ import (
 	"callgate/gate/internal/facts"
 	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
+	"callgate/internal/address"
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 	"callgate/permissions"
@@ -122,7 +123,7 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 // OfReading reads a call of a tool that only looks. An address that the tool is given tells the place something.
 func (o *Outgoing) OfReading(call *facts.Call) {
 	places := call.Tool.Labels.Destination
-	if len(places) == 0 && !jsonx.MayHold(call.Arguments, "://") {
+	if len(places) == 0 && !jsonx.MayHold(call.Arguments, ":") {
 		return
 	}
 	for _, v := range call.Values() {
@@ -237,7 +238,9 @@ func (o *Outgoing) ofWords(c tools.CommandView) {
 }
 
 // unspaced returns an address as one word, as programs send it.
-func unspaced(address string) string { return strings.ReplaceAll(address, " ", "%20") }
+func unspaced(given string) string {
+	return strings.ReplaceAll(address.Unbroken(strings.TrimSpace(given)), " ", "%20")
+}
 
 // uploads matches commands that make a fetching program send.
 var uploads = lazyregexp.New(`^(?:curl|wget|xh|http|https|httpie)\b.* (?:-d|-F|-T|--data\S*|--form\S*|--upload-file|--json|--post-\S+|--body-\S+|-X ?(?:POST|PUT|PATCH))`)
