@@ -69,12 +69,15 @@ func ParseFile(path string, data []byte, home string) (*File, error) {
 	return f, nil
 }
 
-// ExpandHome returns a pattern with `~/` or `$HOME/` replaced by home, at its start or at the start of the value of an
-// "arg=glob". ParseFile does this. Rules from elsewhere MUST go through it before NewPolicy.
+// ExpandHome returns a pattern with `~/` or `$HOME/` replaced by home, at its start, behind its `!`, or at the start
+// of the value of an "arg=glob". ParseFile does this. Rules from elsewhere MUST go through it before NewPolicy.
 func ExpandHome(text, home string) (string, error) {
 	name := pattern.ArgumentName(text)
 	if err := checkWorkspace(text); err != nil {
 		return "", err
+	}
+	if strings.HasPrefix(text[len(name):], "!") {
+		name += "!"
 	}
 	rest, ok := cutHome(text[len(name):])
 	if !ok {

@@ -38,9 +38,9 @@ var fileCases = []struct {
 	{"escapes in keys", `{"\u0061": {"\\\"": "ask", "\\*": "ask"}}`, File{Rules: []Rule{
 		rule("a", `\"`, Ask, 1), rule("a", `\*`, Ask, 1),
 	}}},
-	{"home", `{"a": {"~/x/*": "allow", "$HOME/.ssh/*": "deny", "p=~/x": "deny", "a.b=$HOME/y": "deny", "~": "ask", "a~/b": "ask", "~bob/x": "ask", "cat ~/x": "ask"}}`, File{Rules: []Rule{
+	{"home", `{"a": {"~/x/*": "allow", "$HOME/.ssh/*": "deny", "p=~/x": "deny", "a.b=$HOME/y": "deny", "~": "ask", "a~/b": "ask", "~bob/x": "ask", "cat ~/x": "ask", "!$HOME/x": "allow"}}`, File{Rules: []Rule{
 		rule("a", `/home/a\(b\)/x/*`, Allow, 1), rule("a", `/home/a\(b\)/.ssh/*`, Deny, 1), rule("a", `p=/home/a\(b\)/x`, Deny, 1),
-		rule("a", `a.b=/home/a\(b\)/y`, Deny, 1), rule("a", "~", Ask, 1), rule("a", "a~/b", Ask, 1), rule("a", "~bob/x", Ask, 1), rule("a", "cat ~/x", Ask, 1),
+		rule("a", `a.b=/home/a\(b\)/y`, Deny, 1), rule("a", "~", Ask, 1), rule("a", "a~/b", Ask, 1), rule("a", "~bob/x", Ask, 1), rule("a", "cat ~/x", Ask, 1), rule("a", `!/home/a\(b\)/x`, Allow, 1),
 	}}},
 	{"examples", `{"a": {"~/x/*": {"action": "deny", "match": ["~/x/y"], "notMatch": ["~/xy", "x=~/x/y"]}, "p=~/*": {"match": ["p=~/x"], "action": "ask"}, "z": {"action": "allow", "match": []}}}`, File{Rules: []Rule{
 		rule("a", `/home/a\(b\)/x/*`, Deny, 1), rule("a", `p=/home/a\(b\)/*`, Ask, 1), rule("a", "z", Allow, 1),
