@@ -1,7 +1,10 @@
 package parse
 
 import (
+	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/findings"
@@ -35,6 +38,36 @@ func foreign(s string) string {
 		}
 	}
 	return ""
+}
+
+// opening is text behind which cmd.exe and PowerShell too see << and stop: no quote, comment or label hides it.
+var opening = lazyregexp.New(`^[\w./~ =>;&\n-]*$`)
+
+// outsideHeredocs returns the text without its here-documents, which a POSIX shell alone reads, or the whole text when
+// another shell could overlook that they are some.
+func outsideHeredocs(f *syntax.File, text string) string {
+	var bodies []span
+	first := len(text)
+	syntax.Walk(f, func(n syntax.Node) bool {
+		r, ok := n.(*syntax.Redirect)
+		if !ok || r.Hdoc == nil {
+			return true
+		}
+		first = min(first, int(r.OpPos.Offset()))
+		bodies = append(bodies, span{int(r.Hdoc.Pos().Offset()), int(r.Hdoc.End().Offset())})
+		return false
+	})
+	if !opening.MatchString(text[:first]) {
+		return text
+	}
+	slices.SortFunc(bodies, func(x, y span) int { return x.start - y.start })
+	var out strings.Builder
+	at := 0
+	for _, b := range bodies {
+		out.WriteString(text[at:max(at, b.start)])
+		at = max(at, b.end)
+	}
+	return out.String() + text[at:]
 }
 
 // ForeignProgram explains why a command name is one of PowerShell, however it is quoted, or returns "".

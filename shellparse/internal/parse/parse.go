@@ -3,7 +3,9 @@ package parse
 
 import (
 	"bytes"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -89,12 +91,10 @@ func changesFolder(st *syntax.Stmt) bool {
 	return false
 }
 
-// Text parses text. If a shell could read the text differently, it returns a problem too, and the file is good only for
+// Text parses text, and returns what it read: the text itself, or the text and the line that ends its last
+// here-document. If a shell could read the text differently, it returns a problem too, and the file is good only for
 // denials. If the text does not parse, it returns a problem and a nil file.
-func Text(text string, dialect script.Dialect) (f *syntax.File, problems []script.Problem) {
-	if p := foreign(text); p != "" {
-		problems = append(problems, script.Problem{Code: "foreign", Text: p})
-	}
+func Text(text string, dialect script.Dialect) (f *syntax.File, read string, problems []script.Problem) {
 	ps := parserPool.Get().(*parsers)
 	defer parserPool.Put(ps)
 	parser := ps.bash
@@ -102,13 +102,20 @@ func Text(text string, dialect script.Dialect) (f *syntax.File, problems []scrip
 		parser = ps.zsh
 	}
 	f, err := parser.Parse(strings.NewReader(text), "")
+	if line := endOfOpen(text, err); line != "" {
+		text += line
+		f, err = parser.Parse(strings.NewReader(text), "")
+	}
+	if p := foreign(text); p != "" && (err != nil || foreign(outsideHeredocs(f, text)) != "") {
+		problems = append(problems, script.Problem{Code: "foreign", Text: p})
+	}
 	if err != nil {
-		return nil, append(problems, script.Problem{Code: "unparsable", Text: "The text does not parse: " + err.Error() + "."})
+		return nil, text, append(problems, script.Problem{Code: "unparsable", Text: "The text does not parse: " + err.Error() + "."})
 	}
 	if p := ps.disagreement(parser, f, text); p != nil {
 		problems = append(problems, *p)
 	}
-	return f, problems
+	return f, text, problems
 }
 
 // disagreement returns why a shell could read the text differently from the parser, or nil.
@@ -274,6 +281,38 @@ func rewritten(f *syntax.File, text string) (found *script.Problem) {
 		return found == nil
 	})
 	return found
+}
+
+// endOfOpen returns the line that would end the here-document which the error says is open; shells let the end of the
+// text end it. It is "" unless the delimiter is a quoted name: what else shells read otherwise, and in a here-document
+// that expands, an interactive shell would expand what comes next.
+func endOfOpen(text string, err error) string {
+	var failed syntax.ParseError
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	quoted, open := strings.CutPrefix(failed.Text, "unclosed here-document ")
+	name, err := strconv.Unquote(quoted)
+	if !open || err != nil || !isName(name) {
+		return ""
+	}
+	_, word, _ := strings.Cut(text[failed.Pos.Offset():], "<<")
+	word = strings.TrimLeft(strings.TrimPrefix(word, "-"), " \t")
+	for _, spelling := range [...]string{"'" + name + "'", `"` + name + `"`} {
+		if rest, ok := strings.CutPrefix(word, spelling); ok && (rest == "" || strings.IndexByte(" \t\n;|&<>", rest[0]) >= 0) {
+			return "\n" + name + "\n"
+		}
+	}
+	return ""
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if !Letter(s[i]) && s[i] != '_' && (s[i] < '0' || s[i] > '9') {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // QuotedDelimiter reports whether a here-document's delimiter is quoted, so that its body is literal.

@@ -78,7 +78,7 @@ func New(text string, s Setting) (*Walker, *Scope) {
 
 // Parse analyses a whole text in a scope: the command line itself, or a string given to a shell.
 func (a *Walker) Parse(text string, sc *word.Scope) {
-	f, problems := parse.Text(text, a.Words.Dialect)
+	f, text, problems := parse.Text(text, a.Words.Dialect)
 	for _, p := range problems {
 		a.Found.Problem(p.Code, p.Text)
 	}
