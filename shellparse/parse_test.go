@@ -332,9 +332,13 @@ func TestProblems(t *testing.T) {
 		{strings.Repeat("bash -c '", 1) + strings.Repeat("eval ", 60) + "ls'", "too-deep", Bash},
 		{"Get-ChildItem -Path .", "foreign", Bash},
 		{"if exist a del a", "foreign", Bash},
+		{"rem a comment", "foreign", Bash},
 		{"if exist a del a\ncat <<E\nb\nE", "foreign", Bash},
 		{": <<'E'\nif exist a del a\nE", "foreign", Bash},
 		{"echo \\\" <<'E'\nif exist a del a\nE", "foreign", Bash},
+		{"git commit -m \"$(cat <<'E'\nif exist a del a\nE\n)\"", "foreign", Bash},
+		{"echo \\' <<'E'\nGet-ChildItem\nE", "foreign", Bash},
+		{"cat <<E | Get-Item\na\nE", "foreign", Bash},
 		{"cat <<E\na", "unparsable", Bash},
 		{"cat <<'E$'\na", "unparsable", Bash},
 		{"cat <<'E'\"F\"\na", "unparsable", Bash},
@@ -558,8 +562,9 @@ func TestHereDocuments(t *testing.T) {
 	for _, text := range []string{
 		"cat <<E\nhello $v\nE\nls", "cat <<-E\n\thello $v\n\n\t\tE\nls", "cat <<E\n$(a 'b c' \"d\ne\")\nE", "cat <<E\na\\\nb\nE\n", "cat <<E\nE",
 		"cat <<E\n\nE\nls", "cat <<-E\n\t$(a)\n\t$(b)\n\tE", "cat <<'E'\n$(a 'b\\\nc')\nE", "x=$(cat <<E\nhi\nE\n)", "a \"$(b 'c\\\nd')\"",
-		"cat <<'E' >a\nb 'c", "cat <<-\"E_1\" && ls\nb\n", "cat >a <<'E'\nrem = 1\nE",
+		"bash -lc 'cat >a <<\"E\"\nif (rem > 0)\n  rem = 1\nE'", "cat <<'E' >a\nb 'c", "cat <<-\"E_1\" && ls\nb\n", "cat >a <<'E'\nrem = 1\nE",
 		"cd a && cat >b <<E\nGet-ChildItem -Path .\n@echo off\nE\ncat >c <<'F'\nif exist a del a\nF",
+		"git commit -m \"$(cat <<'E'\nAdd cookies\n\nSet-Cookie is secure\nE\n)\"",
 	} {
 		if s := Parse(text, Options{}); len(s.Problems) > 0 {
 			t.Errorf("%q: %v", text, s.Problems)

@@ -14,38 +14,65 @@ import (
 var cmdlet = lazyregexp.New(`(?i)(^\s*|[|;&({=\n]\s*)(get|set|new|remove|invoke|start|stop|write|read|out|import|export|test|select|where|foreach|add|clear|copy|move|rename|convertto|convertfrom|join|split|resolve|measure|sort|format|update|install|uninstall|register|unregister|enable|disable|restart|wait|push|pop|expand|compress)-[A-Z][A-Za-z]+\b`)
 
 // batch matches text that only cmd.exe understands.
-var batch = lazyregexp.New(`(?im)(^\s*|[&|(]\s*)(@echo\s+(off|on)\b|rem\s+\S|setlocal\b|endlocal\b|if\s+(not\s+)?(exist|errorlevel|defined)\s|for\s+/[dflr]\s|goto\s+:|call\s+:|del\s+/[a-z]\b|rd\s+/[a-z]\b|rmdir\s+/[a-z]\b|copy\s+/[a-z]\b|dir\s+/[a-z]\b|reg\s+(add|delete|query)\s+"?hk|start\s+/[a-z]+\b|taskkill\s+/|attrib\s+[+-][a-z]\b|icacls\s|schtasks\s+/)|%(comspec|systemroot|windir|userprofile|appdata|localappdata|programfiles|temp|username|cd|errorlevel|path)%|%~[a-z]*[0-9]`)
+var batch = lazyregexp.New(`(?im)(^\s*|[&|(]\s*)(@echo\s+(off|on)\b|rem\s+[\w"'.:@#]|setlocal\b|endlocal\b|if\s+(not\s+)?(exist|errorlevel|defined)\s|for\s+/[dflr]\s|goto\s+:|call\s+:|del\s+/[a-z]\b|rd\s+/[a-z]\b|rmdir\s+/[a-z]\b|copy\s+/[a-z]\b|dir\s+/[a-z]\b|reg\s+(add|delete|query)\s+"?hk|start\s+/[a-z]+\b|taskkill\s+/|attrib\s+[+-][a-z]\b|icacls\s|schtasks\s+/)|%(comspec|systemroot|windir|userprofile|appdata|localappdata|programfiles|temp|username|cd|errorlevel|path)%|%~[a-z]*[0-9]`)
 
 // psSyntax matches PowerShell that a POSIX shell parses as something else.
 var psSyntax = lazyregexp.New(`(?i)\$env:[a-z_]\w*|\[(system|net|io|text|convert|environment|diagnostics)[.\w]*\]::|\biex(\s*\(|\s+([^-\s]|-[^-]|$))|(^|[;|&\s])powershell(\.exe)?\s+-(e|enc|encodedcommand|c|command|nop)\b|\|\s*(iex|%\s*\{|\?\s*\{)|-(eq|ne|match|like|replace|join|split)\s+['"$].*\|\s*out-`)
 
+// foreigners find the typical words of shells other than POSIX shells. opening matches text behind which such a shell
+// also sees << and stops, because no quote, comment or label hides it. cmd.exe and PowerShell differ in what quotes.
+var foreigners = []struct {
+	shell   string
+	find    func(string) []int
+	opening *lazyregexp.Regexp
+}{
+	{"cmd.exe", findBatch, lazyregexp.New(`^[\w./~ =>;&\n-]*$`)},
+	{"PowerShell", findCmdlet, inPowerShell},
+	{"PowerShell", findSyntax, inPowerShell},
+}
+
+var inPowerShell = lazyregexp.New(`^[\w./~ =>;&\n"$(-]*$`)
+
 // foreign explains why a text is not for a POSIX shell, or returns "" if it can be. Text for another shell can parse
-// and mean something else, so foreign recognizes it by its typical words.
-func foreign(s string) string {
-	if batchHint(s) {
-		if loc := batch.FindStringIndex(s); loc != nil {
-			return "The text is for cmd.exe: " + findings.Quote(s[loc[0]:loc[1]]) + "."
+// and mean something else, so foreign recognizes it by its typical words. f is nil if the text does not parse.
+func foreign(s string, f *syntax.File) string {
+	for _, w := range foreigners {
+		loc := w.find(s)
+		if loc == nil || f != nil && w.find(outsideHeredocs(f, s, w.opening)) == nil {
+			continue
 		}
-	}
-	if cmdletHint(s) {
-		if loc := cmdlet.FindStringIndex(s); loc != nil && hasCapital(s[loc[0]:loc[1]]) {
-			return "The text is for PowerShell: " + findings.Quote(s[loc[0]:loc[1]]) + "."
-		}
-	}
-	if strings.IndexByte(s, '$') >= 0 || strings.Contains(s, "]::") || containsAnyFold(s, "iex", "powershell", "| %", "| ?", "|%", "|?") {
-		if loc := psSyntax.FindStringIndex(s); loc != nil {
-			return "The text is for PowerShell: " + findings.Quote(s[loc[0]:loc[1]]) + "."
-		}
+		return "The text is for " + w.shell + ": " + findings.Quote(s[loc[0]:loc[1]]) + "."
 	}
 	return ""
 }
 
-// opening is text behind which cmd.exe and PowerShell too see << and stop: no quote, comment or label hides it.
-var opening = lazyregexp.New(`^[\w./~ =>;&\n-]*$`)
+func findBatch(s string) []int {
+	if !batchHint(s) {
+		return nil
+	}
+	return batch.FindStringIndex(s)
+}
 
-// outsideHeredocs returns the text without its here-documents, which a POSIX shell alone reads, or the whole text when
-// another shell could overlook that they are some.
-func outsideHeredocs(f *syntax.File, text string) string {
+func findCmdlet(s string) []int {
+	if !cmdletHint(s) {
+		return nil
+	}
+	if loc := cmdlet.FindStringIndex(s); loc != nil && hasCapital(s[loc[0]:loc[1]]) {
+		return loc
+	}
+	return nil
+}
+
+func findSyntax(s string) []int {
+	if strings.IndexByte(s, '$') < 0 && !strings.Contains(s, "]::") && !containsAnyFold(s, "iex", "powershell", "| %", "| ?", "|%", "|?") {
+		return nil
+	}
+	return psSyntax.FindStringIndex(s)
+}
+
+// outsideHeredocs returns the text without its here-documents, which a POSIX shell alone reads; or the whole text, when
+// what comes before them is more than opening.
+func outsideHeredocs(f *syntax.File, text string, opening *lazyregexp.Regexp) string {
 	var bodies []span
 	first := len(text)
 	syntax.Walk(f, func(n syntax.Node) bool {

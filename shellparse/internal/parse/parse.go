@@ -106,7 +106,10 @@ func Text(text string, dialect script.Dialect) (f *syntax.File, read string, pro
 		text += line
 		f, err = parser.Parse(strings.NewReader(text), "")
 	}
-	if p := foreign(text); p != "" && (err != nil || foreign(outsideHeredocs(f, text)) != "") {
+	if err != nil {
+		f = nil
+	}
+	if p := foreign(text, f); p != "" {
 		problems = append(problems, script.Problem{Code: "foreign", Text: p})
 	}
 	if err != nil {
