@@ -123,6 +123,7 @@ func TestHarmlessOptions(t *testing.T) {
 		"sort -t - -k 2 f",
 		"sed -e 's/[]a-z]*/x/g' -e '/^[[:space:]]*$/d' in",
 		"sed -E 's/\\[x\\]/[y]/' in",
+		"n=$(nproc); make -j$n test",
 		"sed 's,[/],_,g; y/ab/[]/' in",
 		"sed 's/[^/]*$//' in",
 		"sed -n '/[/]/p' in",

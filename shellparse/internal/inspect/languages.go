@@ -68,8 +68,18 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if inPlace && len(list) == 1 && list[0].Known && (list[0].Text == "" || strings.HasPrefix(list[0].Text, ".")) && len(files) > 0 {
 			script = files[0]
 		}
+		if len(list) == 1 && sedWithNumbers(list[0]) {
+			continue
+		}
 		code(c, script, embedded.Sed)
 	}
+}
+
+// sedWithNumbers says that a script is harmless whatever the numbers in it are that are not known: they are lines, or
+// belong to commands without a text.
+func sedWithNumbers(w word.Word) bool {
+	before, behind, ok := w.LastNumber()
+	return ok && strings.Trim(before, "0123456789,+$~!;pdq= \n") == "" && embedded.Sed("1"+behind)
 }
 
 // jqOptions maps the options of jq and its relatives to the number of words they take.

@@ -202,7 +202,7 @@ func recordAssignment(a *Walker, as *syntax.Assign, v word.Word, effect string) 
 	if effect != "" {
 		a.Found.Poison(effect)
 	}
-	if v.Known && !as.Append && as.Index == nil && as.Array == nil {
+	if !as.Append && as.Index == nil && as.Array == nil {
 		a.Shell.Settle(name, v)
 	}
 }

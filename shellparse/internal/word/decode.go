@@ -21,6 +21,8 @@ type decoder struct {
 	done    []Word // completed fields
 	some    bool   // the current field exists, though it may be empty
 	unknown bool   // the current field has an unknown part
+	other   bool   // one that is not known can be more than a number
+	number  int    // where in buf the last number belongs
 	head    string
 	files   bool
 	many    bool
@@ -41,6 +43,7 @@ func (d *decoder) lit(s string) {
 func (d *decoder) vague(class partClass) {
 	d.some = true
 	d.globs, d.tracked, d.exists = nil, false, false
+	d.other, d.number = d.other || class != partNumber, len(d.buf)
 	if !d.unknown {
 		d.unknown = true
 		if len(d.buf) > 0 {
@@ -74,6 +77,9 @@ func (d *decoder) one(src string) Word {
 		return Lit(string(d.buf))
 	}
 	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, loose: d.loose, pipe: d.pipe, tracked: d.tracked, exists: d.exists}
+	if d.unknown && !d.other && utf8.Valid(d.buf) {
+		w.numbers = &[2]string{string(d.buf[:d.number]), string(d.buf[d.number:])}
+	}
 	for _, g := range d.globs {
 		if !utf8.Valid(g) {
 			w.Globs = nil
@@ -302,6 +308,10 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	if isSimple(p) && d.named(name, quoted) {
 		return
 	}
+	if isSimple(p) && d.a.Shell.counted(name) {
+		d.glob(partNumber, "*")
+		return
+	}
 	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
 	if d.splitting && (!quoted || many) {
 		d.vague(partMany)
@@ -364,8 +374,10 @@ func (d *decoder) variable(v Word, quoted bool) {
 
 // unknownValue adds the value of a variable whose possible values the text fixed.
 func (d *decoder) unknownValue(v Word, quoted bool) {
-	first := !d.unknown && len(d.buf) == 0
-	if d.glob(partGlob, v.Globs...); first {
+	first, other := !d.unknown && len(d.buf) == 0, d.other
+	d.glob(partGlob, v.Globs...)
+	d.other = other || !v.isCount()
+	if first {
 		d.head, d.tracked, d.exists = v.Head, v.tracked, v.exists
 	}
 	if first && d.head == "" && v.dashless && (quoted || !d.splitting) {

@@ -5,6 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -70,8 +71,11 @@ func (a *Reader) NumericTest(w *syntax.Word, sc *Scope) bool {
 // namesOnly reports whether a command substitution prints names, hashes or dates: nothing that begins with a dash.
 func (a *Reader) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
 
-// printsNumber reports whether a command substitution prints one number.
+// printsNumber reports whether a command substitution prints only numbers.
 func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
+	if a.printsLines(p) {
+		return true
+	}
 	if !a.prints(p, programs.PrintsNumber) {
 		return false
 	}
@@ -93,6 +97,81 @@ func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
 		}
 	}
 	return counts
+}
+
+// printsLines says that a substitution prints the numbers of the lines that grep finds in a file, as in
+// grep -n x FILE | head -1 | cut -d: -f1.
+func (a *Reader) printsLines(p *syntax.CmdSubst) bool {
+	if len(p.Stmts) != 1 {
+		return false
+	}
+	cut := false
+	for st := p.Stmts[0]; ; {
+		b, piped := st.Cmd.(*syntax.BinaryCmd)
+		if !piped {
+			return cut && numbersLines(a.plainWords(st))
+		}
+		text := strings.Join(a.plainWords(b.Y), " ")
+		cuts := text == "cut -d: -f1" || text == "cut -d : -f 1" || text == "cut -f1 -d:"
+		if b.Op != syntax.Pipe || len(st.Redirs) > 0 || st.Negated || st.Background || !cuts && !shortens.MatchString(text) {
+			return false
+		}
+		cut = cut || cuts
+		st = b.X
+	}
+}
+
+// shortens matches a command that passes on some of the lines that it gets.
+var shortens = lazyregexp.New(`^(head|tail)( -(n ?)?[0-9]+)?$`)
+
+// plainWords returns the words of a command, none when they are not literal or it does more than to run a program.
+func (a *Reader) plainWords(st *syntax.Stmt) (words []string) {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || st.Negated || st.Background {
+		return nil
+	}
+	for _, r := range st.Redirs {
+		if r.Op != syntax.RdrOut || r.N == nil || r.N.Value != "2" || r.Word.Lit() != "/dev/null" {
+			return nil
+		}
+	}
+	for _, w := range call.Args {
+		text, known := Unquoted(w)
+		if !known || !plainValue(w) {
+			return nil
+		}
+		words = append(words, text)
+	}
+	if len(words) == 0 || a.Shell.Defines(words[0]) {
+		return nil
+	}
+	return words
+}
+
+// ordinary matches the name of a file that can stand among numbers: grep names one that is no text.
+var ordinary = lazyregexp.New(`^[A-Za-z0-9_./-]+$`)
+
+// numbersLines says that the words are a grep that begins each line with its number and a colon: it shows no names of
+// files, and no lines but those that match.
+func numbersLines(words []string) bool {
+	if len(words) == 0 || words[0] != "grep" {
+		return false
+	}
+	numbers, operands := false, 0
+	for _, w := range words[1:] {
+		switch {
+		case !strings.HasPrefix(w, "-"):
+			if operands++; operands > 2 || operands == 2 && !ordinary.MatchString(w) {
+				return false
+			}
+		case len(w) > 2 && w[:2] == "-m" && IsNumber(w[2:]):
+		case strings.Trim(w[1:], "EFGPinowx") != "":
+			return false
+		default:
+			numbers = numbers || strings.Contains(w, "n")
+		}
+	}
+	return numbers
 }
 
 // prints reports whether a command substitution ends in a plain command with the trait.

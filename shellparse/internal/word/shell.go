@@ -62,7 +62,8 @@ func (a *Shell) Exports(name string) {
 // Shell is what is known of the shell that runs a text.
 type Shell struct {
 	Vars     map[string]Word     // variables whose value is certain at this point of the text
-	settled  []string            // the names in Vars, in the order in which they became known
+	counts   map[string]bool     // variables that hold an unknown number at this point of the text
+	settled  []string            // the names in Vars and counts, in the order in which they became known
 	Assigned map[string]bool     // variables that the text assigns anywhere
 	Exported map[string]bool     // variables that the text has exported so far
 	Once     map[string]int      // how often the text assigns each variable
@@ -101,12 +102,28 @@ var (
 // MaxCandidates limits the values or words that are considered as the program, if the program is not certain.
 const MaxCandidates = 32
 
-// Settle records a variable's value if nothing else in the text can change it.
+// Settle records a variable's value, or that it is a number, if nothing else in the text can change it.
 func (a *Shell) Settle(name string, v Word) {
-	if a.Once[name] == 1 && a.Once[Anything] == 0 && !special[name] {
-		a.Vars[name] = v
-		a.settled = append(a.settled, name)
+	if a.Once[name] != 1 || a.Once[Anything] != 0 || special[name] {
+		return
 	}
+	switch {
+	case v.Known:
+		a.Vars[name] = v
+	case !v.isCount():
+		return
+	case a.counts == nil:
+		a.counts = map[string]bool{}
+		fallthrough
+	default:
+		a.counts[name] = true
+	}
+	a.settled = append(a.settled, name)
+}
+
+// counted says that a variable certainly holds a number at this point of the text.
+func (a *Shell) counted(name string) bool {
+	return a.counts[name] && a.Once[name] == 1 && a.Once[Anything] == 0
 }
 
 // Within runs f for a part of the text that may not run, or that runs in its own shell: the values it assigns are
@@ -116,6 +133,7 @@ func (a *Shell) Within(f func()) {
 	f()
 	for _, name := range a.settled[before:] {
 		delete(a.Vars, name)
+		delete(a.counts, name)
 	}
 	a.settled = a.settled[:before]
 }
@@ -131,12 +149,14 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return
 	}
+	count := true
 	value, names := Word{Files: true, tracked: len(items) > 0, exists: len(items) > 0, dashless: len(items) > 0}, len(items) > 0
 	for i := range items {
 		w := &items[i]
 		if !w.Files && !w.Safe() {
 			return
 		}
+		count = count && (w.Known && IsNumber(w.Text) || w.isCount())
 		value.split = value.split || w.split
 		value.tracked, value.exists, value.dashless = value.tracked && w.tracked, value.exists && w.exists, value.dashless && w.Safe()
 		names = names && w.Safe() && !w.Files && (!w.Known || !strings.ContainsAny(w.Text, " \t\n"))
@@ -147,6 +167,9 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if len(items) == 1 && items[0].Known {
 		a.Vars[name] = items[0]
 		return
+	}
+	if count && len(items) > 0 {
+		value.numbers = &[2]string{}
 	}
 	value.Globs = globsOf(items)
 	a.Vars[name] = value

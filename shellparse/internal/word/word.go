@@ -115,11 +115,12 @@ type Word struct {
 	Many bool
 	// Globs are path.Match patterns, one of which matches the value of an unknown word; none if it can be anything.
 	Globs   []string
-	split   bool // the shell splits and globs the matches of the patterns
-	loose   bool // the shell may split it into words that begin with anything
-	tracked bool // it is one of the files that git tracks below the directory
-	exists  bool // it is the name of a file that existed, or a part of it
-	pipe    bool // the word is a process substitution
+	numbers *[2]string // what stands before and behind the last number, when the value is known but for numbers
+	split   bool       // the shell splits and globs the matches of the patterns
+	loose   bool       // the shell may split it into words that begin with anything
+	tracked bool       // it is one of the files that git tracks below the directory
+	exists  bool       // it is the name of a file that existed, or a part of it
+	pipe    bool       // the word is a process substitution
 	// dashless means that the value begins with no dash, although a part may, once the shell has split the value.
 	dashless bool
 	// NoOption means that the program takes the value for none of its options, although it may begin with a dash.
@@ -133,6 +134,21 @@ func (w *Word) Safe() bool {
 		return !strings.HasPrefix(w.Text, "-") || w.Text == "-"
 	}
 	return w.Head != "" && w.Head[0] != '-' && !w.loose
+}
+
+// LastNumber returns the known text before and behind the last number of a word in which nothing but numbers is not
+// known. The text before lacks the other numbers. A number can be several, in lines, or none if a command fails.
+func (w *Word) LastNumber() (before, behind string, ok bool) {
+	if w.numbers == nil {
+		return "", "", false
+	}
+	return w.numbers[0], w.numbers[1], true
+}
+
+// isCount says that the value is a number.
+func (w *Word) isCount() bool {
+	before, behind, ok := w.LastNumber()
+	return ok && strings.Trim(before+behind, "0123456789") == ""
 }
 
 // NoneOf reports whether a glob can become none of these words, whatever files exist.
