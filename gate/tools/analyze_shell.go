@@ -216,8 +216,12 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	c := &all[at]
 	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all))
 	for _, f := range c.Writes {
-		if !f.Path.Known {
-			elsewhere = joinEffects(elsewhere, b.toucher.writesMatching(all, at, f, whole))
+		if f.Path.Known {
+			continue
+		}
+		// The patterns of a path that is not known have the same effect.
+		if e := b.toucher.writesMatching(all, at, f, whole); !strings.Contains(elsewhere, e) {
+			elsewhere = joinEffects(elsewhere, e)
 		}
 	}
 	risk, category, why := b.classified(all, at)

@@ -131,7 +131,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.ParamExp:
 			d.param(p, quoted)
 		case *syntax.ArithmExp:
-			d.glob(partNumber, "*")
+			d.glob(partNumber, digits, "-"+digits)
 		case *syntax.CmdSubst:
 			d.output(p, quoted)
 		case *syntax.ProcSubst:
@@ -146,11 +146,17 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 	}
 }
 
+// digits is a pattern for a number, and printed are those for the output of a command that prints numbers: some pad
+// them, and one that fails prints nothing.
+const digits = "[0-9]*"
+
+var printed = []string{digits, "-" + digits, "[ ]*", ""}
+
 // output decodes the output of a command substitution.
 func (d *decoder) output(p *syntax.CmdSubst, quoted bool) {
 	switch {
 	case d.a.printsNumber(p):
-		d.glob(partNumber, "*")
+		d.glob(partNumber, printed...)
 	case d.a.namesOnly(p):
 		d.vague(partName)
 		d.many = d.many || !quoted && d.splitting
@@ -301,7 +307,7 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		if name == "!" || name == "$" && p.Excl {
 			d.vague(partNumber) // empty before the first job
 		} else {
-			d.glob(partNumber, "*")
+			d.glob(partNumber, digits)
 		}
 		return
 	}
@@ -309,7 +315,7 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		return
 	}
 	if isSimple(p) && d.a.Shell.counted(name) {
-		d.glob(partNumber, "*")
+		d.glob(partNumber, printed...)
 		return
 	}
 	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
