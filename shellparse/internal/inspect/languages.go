@@ -31,9 +31,13 @@ func inspectAwk(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// code records a text that a rule for the words does not cover, unless the text is harmless.
+// code records a text that a rule for the words does not cover, unless the text is harmless for each value of a loop.
 func code(c *walk.Call, w word.Word, harmless func(string) bool) {
-	if !w.Known || !harmless(w.Text) {
+	texts := []string{w.Text}
+	if !w.Known {
+		texts = w.Choices()
+	}
+	if len(texts) == 0 || slices.ContainsFunc(texts, func(t string) bool { return !harmless(t) }) {
 		c.EffectAt("code "+w.Text, w)
 	}
 }
@@ -68,10 +72,9 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if inPlace && len(list) == 1 && list[0].Known && (list[0].Text == "" || strings.HasPrefix(list[0].Text, ".")) && len(files) > 0 {
 			script = files[0]
 		}
-		if len(list) == 1 && sedWithNumbers(list[0]) {
-			continue
+		if !sedWithNumbers(script) {
+			code(c, script, embedded.Sed)
 		}
-		code(c, script, embedded.Sed)
 	}
 }
 

@@ -92,6 +92,9 @@ func All(f func(Word), list []Word) {
 
 // JoinedLines returns a script given in several words, one line each.
 func JoinedLines(list []Word) Word {
+	if len(list) == 1 {
+		return list[0]
+	}
 	script := Word{Known: true}
 	for i, w := range list {
 		if i > 0 {
@@ -143,6 +146,27 @@ func (w *Word) LastNumber() (before, behind string, ok bool) {
 		return "", "", false
 	}
 	return w.numbers[0], w.numbers[1], true
+}
+
+// Choices returns the values that an unknown word can have, none when they are not told one by one.
+func (w *Word) Choices() (values []string) {
+	for _, g := range w.Globs {
+		var value []byte
+		for i := 0; i < len(g); i++ {
+			if strings.IndexByte(`*?[`, g[i]) >= 0 {
+				return nil
+			}
+			if g[i] == '\\' && i+1 < len(g) {
+				i++
+			}
+			value = append(value, g[i])
+		}
+		values = append(values, string(value))
+	}
+	if w.split || w.loose {
+		return nil
+	}
+	return values
 }
 
 // isCount says that the value is a number.
