@@ -78,7 +78,7 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// sedWithNumbers says that a script is harmless whatever the numbers in it are that are not known: they are lines, or
+// sedWithNumbers reports whether a script is harmless whatever the numbers in it are that are not known: they are lines, or
 // belong to commands without a text.
 func sedWithNumbers(w word.Word) bool {
 	before, behind, ok := w.LastNumber()

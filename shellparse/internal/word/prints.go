@@ -99,7 +99,7 @@ func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
 	return counts
 }
 
-// printsLines says that a substitution prints the numbers of the lines that grep finds in a file, as in
+// printsLines reports whether a substitution prints the numbers of the lines that grep finds in a file, as in
 // grep -n x FILE | head -1 | cut -d: -f1.
 func (a *Reader) printsLines(p *syntax.CmdSubst) bool {
 	if len(p.Stmts) != 1 {
@@ -151,7 +151,7 @@ func (a *Reader) plainWords(st *syntax.Stmt) (words []string) {
 // ordinary matches the name of a file that can stand among numbers: grep names one that is no text.
 var ordinary = lazyregexp.New(`^[A-Za-z0-9_./-]+$`)
 
-// numbersLines says that the words are a grep that begins each line with its number and a colon: it shows no names of
+// numbersLines reports whether the words are a grep that begins each line with its number and a colon: it shows no names of
 // files, and no lines but those that match.
 func numbersLines(words []string) bool {
 	if len(words) == 0 || words[0] != "grep" {

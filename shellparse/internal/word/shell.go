@@ -121,7 +121,7 @@ func (a *Shell) Settle(name string, v Word) {
 	a.settled = append(a.settled, name)
 }
 
-// counted says that a variable certainly holds a number at this point of the text.
+// counted reports whether a variable certainly holds a number at this point of the text.
 func (a *Shell) counted(name string) bool {
 	return a.counts[name] && a.Once[name] == 1 && a.Once[Anything] == 0
 }

@@ -169,7 +169,7 @@ func (w *Word) Choices() (values []string) {
 	return values
 }
 
-// isCount says that the value is a number.
+// isCount reports whether the value is a number.
 func (w *Word) isCount() bool {
 	before, behind, ok := w.LastNumber()
 	return ok && strings.Trim(before+behind, "0123456789") == ""
