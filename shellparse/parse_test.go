@@ -177,6 +177,16 @@ func TestFiles(t *testing.T) {
 		{"cd d; f() { cat a; }; f", "/w/d/a /w/a", ""},
 		{"f() { cat a; }; (cd d && f); cat b", "/w/a /w/d/a /w/b", ""},
 		{"ls() { cd /t; }; ls && cat a", "/t/a /w/a", ""},
+		{"! cd d && cat a", "/w/d/a /w/a", ""},
+		{"f() { {cd,/t}; }; f; cat a", "/t/a /w/a", ""},
+		{"f() { command ls; }; command() { cd /t; }; f; cat a", "/t/a /w/a", ""},
+		{"egrep() { cd /t; }; egrep; cat a", "/t/a /w/a", ""},
+		{"cat() { :; }; /bin/cat a", "/w/a", ""},
+		{"cat() { :; }; for i in 1 2; do cat a; unset -f cat; done", "/w/a", ""},
+		{"cat() { :; }; (cat() { command cat a; }; cat b)", "/w/a /w/b", ""},
+		{"f() { cat a; }; g() { f; }; cd d && g", "/w/d/a /w/a", ""},
+		{"f() { [ -f a ] && cat a; }; for i in 1 2; do f; done", "/w/a", ""},
+		{"while read -r l; do [ -n \"$l\" ] && cat a; done <<< b", "/w/a", ""},
 		{"trap 'cat a' EXIT; ls", "/w/a", ""},
 		{"{ ls; date; } > x", "", "/w/x"},
 		{"while read l; do echo $l; done < a > x", "/w/a", "/w/x"},
@@ -287,6 +297,12 @@ func TestUnknownPlaces(t *testing.T) {
 		"trap 'cd /t' DEBUG; cat a",
 		"trap 'cat a; cd /t' DEBUG",
 		"chpwd() { cat a; }; cd /t",
+		"f() { cd /t; }; if false; then f() { :; }; fi; f; cat a",
+		"trap ls DEBUG; ls() { cd /t; }; cat a",
+		"trap ls DEBUG; ls() { cat a; }; cd /t",
+		"for i in 1 2; do cat a; {cd,/t}; done",
+		"pushd /t; pushd -0; cat a",
+		"f() { ls; }; eval 'ls() { cd /t; }'; f; cat a",
 	} {
 		unknown := false
 		for _, c := range Parse(text, Options{Dir: "/w"}).Commands {
@@ -297,6 +313,26 @@ func TestUnknownPlaces(t *testing.T) {
 		if !unknown {
 			t.Errorf("%q: the file counts as known", text)
 		}
+	}
+}
+
+// TestOtherShells checks that files are known only if the shell that reads the text sees them like this. Some shells run
+// the last part of a pipe themselves, split no values, or expand no braces.
+func TestOtherShells(t *testing.T) {
+	for _, d := range []Dialect{POSIX, Zsh} {
+		s := Parse("true | cd /t; cat a", Options{Dir: "/w", Dialect: d})
+		if c := s.Commands[len(s.Commands)-1]; len(c.Reads) == 0 || c.Reads[0].Path.Known {
+			t.Errorf("shell %d: the file counts as known:%s", d, describe(s))
+		}
+	}
+	for _, text := range []string{"zsh -c 'true | cd /t; cat a'", "ksh <<< 'true | cd /t; cat a'", "zsh -c 'x=\"a b\"; cat $x'", "sh -c 'cat {a,b}'"} {
+		s := Parse(text, Options{Dir: "/w"})
+		if c := s.Commands[len(s.Commands)-1]; len(c.Reads) == 0 || c.Reads[0].Path.Known {
+			t.Errorf("%q: the file counts as known:%s", text, describe(s))
+		}
+	}
+	if s := Parse("shopt -s lastpipe; true | cd /t; cat a", Options{Dir: "/w"}); len(s.Commands[0].Effects) == 0 {
+		t.Errorf("lastpipe has no effect:%s", describe(s))
 	}
 }
 
@@ -330,6 +366,10 @@ func TestProblems(t *testing.T) {
 		{strings.Repeat("a", parse.MaxText+1), "too-long", Bash},
 		{strings.Repeat("(", parse.MaxNesting+1), "too-deep", Bash},
 		{strings.Repeat("bash -c '", 1) + strings.Repeat("eval ", 60) + "ls'", "too-deep", Bash},
+		{"function export { cd /t; }; export A; cat a", "disagreement", Bash},
+		{"eval() { :; }; set -o posix; eval 'cat a'", "disagreement", Bash},
+		{"cat() { :; }; for i in 1 2; do cat a; eval 'unset -f cat'; done", "dynamic", Bash},
+		{"x=/w/a; trap 'cat $x' DEBUG; eval 'x=/t/a'; :", "dynamic", Bash},
 		{"Get-ChildItem -Path .", "foreign", Bash},
 		{"if exist a del a", "foreign", Bash},
 		{"rem a comment", "foreign", Bash},

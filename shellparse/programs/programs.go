@@ -171,6 +171,7 @@ const (
 	KeepsStatus                      // its exit status is that of the program that it runs
 	MayDiscard                       // its only word is a branch, or files whose changes it discards
 	Moves                            // it changes the folder of the shell, and does nothing else
+	Special                          // a builtin that a shell may run although a function has its name
 )
 
 // The possible values of Shows and Wipes. README.md explains them.
@@ -194,6 +195,7 @@ var Traits = map[string]Trait{
 	"unoffered": Unoffered, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
 	"version-control": VersionControl, "find-expression": FindExpression, "only-paths": OnlyPaths,
 	"control": Control, "folders": Folders, "only-names": OnlyNames, "keeps-status": KeepsStatus, "may-discard": MayDiscard, "moves": Moves,
+	"special": Special,
 }
 
 // nothing is the entry for commands that the table does not have.

@@ -104,7 +104,7 @@ func runTrap(a *walk.Walker, c *walk.Call) bool {
 		a.Emit(c)
 	default:
 		inner := c.Inner(c.Argv, "trap")
-		moves := !a.RunText(inner, w.Text).SamePlace(inner.Sc)
+		moves := !a.RunTrap(inner, w.Text).SamePlace(inner.Sc)
 		if moves && c.Outer != nil {
 			c.Outer.Stray()
 		}

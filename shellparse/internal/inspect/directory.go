@@ -29,7 +29,7 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	switch {
 	case len(words) == 1 && c.Name != "popd" && !words[0].Known:
 		enterUnknown(a, c, outer, words[0])
-	case c.Name == "popd", len(words) == 1 && (words[0].Text == "-" || strings.HasPrefix(words[0].Text, "+")),
+	case c.Name == "popd", len(words) == 1 && word.HasPrefix(words[0].Text, "-", "+"),
 		len(words) == 0 && c.Name == "pushd":
 		goBack(a, outer)
 	case len(words) > 1, len(words) == 0 && a.Words.Home == "":

@@ -7,6 +7,7 @@ import (
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
 )
 
 // shellOptions lists the options of bash and its relatives. A script after -c is code; a file operand is a program.
@@ -38,7 +39,7 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 	case in.Kind == word.InputText && in.Text.Known, in.Kind == word.InputPipe && in.Text.Known:
 		inner := c.Inner(argv, via)
 		inner.Outer = nil
-		a.Words.Fresh(func() { a.RunText(inner, in.Text.Text) })
+		a.Words.FreshIn(dialects[c.Name], func() { a.RunText(inner, in.Text.Text) })
 		return true
 	case in.Kind == word.InputNone && (len(argv) == 1 || stdin) && c.Inside:
 		return false
@@ -131,14 +132,14 @@ func shellLetters(c *walk.Call, t string, at int) int {
 }
 
 // shellCode parses the script in a shell's words.
-func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
+func shellCode(a *walk.Walker, c *walk.Call, code word.Word, via string) {
 	inner := c.Inner(c.Argv, via)
 	inner.Outer = nil
 	switch {
-	case !script.Known:
-		a.Found.Problem("dynamic", "The script that "+c.Name+" runs depends on "+findings.Quote(script.Text)+".")
+	case !code.Known:
+		a.Found.Problem("dynamic", "The script that "+c.Name+" runs depends on "+findings.Quote(code.Text)+".")
 		a.Emit(c)
-		if !script.Files {
+		if !code.Files {
 			return
 		}
 		// find and xargs put names into the text. Deny rules see what it runs without them.
@@ -146,8 +147,12 @@ func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
 	case foreignShells[c.Name]:
 		a.Found.Problem("foreign", "The script is in the language of "+c.Name+".")
 	}
-	a.Words.Fresh(func() { a.RunText(inner, script.Text) })
+	a.Words.FreshIn(dialects[c.Name], func() { a.RunText(inner, code.Text) })
 }
+
+// dialects holds the dialects of shells that are not Bash.
+var dialects = map[string]script.Dialect{"sh": script.POSIX, "dash": script.POSIX, "ash": script.POSIX, "ksh": script.POSIX, "mksh": script.POSIX,
+	"yash": script.POSIX, "zsh": script.Zsh}
 
 // foreignShells lists shells with a language of their own.
 var foreignShells = word.Set("fish csh tcsh elvish nu")
@@ -159,7 +164,7 @@ func onlyAsks(words []word.Word) bool {
 
 // harmlessSet lists shell options that only make a script stricter or quieter, or change how patterns match.
 var harmlessSet = word.Set("errexit nounset pipefail noclobber noglob noexec posix errtrace functrace inherit_errexit nullglob failglob " +
-	"globstar dotglob extglob nocasematch nocaseglob lastpipe globasciiranges")
+	"globstar dotglob extglob nocasematch nocaseglob globasciiranges")
 
 var suOptions = word.MustOptions("-c,--command=c --session-command=c -f,--fast -g,--group= -G,--supp-group= -l,--login - " +
 	"-m,-p,--preserve-environment -P,--pty -s,--shell=x -u,--user= -w,--whitelist-environment= -T,--no-pty " +

@@ -27,6 +27,7 @@ func (a *Walker) Run(c *Call) {
 		a.Found.Problem("too-deep", "The text nests too deeply.")
 		return
 	}
+	name := c.Argv[0] // before its folder is removed
 	if !a.findProgram(c) {
 		return
 	}
@@ -34,17 +35,25 @@ func (a *Walker) Run(c *Call) {
 		a.Run(c.Inner(c.Argv[skip:], word.JoinTexts(c.Argv[:skip])))
 		return
 	}
-	if f := a.functions[c.Name]; f != nil && !c.Inside && c.Outer != nil {
-		sure := a.Shell.Funcs[c.Name]
-		f.enter(a, c.Outer, sure)
-		if sure {
-			a.callFunction(c)
-			return
-		}
+	if !c.Inside && c.Outer != nil && name.Known && a.enter(name.Text, c.Outer) {
+		a.callFunction(c)
+		return
 	}
 	if !a.runs(a, c) {
 		a.Emit(c)
 	}
+}
+
+// enter walks the functions of a name that a scope calls. It reports whether the call certainly runs one of them.
+func (a *Walker) enter(name string, caller *word.Scope) bool {
+	if a.trapping {
+		a.trapped[name] = true
+	}
+	sure := a.Shell.Funcs[name] && a.Shell.Once[name] == 1
+	for f := a.functions[name]; f != nil; f = f.earlier {
+		f.enter(a, caller, sure)
+	}
+	return sure
 }
 
 // findProgram sets the name of the command's program. If no rule could name it, it records the command and returns

@@ -8,6 +8,8 @@ import (
 
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
 )
 
 // stmts walks a list. After each statement it allows for a cd that failed.
@@ -54,29 +56,43 @@ func changesDir(sh *word.Shell, list []*syntax.Stmt) bool {
 // calls reports whether a body may call one of the named builtins in its own shell: by name, or through something that
 // runs a text or a function.
 func calls(sh *word.Shell, list []*syntax.Stmt, names ...string) bool {
-	found := false
-	for _, st := range list {
-		syntax.Walk(st, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-				return false
-			case *syntax.CallExpr:
-				if len(n.Args) > 0 {
-					name := program(n.Args)
-					found = found || slices.Contains(names, name) || runsText(name) || name == "trap" || sh.Defines(name)
+	found, seen := false, map[string]bool{}
+	var visit func(n syntax.Node) bool
+	visit = func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			name := program(sh, n.Args)
+			found = found || slices.Contains(names, name) || runsText(name) || name == "trap"
+			if !seen[name] {
+				seen[name] = true
+				for _, body := range sh.Bodies(name) {
+					syntax.Walk(body, visit)
 				}
 			}
-			return !found
-		})
+		}
+		return !found
+	}
+	for _, st := range list {
+		syntax.Walk(st, visit)
 	}
 	return found
 }
 
-// program returns the program that words run, without the builtins before it that only look it up, or "" if it is unknown.
-func program(words []*syntax.Word) string {
+// program returns the program that words run, without the builtins before it that only look it up, or "" if it is
+// unknown.
+func program(sh *word.Shell, words []*syntax.Word) string {
 	for i, w := range words {
 		text, _ := word.Unquoted(w)
-		if text != "command" && text != "builtin" && (i == 0 || !strings.HasPrefix(text, "-")) {
+		switch {
+		case i == 0 && (text == "-" || text == "repeat"), strings.ContainsAny(text, "{*?[") && text != "[":
+			return "" // zsh runs the words after it, or the shell expands it to other words
+		case i > 0 && strings.HasPrefix(text, "-"):
+		case text != "command" && text != "builtin" && text != "noglob" && text != "nocorrect" || sh.Defines(text):
 			return text
 		}
 	}
@@ -93,7 +109,7 @@ func (a *Walker) Moves() (moves bool) {
 	for _, st := range a.text {
 		syntax.Walk(st, func(n syntax.Node) bool {
 			if n, ok := n.(*syntax.CallExpr); ok && len(n.Args) > 0 {
-				name := program(n.Args)
+				name := program(a.Shell, n.Args)
 				moves = moves || runsText(name) || name == "cd" || name == "pushd" || name == "popd"
 			}
 			return !moves
@@ -110,6 +126,9 @@ func (a *Walker) stmt(st *syntax.Stmt, sc *word.Scope) {
 		return
 	}
 	defer func() { sc.Depth-- }()
+	if st.Negated {
+		defer sc.SettleDirs() // what follows && runs if a cd failed
+	}
 	if st.Background || st.Coprocess || st.Disown {
 		child := *st
 		child.Background, child.Coprocess, child.Disown = false, false, false
@@ -210,6 +229,9 @@ func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
 		side.Sure = false
 		side.Input = &word.Input{Kind: word.InputPipe, Certain: true, Text: a.Words.Printed(cmd.X, sc), List: a.Words.Listed(cmd.X, sc)}
 		a.Shell.Within(func() { a.stmt(cmd.Y, &side) })
+		if a.Words.Dialect != script.Bash && !side.SamePlace(sc) {
+			sc.Stray() // some shells run the last part of a pipe themselves
+		}
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)
 		sure := sc.Sure
@@ -286,20 +308,27 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	child := *sc
 	child.Sure = false
 	child.Input = &word.Input{Kind: word.InputPipe} // its callers decide
+	name := cmd.Name.Value
 	if a.functions == nil {
 		a.functions = map[string]*function{}
 	}
-	f := &function{body: cmd.Body, sc: child, moves: changesDir(a.Shell, []*syntax.Stmt{cmd.Body})}
-	a.functions[cmd.Name.Value] = f
-	if f.moves || shellCalls(cmd.Name.Value) && a.Moves() {
+	f := &function{body: cmd.Body, sc: child, earlier: a.functions[name]}
+	a.functions[name] = f
+	if f.mayMove(a) || (shellCalls(name) || a.trapped[name]) && a.Moves() {
 		child.Lose()
+	}
+	if f.moves && a.trapped[name] {
+		sc.Stray()
+	}
+	if programs.Find(name).Has(programs.Special) {
+		a.Found.Problem("disagreement", "The function "+name+" has the name of a builtin that shells may prefer.")
+	}
+	if sc.Sure && sc.Start {
+		a.Shell.Funcs[name] = true
 	}
 	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
 	if multiplies(cmd) {
-		a.Found.Problem("dynamic", "The function "+cmd.Name.Value+" starts itself without end.")
-	}
-	if sc.Sure && sc.Start {
-		a.Shell.Funcs[cmd.Name.Value] = true
+		a.Found.Problem("dynamic", "The function "+name+" starts itself without end.")
 	}
 }
 
@@ -314,15 +343,25 @@ func shellCalls(name string) bool {
 
 // function is one that the text has defined.
 type function struct {
-	body  *syntax.Stmt
-	sc    word.Scope // at its definition
-	moves bool       // it may change the directory of its caller
+	body    *syntax.Stmt
+	sc      word.Scope // at its definition
+	earlier *function  // another definition of the same name; may be nil
+	moves   bool       // it may change the directory of its caller
+	among   int        // how many functions the text defined when moves was found
+}
+
+// mayMove reports whether the function may change the directory of its caller.
+func (f *function) mayMove(a *Walker) bool {
+	if n := a.Shell.Defined; !f.moves && f.among != n {
+		f.moves, f.among = changesDir(a.Shell, []*syntax.Stmt{f.body}), n
+	}
+	return f.moves
 }
 
 // enter walks the function's body once more, for a call from another directory than that of its definition, or if the
 // body changes the directory. sure says that the call runs the function.
 func (f *function) enter(a *Walker, caller *word.Scope, sure bool) {
-	if !f.moves && caller.SamePlace(&f.sc) {
+	if !f.mayMove(a) && caller.SamePlace(&f.sc) {
 		return
 	}
 	child := f.sc

@@ -47,6 +47,8 @@ type Walker struct {
 
 	text      []*syntax.Stmt       // the text that is walked now, and those around it
 	functions map[string]*function // that the text has defined so far, by name
+	trapped   map[string]bool      // the names that traps of the text call
+	trapping  bool                 // the text that is walked now is one of a trap
 
 	runs  func(*Walker, *Call) bool // runs the inner command of a program; reports whether it recorded the command
 	looks func(*Walker, *Call)      // records what the words of a command do
@@ -150,6 +152,17 @@ func (a *Walker) RunWords(inner *Call, words []word.Word) *word.Scope {
 		return nil
 	}
 	return a.RunText(inner, word.JoinTexts(words))
+}
+
+// RunTrap is RunText for a text that the shell may run between any two commands after it.
+func (a *Walker) RunTrap(inner *Call, text string) *word.Scope {
+	if a.trapped == nil {
+		a.trapped = map[string]bool{}
+	}
+	outer := a.trapping
+	a.trapping = true
+	defer func() { a.trapping = outer }()
+	return a.RunText(inner, text)
 }
 
 // RunText parses a literal shell text in the scope of an inner call. It returns the scope at the end of the text.

@@ -24,7 +24,7 @@ const Anything = "*"
 func (a *Reader) Collect(f *syntax.File, text string) {
 	if a.Shell.Assigned == nil {
 		a.Shell.Assigned, a.Shell.Once, a.Shell.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
-		a.Shell.bodies, a.Shell.Funcs, a.Shell.Vars, a.Shell.Keyed = map[string]struct{}{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
+		a.Shell.bodies, a.Shell.Funcs, a.Shell.Vars, a.Shell.Keyed = map[string][]*syntax.Stmt{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
 	}
 	if len(a.Shell.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
 		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") && !strings.Contains(text, " -") {
@@ -93,7 +93,9 @@ func (c *collector) node(n syntax.Node) {
 	case *syntax.FuncDecl:
 		c.a.Shell.repeats = true
 		if n.Name != nil {
-			c.a.Shell.bodies[n.Name.Value] = struct{}{}
+			c.a.Shell.bodies[n.Name.Value] = append(c.a.Shell.bodies[n.Name.Value], n.Body)
+			c.a.Shell.Defined++
+			c.set(n.Name.Value, 1, false)
 		}
 	}
 }
@@ -255,6 +257,8 @@ func (c *collector) builtin(args []*syntax.Word) {
 	switch name {
 	case "source", ".":
 		c.set(Anything, 1, false)
+	case "trap":
+		c.a.Shell.repeats = true
 	case "command", "builtin":
 		for first == "-p" || first == "--" {
 			if operands = operands[1:]; len(operands) == 0 {

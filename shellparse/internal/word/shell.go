@@ -3,6 +3,8 @@ package word
 import (
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/script"
 )
@@ -15,9 +17,11 @@ func (a *Shell) holdsNumber(name string) bool {
 
 // Defines reports whether the text defines a function of this name.
 func (a *Shell) Defines(name string) bool {
-	_, ok := a.bodies[name]
-	return ok
+	return len(a.bodies[name]) > 0
 }
+
+// Bodies returns what the text gives the functions of this name to do.
+func (a *Shell) Bodies(name string) []*syntax.Stmt { return a.bodies[name] }
 
 // Counts reports whether a variable only ever holds numbers: each value that the text assigns is a number.
 func (a *Shell) Counts(name string) bool { return a.numbers[name] }
@@ -61,21 +65,22 @@ func (a *Shell) Exports(name string) {
 
 // Shell is what is known of the shell that runs a text.
 type Shell struct {
-	Vars     map[string]Word     // variables whose value is certain at this point of the text
-	counts   map[string]bool     // variables that hold an unknown number at this point of the text
-	settled  []string            // the names in Vars and counts, in the order in which they became known
-	Assigned map[string]bool     // variables that the text assigns anywhere
-	Exported map[string]bool     // variables that the text has exported so far
-	Once     map[string]int      // how often the text assigns each variable
-	Funcs    map[string]bool     // functions that are certainly defined at this point
-	numbers  map[string]bool     // variables that only ever hold numbers
-	Keyed    map[string]bool     // arrays whose subscripts are text, which the shell does not evaluate
-	bodies   map[string]struct{} // functions that the text defines anywhere
-	secrets  map[string]bool     // variables that receive a credential
-	Given    map[string][]string // known values that variables receive
-	texts    map[string]bool     // variables that receive a value that is not certainly a number
-	integers map[string]bool     // variables whose values the shell evaluates as arithmetic
-	repeats  bool                // some part of the text can run more than once
+	Vars     map[string]Word           // variables whose value is certain at this point of the text
+	counts   map[string]bool           // variables that hold an unknown number at this point of the text
+	settled  []string                  // the names in Vars and counts, in the order in which they became known
+	Assigned map[string]bool           // variables that the text assigns anywhere
+	Exported map[string]bool           // variables that the text has exported so far
+	Once     map[string]int            // how often the text assigns each variable
+	Funcs    map[string]bool           // functions that are certainly defined at this point
+	numbers  map[string]bool           // variables that only ever hold numbers
+	Keyed    map[string]bool           // arrays whose subscripts are text, which the shell does not evaluate
+	bodies   map[string][]*syntax.Stmt // functions that the text defines anywhere
+	Defined  int                       // how many functions the text defines
+	secrets  map[string]bool           // variables that receive a credential
+	Given    map[string][]string       // known values that variables receive
+	texts    map[string]bool           // variables that receive a value that is not certainly a number
+	integers map[string]bool           // variables whose values the shell evaluates as arithmetic
+	repeats  bool                      // some part of the text can run more than once
 }
 
 // integer records that a declaration makes a variable an integer.
@@ -199,4 +204,12 @@ func (a *Reader) Fresh(f func()) {
 	a.Shell = Shell{}
 	f()
 	a.Shell = outer
+}
+
+// FreshIn is Fresh for a shell that reads text in a dialect of its own.
+func (a *Reader) FreshIn(d script.Dialect, f func()) {
+	outer := a.Dialect
+	a.Dialect = d
+	a.Fresh(f)
+	a.Dialect = outer
 }
