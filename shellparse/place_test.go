@@ -303,7 +303,7 @@ func (g route) touch() string {
 	f := g.file()
 	switch g.r.IntN(22) {
 	case 0:
-		return g.pick("command cat ", "env cat ", `\cat `, "env X=1 cat ", "X=1 cat ", "builtin command cat ", "env -C a cat ", "env -C .. tee ", "{cat,k2} ", "eval cat ") + f
+		return g.pick("command cat ", "env cat ", `\cat `, "env X=1 cat ", "X=1 cat ", "builtin command cat ", "env -C a cat ", g.l.bin+"/cat ", "env -C .. tee ", "{cat,k2} ", "eval cat ") + f
 	case 1:
 		return g.pick("exec cat ", "(exec cat) ", "exec env cat ") + f
 	case 2:
@@ -422,9 +422,9 @@ func (g route) statement(depth int) string {
 	case 8, 9, 10:
 		return g.condition(depth) + " && " + g.pick(g.simple(depth), g.simple(depth), "{ "+in()+"\n}")
 	case 11:
-		return g.condition(depth) + " || " + g.pick(g.simple(depth), "exit", "return", "{ "+in()+"\n}")
+		return g.condition(depth) + " || " + g.pick(g.simple(depth), "exit", "exit 1", "return", "{ echo; exit; }", "{ break; exit; }", "exit >no/x", "exit 1 2", "exit && cat k1", "{ "+in()+"\n}")
 	case 12:
-		return g.move() + " && " + g.condition(depth) + " " + g.pick("&&", "||") + " " + g.touch()
+		return g.move() + " && " + g.condition(depth) + " " + g.pick("&&", "||") + " " + g.pick(g.touch(), g.move()+" && "+g.touch())
 	case 13, 14:
 		return "if " + g.condition(depth) + "; then " + in() + "\n" + g.pick("", "else "+g.simple(depth)+"\n", "elif "+g.condition(depth)+"; then "+g.simple(depth)+"\n") + "fi"
 	case 15:

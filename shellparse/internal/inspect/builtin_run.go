@@ -6,6 +6,7 @@ import (
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/script"
 )
 
 // runCommand unwraps the builtin command. With -v or -V it only looks a name up.
@@ -104,9 +105,11 @@ func runTrap(a *walk.Walker, c *walk.Call) bool {
 		a.Emit(c)
 	default:
 		inner := c.Inner(c.Argv, "trap")
-		moves := !a.RunTrap(inner, w.Text).SamePlace(inner.Sc)
-		if moves && c.Outer != nil {
+		moves := a.RunTrap(inner, w.Text)
+		atEnd := len(words) == 2 && words[1].Known && words[1].Text == "EXIT" && a.Words.Dialect != script.Zsh // zsh also at the end of a function
+		if moves && c.Outer != nil && !atEnd {
 			c.Outer.Stray()
+			a.Shell.Wanders = true
 		}
 		if moves || a.Moves() { // the text runs later, or again, in a directory that is not known
 			inner.Sc.Stray()

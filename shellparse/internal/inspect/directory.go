@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 
 	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/script"
 )
 
 // cdOptions lists the options of cd, none of which names a directory.
@@ -24,14 +26,22 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	if a.Shell.Defines(c.Name) {
 		outer.Stray() // a function of the text may run in its place
 	}
-	before := outer.Dirs
+	before, lost, old, stack := outer.Dirs, outer.Lost, outer.Old, outer.Stack
+	changed := a.Shell.Wanders || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
 	outer.Astray = outer.Astray || outer.Lost
 	switch {
+	case len(old) > 0 && !changed && c.Name == "cd" && len(words) == 1 && words[0].Known && words[0].Text == "-":
+		outer.Return(old)
+	case len(stack) > 0 && !changed && c.Name == "popd" && len(words) == 0:
+		outer.Return(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
 	case len(words) == 1 && c.Name != "popd" && !words[0].Known:
 		enterUnknown(a, c, outer, words[0])
 	case c.Name == "popd", len(words) == 1 && word.HasPrefix(words[0].Text, "-", "+"),
 		len(words) == 0 && c.Name == "pushd":
-		goBack(a, outer)
+		outer.Lose()
+		outer.Anywhere = outer.Anywhere || changed
+		stack = nil
 	case len(words) > 1, len(words) == 0 && a.Words.Home == "":
 		outer.Stray()
 	case len(words) == 0:
@@ -44,15 +54,17 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 			outer.Stray()
 		}
 	}
+	switch {
+	case lost && a.Shell.Wanders:
+		outer.Stray() // a trap may change it at once
+	case !lost && !outer.Lost:
+		if outer.Old, outer.Stack = before, stack; c.Name == "pushd" && a.Words.Dialect == script.Bash {
+			outer.Stack = append(slices.Clip(stack), before)
+		}
+	}
 	outer.Failed = outer.Union(outer.Failed, before)
 	followed(a, c, outer)
 	return false
-}
-
-// goBack follows a change back to an earlier directory, unless the text itself sets which one.
-func goBack(a *walk.Walker, outer *word.Scope) {
-	outer.Lose()
-	outer.Anywhere = outer.Anywhere || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
 }
 
 // enterUnknown follows a change to an unknown directory.

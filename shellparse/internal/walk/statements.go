@@ -240,13 +240,43 @@ func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
 		sc.Sure = sure
 	default:
 		a.stmt(cmd.X, sc)
+		done := *sc
 		sc.SettleDirs()
 		before, sure := sc.Dirs, sc.Sure
 		sc.Sure = false
 		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
 		sc.Sure = sure
+		if leaves(a.Shell, cmd.Y) {
+			done.Failed, done.Astray = nil, false
+			sc.Follow(&done)
+			return
+		}
 		sc.Failed = sc.Union(sc.Failed, before)
+		sc.SettleDirs()
 	}
+}
+
+// leaves reports whether a statement certainly ends the shell that runs it: exit, or a block that prints and exits.
+func leaves(sh *word.Shell, st *syntax.Stmt) bool {
+	if len(st.Redirs) > 0 || st.Negated || st.Background || st.Coprocess || st.Disown {
+		return false
+	}
+	switch cmd := st.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(cmd.Args) == 0 || len(cmd.Args) > 2 || cmd.Args[0].Lit() != "exit" {
+			return false
+		}
+		return len(cmd.Args) == 1 || word.IsNumber(cmd.Args[1].Lit())
+	case *syntax.Block:
+		for _, st := range cmd.Stmts[:len(cmd.Stmts)-1] {
+			call, ok := st.Cmd.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 || sh.Defines(call.Args[0].Lit()) || !programs.Find(call.Args[0].Lit()).Has(programs.Prints) {
+				return false
+			}
+		}
+		return leaves(sh, cmd.Stmts[len(cmd.Stmts)-1])
+	}
+	return false
 }
 
 func (a *Walker) ifClause(cmd *syntax.IfClause, sc *word.Scope) {
@@ -319,6 +349,7 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	}
 	if f.moves && a.trapped[name] {
 		sc.Stray()
+		a.Shell.Wanders = true
 	}
 	if programs.Find(name).Has(programs.Special) {
 		a.Found.Problem("disagreement", "The function "+name+" has the name of a builtin that shells may prefer.")

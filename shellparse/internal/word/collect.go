@@ -22,20 +22,24 @@ const Anything = "*"
 
 // Collect adds what a text assigns and defines to what is already known of the shell.
 func (a *Reader) Collect(f *syntax.File, text string) {
-	if a.Shell.Assigned == nil {
+	first := a.Shell.Assigned == nil
+	if first {
 		a.Shell.Assigned, a.Shell.Once, a.Shell.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
 		a.Shell.bodies, a.Shell.Funcs, a.Shell.Vars, a.Shell.Keyed = map[string][]*syntax.Stmt{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
 	}
 	if len(a.Shell.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
-		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") && !strings.Contains(text, " -") {
+		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") && !strings.Contains(text, " -") && !strings.Contains(text, "do") {
 		return
 	}
-	before := maps.Clone(a.Shell.Once)
+	before, wandered := maps.Clone(a.Shell.Once), a.Shell.Wanders || first
 	c := collector{a: a, notNumbers: map[string]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		c.node(n)
 		return true
 	})
+	if a.Shell.Wanders && !wandered {
+		a.Found.Problem("dynamic", "A text that is run sets a trap, which may also run between the commands before it.")
+	}
 	for name := range a.Shell.texts {
 		if a.Evaluates(name) {
 			a.Found.Problem("dynamic", "The shell evaluates what the integer variable "+findings.Quote(name)+" is given, which can run code.")
@@ -259,6 +263,8 @@ func (c *collector) builtin(args []*syntax.Word) {
 		c.set(Anything, 1, false)
 	case "trap":
 		c.a.Shell.repeats = true
+		signal, known := Unquoted(args[len(args)-1])
+		c.a.Shell.Wanders = c.a.Shell.Wanders || len(operands) != 2 || !known || signal != "EXIT" && signal != "0"
 	case "command", "builtin":
 		for first == "-p" || first == "--" {
 			if operands = operands[1:]; len(operands) == 0 {

@@ -26,7 +26,7 @@ func JoinDirs(dirs []string, p string) []string {
 // Follow takes over the directories of a scope that ran in the same shell.
 func (sc *Scope) Follow(inner *Scope) {
 	sc.Dirs, sc.Failed, sc.Lost, sc.Astray = inner.Dirs, inner.Failed, inner.Lost, inner.Astray
-	sc.Within, sc.Anywhere = inner.Within, inner.Anywhere
+	sc.Within, sc.Anywhere, sc.Old, sc.Stack = inner.Within, inner.Anywhere, inner.Old, inner.Stack
 }
 
 // SamePlace reports whether both scopes are in the same directories.
@@ -62,10 +62,19 @@ func (sc *Scope) Enter(p string) {
 // Lose records that the scope may be in any directory that the text has gone through.
 func (sc *Scope) Lose() {
 	sc.Lost, sc.Anywhere, sc.Within = true, sc.Anywhere || len(sc.Within) > 0, nil
+	sc.Old, sc.Stack = nil, nil
 }
 
 // Stray records that the directory of the scope depends on the run.
-func (sc *Scope) Stray() { sc.Lost, sc.Within, sc.Anywhere = true, nil, true }
+func (sc *Scope) Stray() {
+	sc.Lose()
+	sc.Anywhere = true
+}
+
+// Return moves the scope to directories that it was in.
+func (sc *Scope) Return(dirs []string) {
+	sc.Dirs, sc.Lost, sc.Within, sc.Anywhere = dirs, false, nil, false
+}
 
 // EnterAny moves the scope to a directory that matches one of the patterns. No pattern means any directory.
 func (sc *Scope) EnterAny(globs []string) {
@@ -143,6 +152,9 @@ type Scope struct {
 	Within   []string // patterns of the possible directories besides Dirs, if Lost
 	Anywhere bool     // it may also be a directory that neither Dirs nor Within names
 
+	Old   []string   // where cd - leads; nil if that is not certain
+	Stack [][]string // where each popd leads, the next one last; nil if that is not certain
+
 	Testing bool // inside [[ ]]
 
 	Sure  bool // it certainly runs exactly once, in the shell of the text
@@ -186,7 +198,7 @@ func (sc *Scope) SettleDirs() {
 	sc.Lost, sc.Astray = sc.Lost || sc.Astray, false
 	if len(sc.Failed) > 0 {
 		sc.Dirs = sc.Union(sc.Dirs, sc.Failed)
-		sc.Failed = nil
+		sc.Failed, sc.Old, sc.Stack = nil, nil, nil
 	}
 }
 

@@ -112,7 +112,7 @@ var allowed = map[string]string{
 	// The shell's own words.
 	"shellparse/internal/walk/declare.go":    "export",
 	"shellparse/internal/walk/endless.go":    "break exit return sleep wait",
-	"shellparse/internal/walk/statements.go": "cd pushd popd eval builtin let coproc trap noglob nocorrect",
+	"shellparse/internal/walk/statements.go": "cd pushd popd eval builtin let coproc trap exit noglob nocorrect",
 	"shellparse/internal/word/collect.go":    "builtin printf wait mapfile readarray getopts unset let export declare typeset trap",
 	"shellparse/internal/word/listed.go":     "diff grep sort",
 	"shellparse/internal/word/prints.go":     "wc seq echo printf grep",
