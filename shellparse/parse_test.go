@@ -179,6 +179,8 @@ func TestFiles(t *testing.T) {
 		{"ls() { cd /t; }; ls && cat a", "/t/a /w/a", ""},
 		{"! cd d && cat a", "/w/d/a /w/a", ""},
 		{"f() { {cd,/t}; }; f; cat a", "/t/a /w/a", ""},
+		{"f() { cd d && cat a; }; f", "/w/d/a", ""},
+		{"f() { cat a; cd ..; }; f && f", "/w/a /a", ""},
 		{"cd d || cd e && cat a", "/w/d/a /w/e/a /w/a /w/d/e/a", ""},
 		{"true || cd d && cat a", "/w/d/a /w/a", ""},
 		{"cd d || exit 1; cat a", "/w/d/a", ""},
@@ -350,7 +352,7 @@ func TestOtherShells(t *testing.T) {
 			t.Errorf("shell %d: the file counts as known:%s", d, describe(s))
 		}
 	}
-	for _, text := range []string{"zsh -c 'true | cd /t; cat a'", "ksh <<< 'true | cd /t; cat a'", "zsh -c 'x=\"a b\"; cat $x'", "sh -c 'cat {a,b}'"} {
+	for _, text := range []string{"zsh -c 'ls() { cd /t; }; noglob ls; cat a'", "zsh -c 'true | cd /t; cat a'", "ksh <<< 'true | cd /t; cat a'", "zsh -c 'x=\"a b\"; cat $x'", "sh -c 'cat {a,b}'"} {
 		s := Parse(text, Options{Dir: "/w"})
 		if c := s.Commands[len(s.Commands)-1]; len(c.Reads) == 0 || c.Reads[0].Path.Known {
 			t.Errorf("%q: the file counts as known:%s", text, describe(s))

@@ -106,7 +106,8 @@ func runTrap(a *walk.Walker, c *walk.Call) bool {
 	default:
 		inner := c.Inner(c.Argv, "trap")
 		moves := a.RunTrap(inner, w.Text)
-		atEnd := len(words) == 2 && words[1].Known && words[1].Text == "EXIT" && a.Words.Dialect != script.Zsh // zsh also at the end of a function
+		// zsh runs the text of EXIT also at the end of a function.
+		atEnd := len(words) == 2 && words[1].Known && words[1].Text == "EXIT" && a.Words.Dialect != script.Zsh
 		if moves && c.Outer != nil && !atEnd {
 			c.Outer.Stray()
 			a.Shell.Wanders = true

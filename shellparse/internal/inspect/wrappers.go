@@ -148,6 +148,7 @@ func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
 			inner.Sc.Escalates = true
 		}
 		inner.Outer = keepsShell(c)
+		inner.Inside = !(c.Name == "noglob" || c.Name == "nocorrect") // zsh runs a function after these
 		a.Run(inner)
 		return true
 	case "also":

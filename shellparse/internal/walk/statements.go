@@ -344,10 +344,10 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	}
 	f := &function{body: cmd.Body, sc: child, earlier: a.functions[name]}
 	a.functions[name] = f
-	if f.mayMove(a) || (shellCalls(name) || a.trapped[name]) && a.Moves() {
+	if (shellCalls(name) || a.trapped[name]) && a.Moves() {
 		child.Lose()
 	}
-	if f.moves && a.trapped[name] {
+	if a.trapped[name] && f.mayMove(a) {
 		sc.Stray()
 		a.Shell.Wanders = true
 	}
