@@ -184,6 +184,7 @@ func TestFiles(t *testing.T) {
 		{"cd d || cd e && cat a", "/w/d/a /w/e/a /w/a /w/d/e/a", ""},
 		{"true || cd d && cat a", "/w/d/a /w/a", ""},
 		{"cd d || exit 1; cat a", "/w/d/a", ""},
+		{"f() { cd /t && return; cd /w/d || exit; }; f; cat a", "/t/a /w/d/a /w/a", ""},
 		{"cd d && cd - && cat a", "/w/a", ""},
 		{"trap 'cd /t' EXIT; cat a", "/w/a", ""},
 		{"cd d && cd e && cd - && cat a", "/w/d/a", ""},

@@ -405,7 +405,7 @@ func (g route) statement(depth int) string {
 	case 11:
 		return g.condition(depth) + " || " + g.pick(g.simple(depth), "exit", "exit 1", "return", "{ echo; exit; }", "{ break; exit; }", "exit >no/x", "exit 1 2", "exit && cat k1", "{ "+in()+"\n}")
 	case 12:
-		return g.move() + " && " + g.condition(depth) + " " + g.pick("&&", "||") + " " + g.pick(g.touch(), g.move()+" && "+g.touch())
+		return g.move() + " && " + g.condition(depth) + " " + g.pick("&&", "||") + " " + g.pick(g.touch(), g.move()+" && "+g.touch(), "return", "break")
 	case 13, 14:
 		return "if " + g.condition(depth) + "; then " + in() + "\n" + g.pick("", "else "+g.simple(depth)+"\n", "elif "+g.condition(depth)+"; then "+g.simple(depth)+"\n") + "fi"
 	case 15:

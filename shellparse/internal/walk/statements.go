@@ -246,7 +246,7 @@ func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
 		sc.Sure = false
 		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
 		sc.Sure = sure
-		if leaves(a.Shell, cmd.Y) {
+		if !a.Shell.Jumps && leaves(a.Shell, cmd.Y) {
 			done.Failed, done.Astray = nil, false
 			sc.Follow(&done)
 			return

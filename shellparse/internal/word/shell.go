@@ -80,6 +80,7 @@ type Shell struct {
 	Given    map[string][]string       // known values that variables receive
 	texts    map[string]bool           // variables that receive a value that is not certainly a number
 	integers map[string]bool           // variables whose values the shell evaluates as arithmetic
+	Jumps    bool                      // the text may leave a function or a loop before its end
 	Wanders  bool                      // a trap other than EXIT may run between any two commands
 	repeats  bool                      // some part of the text can run more than once
 }

@@ -113,7 +113,7 @@ var allowed = map[string]string{
 	"shellparse/internal/walk/declare.go":    "export",
 	"shellparse/internal/walk/endless.go":    "break exit return sleep wait",
 	"shellparse/internal/walk/statements.go": "cd pushd popd eval builtin let coproc trap exit noglob nocorrect",
-	"shellparse/internal/word/collect.go":    "builtin printf wait mapfile readarray getopts unset let export declare typeset trap",
+	"shellparse/internal/word/collect.go":    "builtin printf wait mapfile readarray getopts unset let export declare typeset trap break continue return",
 	"shellparse/internal/word/listed.go":     "diff grep sort",
 	"shellparse/internal/word/prints.go":     "wc seq echo printf grep",
 	"gate/tools/analyze_shell.go":            "bash ksh mksh sh dash ash zsh mkdir touch",
