@@ -99,9 +99,9 @@ func lists(c tools.CommandView) bool {
 	if first < 0 {
 		first = len(words)
 	}
-	tables := strings.Contains(Program(c), "disk") || Program(c) == "parted" // elsewhere -l is a length or a file
-	listing := func(w string) bool { return onlyLists[w] && (w != "-l" || tables) }
-	return slices.ContainsFunc(words[:first], listing) || first == 0 && len(words) > 0 && listing(words[0]) || len(words) == first+2 && words[first+1] == "print"
+	tables := partitioners[Program(c)]
+	listing := func(w string) bool { return onlyLists[w] && (w != "-l" || tables) } // elsewhere -l is a length or a file
+	return slices.ContainsFunc(words[:first], listing) || first == 0 && len(words) > 0 && listing(words[0]) || tables && len(words) == first+2 && onlyLists[words[first+1]]
 }
 
 // tellsAll looks for a text with one command that prints the environment and one that sends.
@@ -302,13 +302,8 @@ func namesCallgate(word string, regular bool) bool {
 
 // takesExpressions reports whether a command finds processes by regular expressions.
 func takesExpressions(c tools.CommandView) bool {
-	switch Program(c) {
-	case "pkill", "pgrep":
-		return true
-	case "killall":
-		return slices.ContainsFunc(c.Argv[1:], func(w string) bool { return w == "--regexp" || w != "" && w[0] == '-' && strings.Contains(w, "r") })
-	}
-	return false
+	return byExpression[Program(c)] ||
+		slices.ContainsFunc(c.Argv[1:], func(w string) bool { return w == "--regexp" || w != "" && w[0] == '-' && strings.Contains(w, "r") })
 }
 
 // isOwnProcess reports whether a word names this process, its group, its parent or every process.
