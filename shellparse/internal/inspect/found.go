@@ -116,7 +116,7 @@ func runParallel(a *walk.Walker, c *walk.Call) bool {
 
 // findActions maps the expressions of find that do more than look to what they do: '!' destroys, 'w' writes its
 // operand, 'l' reads a list of files, 'x' runs a command.
-var findActions = map[string]byte{"-delete": '!', "-fprint": 'w', "-fprint0": 'w', "-fprintf": 'w', "-fls": 'w', "-files0-from": 'l',
+var findActions = map[string]byte{"-delete": '!', "-fprint": 'w', "-fprint0": 'w', "-fprintf": 'w', "-fls": 'w', "-cpio": 'w', "-ncpio": 'w', "-files0-from": 'l',
 	"-exec": 'x', "-execdir": 'x', "-ok": 'x', "-okdir": 'x'}
 
 // runFind records find, and each command that its expressions run.

@@ -26,8 +26,8 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	c.Began = c.Sc.Dirs
 	if row != nil {
 		inspectRow(a, row, n, s, c)
-		mayDoBehind(a, c, row)
 	}
+	mayDoBehind(a, c, row)
 	inspector := c.Facts().Inspector
 	if inspector != "" {
 		Inspectors[inspector](a, c, s)

@@ -23,6 +23,9 @@ func takesCode(c *walk.Call) {
 			}
 		}
 	}
+	if c.Is(programs.TakesCode) && len(c.Words.Operands) == 0 && !slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool { return asking[w.Text] }) {
+		c.RunsInput() // a console
+	}
 	words := c.Argv
 	if programs.LanguageOf(c.Name) != nil && len(words) > 2 {
 		words = words[1:] // python3 manage.py shell
@@ -32,6 +35,9 @@ func takesCode(c *walk.Call) {
 		c.EffectAt("code "+word.JoinTexts(c.Argv[1:]), words[1])
 	}
 }
+
+// asking lists options with which a console only tells about itself.
+var asking = word.Set("--help -h -help --version -version --script-version")
 
 // inspectLanguage inspects an interpreter: whether it gets code, and which script it runs.
 func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {

@@ -27,6 +27,14 @@ func generated(a *walk.Walker, c *walk.Call, folder string) bool {
 // namesInput lists parts of the names of options whose value is not written.
 var namesInput = strings.Fields("config ignore exclude include skip filter rule dict allow baseline input source env root path-mode")
 
+// namesOutput matches the usual names of options whose value is written.
+var namesOutput = lazyregexp.New(`(?i)^-o$|(?:^|[-_])(?:out|output|outfile|outdir|dump|export|save|write|dest)(?:[-_]?(?:file|path|dir|directory|folder|to|config))?$`)
+
+// names reports whether a text is a path rather than the name of a format.
+func names(text string) bool {
+	return strings.Contains(strings.TrimLeft(text, "./"), ".") || strings.Contains(text, "/")
+}
+
 // builds reports whether a program builds, tests or checks a project. Its unknown options may name results.
 func builds(c *walk.Call) bool {
 	return c.Facts().Risk == programs.BuildTest || c.Is(programs.Collector|programs.Configured|programs.ProjectTool|programs.RunsProject)
@@ -71,15 +79,18 @@ func mayDo(a *walk.Walker, c *walk.Call, option string, v word.Word) {
 	}
 }
 
-// mayWrite records a file that an unknown option may write: a file in a hidden folder, a hidden file, or a file that
-// other tools obey. Other tools obey many hidden files too.
+// mayWrite records a file that an unknown option may write: any file if the option has the name of an output, else a
+// file in a hidden folder, a hidden file, or a file that other tools obey. Other tools obey many hidden files too.
 func mayWrite(a *walk.Walker, c *walk.Call, option string, v word.Word) {
-	lower := strings.ToLower(option)
-	if !v.Known || !builds(c) || slices.ContainsFunc(namesInput, func(part string) bool { return strings.Contains(lower, part) }) {
+	if !v.Known || !builds(c) {
+		return
+	}
+	lower, output := strings.ToLower(option), namesOutput.MatchString(option)
+	if !output && slices.ContainsFunc(namesInput, func(part string) bool { return strings.Contains(lower, part) }) {
 		return
 	}
 	for part := range strings.FieldsFuncSeq(v.Text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
-		if hidden(part) || obeyed.MatchString(part) {
+		if hidden(part) || obeyed.MatchString(part) || output && names(part) {
 			a.Writes(c, word.Lit(part))
 		}
 	}
@@ -96,12 +107,22 @@ var obeyed = lazyregexp.New(`(?:^|/)(?:(?:CLAUDE|AGENTS|GEMINI)\.md|Jenkinsfile(
 	`[^/]*\.code-workspace|opencode\.json|rust-toolchain(?:\.toml)?|mise\.toml|bunfig\.toml|(?:lefthook|simple-git-hooks|lint-staged|captain)[^/]*|prek\.toml|hk\.pkl|` +
 	`(?:azure-pipelines|cloudbuild|appveyor|buildspec|bitbucket-pipelines|codemagic|bitrise|wercker|shippable|codeship|screwdriver|codefresh|buildkite)[^/]*\.(?:ya?ml|json))$`)
 
-// mayDoBehind is mayDo for words after unknown options, which may be their values.
+// mayDoBehind calls mayDo for the values of unknown options, and for the words after them, which may be their values.
+// The options of an interpreter belong to what it runs.
 func mayDoBehind(a *walk.Walker, c *walk.Call, row *programs.Row) {
-	for i := 1; i+1 < len(c.Argv); i++ {
-		option, value := c.Argv[i], c.Argv[i+1]
-		if option.Known && len(option.Text) > 1 && option.Text[0] == '-' && !strings.Contains(option.Text, "=") && row.Options.Find(option.Text) == nil {
-			mayDo(a, c, option.Text, value)
+	if row == nil && programs.LanguageOf(c.Name) != nil {
+		return
+	}
+	for i, option := range c.Argv[1:] {
+		name, value, attached := strings.Cut(option.Text, "=")
+		if !option.Known || len(name) < 2 || name[0] != '-' || row != nil && (attached || row.Options.Find(name) != nil) {
+			continue
+		}
+		switch {
+		case attached:
+			mayDo(a, c, name, word.Lit(value))
+		case i+2 < len(c.Argv):
+			mayDo(a, c, name, c.Argv[i+2])
 		}
 	}
 }
