@@ -169,6 +169,9 @@ func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 			if c.Name != "export" && c.Name != "readonly" && strings.ContainsAny(text, "ni") {
 				a.Found.Problem("dynamic", "What "+c.Name+" "+text+" declares can run code.")
 			}
+			if c.Name == "export" && strings.Contains(text, "f") {
+				a.Found.Poison("export -f")
+			}
 			continue
 		}
 		name, val, ok := strings.Cut(text, "=")

@@ -211,6 +211,7 @@ func namePattern(s string) string {
 // Listed returns the output of a statement that prints file names, as an unknown word with patterns. It returns the
 // zero Word for other statements.
 func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
+	st = inner(st)
 	for _, r := range st.Redirs {
 		if r.N == nil || r.N.Value != "2" {
 			return Word{}
@@ -491,11 +492,68 @@ var trackedFlags = map[string]map[string]bool{
 	"diff":     Set("-z --name-only --relative --no-renames --diff-filter=d --diff-filter=M --diff-filter=AM --diff-filter=ACM --diff-filter=ACMR"),
 }
 
-// plainCall returns the words of a statement that calls a program and not a function, or nil.
+// inner returns the only statement of a subshell or a block. It returns other statements unchanged.
+func inner(st *syntax.Stmt) *syntax.Stmt {
+	for len(st.Redirs) == 0 && !st.Negated && !st.Background {
+		var held []*syntax.Stmt
+		switch cmd := st.Cmd.(type) {
+		case *syntax.Subshell:
+			held = cmd.Stmts
+		case *syntax.Block:
+			held = cmd.Stmts
+		}
+		if len(held) != 1 {
+			break
+		}
+		st = held[0]
+	}
+	return st
+}
+
+// bare returns the words of a command without the programs in front that only run the rest: command nice -n 5 find.
+func (a *Reader) bare(argv []Word) []Word {
+	for len(argv) > 1 && argv[0].Known {
+		name, rest := programs.Canonical(argv[0].Text), argv[1:]
+		w := a.Tables.Wrapper(name)
+		switch {
+		case name == "env":
+			for len(rest) > 1 && rest[0].Known && locale.MatchString(rest[0].Text) {
+				rest = rest[1:]
+			}
+		case name == "command" || name == "builtin" || name == "exec":
+		case w == nil || w.Role != "" || w.Script || w.Assigns || w.Effect != "":
+			return argv
+		default:
+			s := (*Options)(w.Options).Scan(rest, w.Style)
+			harms := func(h Hit) bool { return h.Opt.Does != 0 }
+			if s.Unknown != "" || s.Vague != "" || slices.ContainsFunc(s.Hits, harms) || s.Rest+w.Skip >= len(rest) {
+				return argv
+			}
+			rest = rest[s.Rest+w.Skip:]
+		}
+		if !rest[0].Known || strings.HasPrefix(rest[0].Text, "-") || strings.Contains(rest[0].Text, "=") {
+			return argv
+		}
+		argv = rest
+	}
+	return argv
+}
+
+// locale matches an assignment that changes how names are sorted and shown, but not which names.
+var locale = lazyregexp.New(`^(?:LC_[A-Z]+|LANG)=`)
+
+// plainCall returns the words of a statement that calls a program and not a function, or nil. It leaves out programs
+// that only run another one.
 func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
+	st = inner(st)
 	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 || st.Negated || st.Background {
+	if !ok || len(call.Args) == 0 || st.Negated || st.Background {
 		return nil
+	}
+	for _, as := range call.Assigns {
+		if as.Name == nil || as.Append || !locale.MatchString(as.Name.Value+"=") {
+			return nil
+		}
 	}
 	name, known := Unquoted(call.Args[0])
 	if _, defined := a.Shell.bodies[name]; defined || !known {
@@ -505,7 +563,7 @@ func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
 	for _, w := range call.Args {
 		argv = a.Fields(argv, w, sc)
 	}
-	return argv
+	return a.bare(argv)
 }
 
 // filters reports whether a command prints some of the lines that it reads, and nothing else.

@@ -286,12 +286,17 @@ func plainParts(w *syntax.Word) bool {
 
 // Printed returns the text that a plain echo or printf statement writes. It is unknown for everything else.
 func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
+	st = inner(st)
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
 		return Word{}
 	}
-	if program := call.Args[0].Lit(); program != "" && program != "echo" && program != "printf" && !strings.Contains(program, `\`) {
-		return Word{}
+	switch program := call.Args[0].Lit(); program {
+	case "", "echo", "printf", "command", "builtin", "env":
+	default:
+		if !strings.Contains(program, `\`) && a.Tables.Wrapper(program) == nil {
+			return Word{}
+		}
 	}
 	var argv []Word
 	for _, w := range call.Args {
@@ -300,7 +305,7 @@ func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
 		}
 		argv = a.Fields(argv, w, sc)
 	}
-	if len(argv) == 0 || !argv[0].Known {
+	if argv = a.bare(argv); len(argv) == 0 || !argv[0].Known {
 		return Word{}
 	}
 	name := argv[0].Text
