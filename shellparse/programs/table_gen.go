@@ -418,24 +418,26 @@ var acts59 = []Act{
 var row60 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
 var options61 = Options{List: []Option{
-	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
-	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120}, {"--select", "--select", 1, 0},
-	{"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0},
-	{"-t", "-t", 1, 0},
+	{"--aggressive", "--aggressive", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--experimental", "--experimental", 0, 0}, {"--global-config", "--global-config", 1, 120}, {"--ignore", "--ignore", 1, 0},
+	{"--ignore-local-config", "--ignore-local-config", 0, 0}, {"--in-place", "--in-place", 0, 109}, {"--jobs", "--jobs", 1, 0}, {"--line-range", "--line-range", 1, 0}, {"--lines", "--line-range", 1, 0}, {"--max-line-length", "--max-line-length", 1, 0}, {"--no-local-style", "--no-local-style", 0, 0}, {"--parallel", "--parallel", 0, 0},
+	{"--pep8-passes", "--pep8-passes", 1, 0}, {"--print-modified", "--print-modified", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--select", "--select", 1, 0}, {"--style", "--style", 1, 111}, {"-a", "--aggressive", 0, 0}, {"-d", "--diff", 0, 0}, {"-e", "--exclude", 1, 0},
+	{"-i", "--in-place", 0, 109}, {"-j", "--jobs", 1, 0}, {"-l", "--line-range", 1, 0}, {"-m", "-m", 0, 0}, {"-p", "--parallel", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row62 = Row{Options: &options61, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row62 = Row{Options: &options61, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options63 = Options{List: []Option{
+var worse63 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options64 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--loader", "--loader", 1, 120}, {"--node-arguments", "--node-arguments", 1, 120}, {"--node-option", "-n", 1, 120}, {"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102},
 	{"--reporter-option", "--reporter-options", 1, 87}, {"--reporter-options", "--reporter-options", 1, 87}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 111}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0}, {"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0},
 	{"-O", "--reporter-options", 1, 87}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0}, {"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row64 = Row{Options: &options63, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row65 = Row{Options: &options64, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options65 = Options{List: []Option{
+var options66 = Options{List: []Option{
 	{"--assign", "--assign", 1, 0}, {"--bignum", "--bignum", 0, 0}, {"--characters-as-bytes", "--characters-as-bytes", 0, 0}, {"--csv", "--csv", 0, 0}, {"--debug", "--debug", 2, 120}, {"--dump-variables", "--dump-variables", 2, 33}, {"--exec", "--exec", 1, 120}, {"--field-separator", "--field-separator", 1, 0},
 	{"--file", "--file", 1, 120}, {"--gen-pot", "--gen-pot", 0, 0}, {"--help", "--help", 0, 0}, {"--include", "--include", 1, 120}, {"--lint", "--lint", 2, 0}, {"--load", "--load", 1, 120}, {"--non-decimal-data", "--non-decimal-data", 0, 0}, {"--optimize", "--optimize", 0, 0},
 	{"--posix", "--posix", 0, 0}, {"--pretty-print", "--pretty-print", 2, 33}, {"--profile", "--profile", 2, 33}, {"--re-interval", "--re-interval", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--source", "--source", 1, 120}, {"--traditional", "--traditional", 0, 0}, {"--version", "--version", 0, 0},
@@ -445,16 +447,16 @@ var options65 = Options{List: []Option{
 	{"-r", "--re-interval", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "--assign", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row66 = Row{Options: &options65, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row67 = Row{Options: &options66, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options67 = Options{List: []Option{
+var options68 = Options{List: []Option{
 	{"--ca-bundle", "--ca-bundle", 1, 33}, {"--cli-binary-format", "--cli-binary-format", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0}, {"--debug", "--debug", 0, 33}, {"--endpoint-url", "--endpoint-url", 1, 33}, {"--no-cli-pager", "--no-cli-pager", 0, 0},
 	{"--no-paginate", "--no-paginate", 0, 0}, {"--no-sign-request", "--no-sign-request", 0, 0}, {"--no-verify-ssl", "--no-verify-ssl", 0, 33}, {"--output", "--output", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0}, {"--region", "--region", 1, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row68 = Row{Options: &options67, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row69 = Row{Options: &options68, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts69 = []Act{
+var acts70 = []Act{
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "terminate-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "remove-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -509,19 +511,19 @@ var acts69 = []Act{
 	{Operands: []string{"emr", "terminate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var worse70 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse71 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row71 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
+var row72 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
 
-var options72 = Options{List: []Option{
+var options73 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--format", "--format", 1, 0}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row73 = Row{Options: &options72, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row74 = Row{Options: &options73, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse74 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse75 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options75 = Options{List: []Option{
+var options76 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--ca-bundle", "--ca-bundle", 1, 114}, {"--cache-control", "--cache-control", 1, 0}, {"--checksum-algorithm", "--checksum-algorithm", 1, 0}, {"--checksum-mode", "--checksum-mode", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0},
 	{"--content-disposition", "--content-disposition", 1, 0}, {"--content-encoding", "--content-encoding", 1, 0}, {"--content-language", "--content-language", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--expected-size", "--expected-size", 1, 0}, {"--expires", "--expires", 1, 0},
 	{"--grants", "--grants", 1, 0}, {"--include", "--include", 1, 0}, {"--metadata", "--metadata", 1, 0}, {"--metadata-directive", "--metadata-directive", 1, 0}, {"--output", "--output", 1, 0}, {"--page-size", "--page-size", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0},
@@ -529,22 +531,22 @@ var options75 = Options{List: []Option{
 	{"--website-redirect", "--website-redirect", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options76 = Options{List: []Option{
+var options77 = Options{List: []Option{
 	{"--duration", "--duration", 1, 0}, {"--ecs-server", "--ecs-server", 0, 0}, {"--json", "--json", 0, 0}, {"--lazy", "--lazy", 0, 0}, {"--mfa-token", "--mfa-token", 1, 0}, {"--no-session", "--no-session", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--region", "--region", 1, 0},
 	{"--server", "--server", 0, 0}, {"--stdout", "--stdout", 0, 0}, {"-d", "--duration", 1, 0}, {"-e", "--ecs-server", 0, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-session", 0, 0}, {"-s", "--server", 0, 0}, {"-t", "--mfa-token", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper77 = Wrapper{Options: &options76, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper78 = Wrapper{Options: &options77, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options78 = Options{List: []Option{
+var options79 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--only-show-errors", "--only-show-errors", 0, 0}, {"--output", "--output", 1, 0}, {"--query", "--query", 1, 0}, {"--subscription", "--subscription", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row79 = Row{Options: &options78, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row80 = Row{Options: &options79, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse80 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse81 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts81 = []Act{
+var acts82 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -575,60 +577,67 @@ var acts81 = []Act{
 	{Operands: []string{"*", "reimage"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options82 = Options{List: []Option{
+var options83 = Options{List: []Option{
 	{"--account-key", "--account-key", 1, 0}, {"--account-name", "--account-name", 1, 0}, {"--auth-mode", "--auth-mode", 1, 0}, {"--connection-string", "--connection-string", 1, 0}, {"--container-name", "--container-name", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--dest", "--dest", 1, 0}, {"--destination", "--destination", 1, 114},
 	{"--destination-path", "--destination-path", 1, 0}, {"--file", "--file", 1, 114}, {"--local-path", "--local-path", 1, 114}, {"--name", "--name", 1, 0}, {"--output", "-o", 1, 0}, {"--path", "--path", 1, 0}, {"--pattern", "--pattern", 1, 0}, {"--query", "--query", 1, 0},
 	{"--sas-token", "--sas-token", 1, 0}, {"--share-name", "--share-name", 1, 0}, {"--source", "-s", 1, 114}, {"--subscription", "--subscription", 1, 0}, {"--tier", "--tier", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--container-name", 1, 0}, {"-d", "--destination", 1, 114},
 	{"-f", "--file", 1, 114}, {"-n", "--name", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var acts83 = []Act{
+var acts84 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"sync"}, Options: []string{"--delete-destination*"}, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options84 = Options{List: []Option{
+var options85 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--attr", "--attr", 1, 0}, {"--config", "--config", 1, 0}, {"--encrypt", "--encrypt", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--from-to", "--from-to", 1, 0}, {"--include", "--include", 1, 0},
 	{"--mime-type", "--mime-type", 1, 0}, {"--profile", "--profile", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"-c", "--config", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options85 = Options{List: []Option{
+var options86 = Options{List: []Option{
 	{"--bucket", "--bucket", 1, 0}, {"--bucket-name", "--bucket-name", 1, 0}, {"--config", "-c", 1, 0}, {"--dir", "-d", 1, 114}, {"--file", "--file", 1, 114}, {"--message", "-m", 1, 0}, {"--name", "--name", 1, 0}, {"--project", "--project", 1, 0},
 	{"--src-dir", "--src-dir", 1, 114}, {"-bn", "--bucket-name", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options86 = Options{List: []Option{
+var options87 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row87 = Row{Options: &options86, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row88 = Row{Options: &options87, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options88 = Options{List: []Option{
+var options89 = Options{List: []Option{
+	{"--check", "--check", 0, 0}, {"--derive-key", "--derive-key", 1, 0}, {"--keyed", "--keyed", 0, 0}, {"--length", "--length", 1, 0}, {"--no-mmap", "--no-mmap", 0, 0}, {"--no-names", "--no-names", 0, 0}, {"--num-threads", "--num-threads", 1, 0}, {"--quiet", "--quiet", 0, 0},
+	{"--raw", "--raw", 0, 0}, {"--seek", "--seek", 1, 0}, {"--tag", "--tag", 0, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row90 = Row{Options: &options89, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options91 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row89 = Row{Options: &options88, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row92 = Row{Options: &options91, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts90 = []Act{
+var acts93 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--help", "--version", "-V", "list", "status", "show", "-l", "--list", "print", "get", "history", "--print", "filesystem", "-I", "--detail", "--examine", "-i", "id-ctrl", "smart-log"}, Why: "writes to disks or file systems"},
 }
 
-var options91 = Options{List: []Option{
+var options94 = Options{List: []Option{
 	{"--append-config", "--append-config", 1, 120}, {"--check", "--check", 0, 0}, {"--config", "--append-config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0},
 	{"--load-plugins", "--load-plugins", 1, 120}, {"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120},
 	{"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33},
 	{"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row92 = Row{Options: &options91, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row95 = Row{Options: &options94, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse93 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse96 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts94 = []Act{
+var acts97 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"kv", "delete|destroy|metadata"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"secrets", "disable|move"}, Options: nil, Without: nil, Why: "deletes secrets"},
@@ -641,32 +650,32 @@ var acts94 = []Act{
 	{Operands: []string{"audit", "disable"}, Options: nil, Without: nil, Why: "deletes secrets"},
 }
 
-var options95 = Options{List: []Option{
+var options98 = Options{List: []Option{
 	{"--decode", "--decode", 0, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--wrap", "--wrap", 1, 0}, {"-D", "-D", 0, 0}, {"-b", "-b", 1, 0}, {"-d", "--decode", 0, 0}, {"-i", "--input", 1, 114},
 	{"-o", "--output", 1, 119}, {"-w", "--wrap", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row96 = Row{Options: &options95, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row99 = Row{Options: &options98, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse97 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse100 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options98 = Options{List: []Option{
+var options101 = Options{List: []Option{
 	{"--build", "--build", 0, 33}, {"--clear", "--clear", 0, 33}, {"--color", "--color", 1, 0}, {"--decorations", "--decorations", 1, 0}, {"--diff-context", "--diff-context", 1, 0}, {"--file-name", "--file-name", 1, 0}, {"--generate-config-file", "--generate-config-file", 0, 33}, {"--highlight-line", "--highlight-line", 1, 0},
 	{"--ignored-suffix", "--ignored-suffix", 1, 0}, {"--italic-text", "--italic-text", 1, 0}, {"--language", "--language", 1, 0}, {"--line-range", "--line-range", 1, 0}, {"--map-syntax", "--map-syntax", 1, 0}, {"--pager", "--pager", 1, 120}, {"--paging", "--paging", 1, 0}, {"--source", "--source", 1, 33},
 	{"--style", "--style", 1, 0}, {"--tabs", "--tabs", 1, 0}, {"--target", "--target", 1, 33}, {"--terminal-width", "--terminal-width", 1, 0}, {"--theme", "--theme", 1, 0}, {"--wrap", "--wrap", 1, 0}, {"-A", "-A", 0, 0}, {"-H", "--highlight-line", 1, 0},
 	{"-d", "-d", 0, 0}, {"-l", "--language", 1, 0}, {"-m", "--map-syntax", 1, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "--line-range", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row99 = Row{Options: &options98, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row102 = Row{Options: &options101, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options100 = Options{List: []Option{
+var options103 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--formatter", "--formatter", 1, 102}, {"--gather-test-outputs-in", "--gather-test-outputs-in", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--output", "--output", 1, 116}, {"--report-formatter", "--report-formatter", 1, 102}, {"--setup-suite-file", "--setup-suite-file", 1, 120}, {"-F", "--formatter", 1, 102},
 	{"-f", "--filter", 1, 0}, {"-j", "--jobs", 1, 0}, {"-o", "--output", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row101 = Row{Options: &options100, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row104 = Row{Options: &options103, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options102 = Options{List: []Option{
+var options105 = Options{List: []Option{
 	{"--action_env", "--repo_env", 1, 33}, {"--aspects", "--aspects", 1, 120}, {"--bazelrc", "--bazelrc", 1, 120}, {"--bes_backend", "--bes_backend", 1, 33}, {"--build_event_binary_file", "--build_event_binary_file", 1, 119}, {"--build_event_json_file", "--build_event_binary_file", 1, 119}, {"--build_event_text_file", "--build_event_binary_file", 1, 119}, {"--compilation_mode", "--compilation_mode", 1, 0},
 	{"--config", "--config", 1, 0}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 111}, {"--execution_log_json_file", "--experimental_workspace_rules_log_file", 1, 119}, {"--experimental_remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--experimental_workspace_rules_log_file", "--experimental_workspace_rules_log_file", 1, 119}, {"--explain", "--explain", 1, 119},
 	{"--extra_toolchains", "--crosstool_top", 1, 120}, {"--genrule_strategy", "--genrule_strategy", 1, 33}, {"--host_action_env", "--repo_env", 1, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--invocation_policy", "--invocation_policy", 1, 33}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33},
@@ -676,40 +685,40 @@ var options102 = Options{List: []Option{
 	{"-j", "--jobs", 1, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row103 = Row{Options: &options102, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row106 = Row{Options: &options105, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse104 = []Worse{{When: []string{"client-env"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse107 = []Worse{{When: []string{"client-env"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options105 = Options{List: []Option{
+var options108 = Options{List: []Option{
 	{"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 114}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 114}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row106 = Row{Options: &options105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row109 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row107 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row110 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options108 = Options{List: []Option{
+var options111 = Options{List: []Option{
 	{"--apply", "--apply-unsafe", 0, 109}, {"--apply-unsafe", "--apply-unsafe", 0, 109}, {"--colors", "--colors", 1, 0}, {"--config", "--config-path", 1, 111}, {"--config-path", "--config-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114},
 	{"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--import-plugin", "--import-plugin", 0, 0}, {"--log-path", "--log-path", 1, 116}, {"--max-diagnostics", "--max-diagnostics", 1, 0}, {"--only", "--only", 1, 0}, {"--reporter", "--reporter", 1, 0}, {"--since", "--since", 1, 0}, {"--skip", "--skip", 1, 0},
 	{"--stdin-file-path", "--stdin-file-path", 1, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--unsafe", "--unsafe", 0, 0}, {"--vcs-root", "--vcs-root", 1, 111}, {"--write", "--fix", 0, 109}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 0}, {"-W", "-W", 1, 0},
 	{"-c", "--config-path", 1, 111}, {"-f", "--format", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row109 = Row{Options: &options108, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row112 = Row{Options: &options111, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse110 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect", "init"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse113 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect", "init"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options111 = Options{List: []Option{
+var options114 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120}, {"--select", "--select", 1, 0},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings", 1, 120}, {"--settings-path", "--settings", 1, 120}, {"--sp", "--settings", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 33}, {"-q", "-q", 0, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row112 = Row{Options: &options111, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row115 = Row{Options: &options114, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts113 = []Act{
+var acts116 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"job", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"system", "gc"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
@@ -727,7 +736,7 @@ var acts113 = []Act{
 	{Operands: []string{"project", "destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 }
 
-var acts114 = []Act{
+var acts117 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
@@ -740,16 +749,16 @@ var acts114 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var options115 = Options{List: []Option{
+var options118 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0}, {"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0},
 	{"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 1, 99},
 	{"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language116 = Language{Options: &options115, Python: true}
+var language119 = Language{Options: &options118, Python: true}
 
-var acts117 = []Act{
+var acts120 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -790,15 +799,15 @@ var acts117 = []Act{
 	{Operands: []string{"query", "*truncate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options118 = Options{List: []Option{
+var options121 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row119 = Row{Options: &options118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row122 = Row{Options: &options121, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts120 = []Act{
+var acts123 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -840,21 +849,21 @@ var acts120 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options121 = Options{List: []Option{
+var options124 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--dictionary", "--dictionary", 1, 114}, {"--lgwin", "--lgwin", 1, 0}, {"--output", "--output", 1, 119}, {"--quality", "--quality", 1, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--suffix", "--suffix", 1, 0},
 	{"--test", "--test", 0, 112}, {"-D", "--dictionary", 1, 114}, {"-S", "--suffix", 1, 0}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-j", "--rm", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "--quality", 1, 0},
 	{"-t", "--test", 0, 112}, {"-w", "--lgwin", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row122 = Row{Options: &options121, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row125 = Row{Options: &options124, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts123 = []Act{
+var acts126 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var wrapper124 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper127 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options125 = Options{List: []Option{
+var options128 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
 	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
 	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
@@ -864,17 +873,17 @@ var options125 = Options{List: []Option{
 	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row126 = Row{Options: &options125, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row129 = Row{Options: &options128, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse127 = []Worse{{When: []string{"run", "install", "init"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse130 = []Worse{{When: []string{"run", "install", "init"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options128 = Options{List: []Option{
+var options131 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--exclude-path", "--exclude-path", 1, 114}, {"--file", "--file", 1, 120}, {"--output", "--output", 1, 119}, {"--path", "--path", 1, 114}, {"--remote", "--remote", 0, 33}, {"-f", "--file", 1, 120}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row129 = Row{Options: &options128, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row132 = Row{Options: &options131, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts130 = []Act{
+var acts133 = []Act{
 	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
@@ -915,18 +924,18 @@ var acts130 = []Act{
 	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
 }
 
-var wrapper131 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper134 = Wrapper{Options: &options27, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options132 = Options{List: []Option{
+var options135 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--install", "--install", 1, 33}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-i", "-i", 0, 33}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row133 = Row{Options: &options132, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row136 = Row{Options: &options135, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options134 = Options{List: []Option{
+var options137 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -936,9 +945,9 @@ var options134 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language135 = Language{Options: &options134, Python: false}
+var language138 = Language{Options: &options137, Python: false}
 
-var acts136 = []Act{
+var acts139 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
@@ -954,7 +963,7 @@ var acts136 = []Act{
 	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 }
 
-var options137 = Options{List: []Option{
+var options140 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--banner", "--banner", 1, 0}, {"--bun", "--bun", 0, 0}, {"--compile", "--compile", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116},
 	{"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--define", "--define", 1, 120}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--external", "-e", 1, 0}, {"--filter", "--filter", 1, 0}, {"--footer", "--footer", 1, 0},
 	{"--format", "--format", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--install", "--install", 1, 33},
@@ -964,13 +973,13 @@ var options137 = Options{List: []Option{
 	{"-e", "-e", 1, 0}, {"-g", "--global", 0, 33}, {"-i", "-i", 0, 33}, {"-l", "-l", 1, 0}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row138 = Row{Options: &options137, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row141 = Row{Options: &options140, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row139 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row142 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var worse140 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse143 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options141 = Options{List: []Option{
+var options144 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
 	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--install", "--install", 1, 33}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120}, {"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0},
@@ -978,58 +987,58 @@ var options141 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-i", "-i", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row142 = Row{Options: &options141, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row145 = Row{Options: &options144, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options143 = Options{List: []Option{
+var options146 = Options{List: []Option{
 	{"--global", "--global", 0, 33}, {"-g", "--global", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row144 = Row{Options: &options143, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row147 = Row{Options: &options146, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row145 = Row{Options: &options141, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row148 = Row{Options: &options144, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options146 = Options{List: []Option{
+var options149 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper147 = Wrapper{Options: &options146, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper150 = Wrapper{Options: &options149, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options148 = Options{List: []Option{
+var options151 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row149 = Row{Options: &options148, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row152 = Row{Options: &options151, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options150 = Options{List: []Option{
+var options153 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row151 = Row{Options: &options150, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row154 = Row{Options: &options153, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options152 = Options{List: []Option{
+var options155 = Options{List: []Option{
 	{"--files", "--files0", 2, 108}, {"--files0", "--files0", 2, 108},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row153 = Row{Options: &options152, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row156 = Row{Options: &options155, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options154 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+var options157 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row155 = Row{Options: &options154, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row158 = Row{Options: &options157, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options156 = Options{List: []Option{
+var options159 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row157 = Row{Options: &options156, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row160 = Row{Options: &options159, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts158 = []Act{
+var acts161 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
@@ -1049,7 +1058,7 @@ var acts158 = []Act{
 	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
 }
 
-var options159 = Options{List: []Option{
+var options162 = Options{List: []Option{
 	{"--amdgpu-arch-tool", "-offload-arch-tool", 1, 120}, {"--config", "--config", 1, 120}, {"--config-system-dir", "--config-system-dir", 1, 120}, {"--config-user-dir", "--config-system-dir", 1, 120}, {"--cuda-path", "-resource-dir", 1, 120}, {"--driver-mode", "--driver-mode", 1, 33}, {"--dyld-prefix", "-resource-dir", 1, 120}, {"--gcc-install-dir", "-resource-dir", 1, 120},
 	{"--gcc-toolchain", "-resource-dir", 1, 120}, {"--hip-path", "-resource-dir", 1, 120}, {"--nvptx-arch-tool", "-offload-arch-tool", 1, 120}, {"--offload-arch-tool", "-offload-arch-tool", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 120}, {"--ptxas-path", "-resource-dir", 1, 120}, {"--rocm-path", "-resource-dir", 1, 120},
 	{"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-foptimization-record-file", 1, 119}, {"-MJ", "-foptimization-record-file", 1, 119}, {"-MQ", "-MQ", 1, 0},
@@ -1065,18 +1074,18 @@ var options159 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row160 = Row{Options: &options159, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row163 = Row{Options: &options162, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options161 = Options{List: []Option{
+var options164 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-directory", 1, 101}, {"--temp-directory", "--temp-directory", 1, 101},
 	{"--timeout", "--timeout", 1, 0}, {"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120},
 	{"-t", "--timeout", 1, 0}, {"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row162 = Row{Options: &options161, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row165 = Row{Options: &options164, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options163 = Options{List: []Option{
+var options166 = Options{List: []Option{
 	{"--active-repositories", "--active-repositories", 1, 33}, {"--alex-options", "--hsc2hs-options", 1, 120}, {"--bindir", "--datadir", 1, 111}, {"--builddir", "--store-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--datadir", "--datadir", 1, 111}, {"--distdir", "--store-dir", 1, 116}, {"--dry-run", "--dry-run", 0, 0},
 	{"--enable-benchmarks", "--enable-benchmarks", 0, 0}, {"--enable-tests", "--enable-tests", 0, 0}, {"--flags", "--flags", 1, 0}, {"--gcc-option", "--ld-option", 1, 120}, {"--gcc-options", "--gcc-options", 1, 120}, {"--ghc-option", "--ld-option", 1, 120}, {"--ghc-options", "--gcc-options", 1, 120}, {"--happy-options", "--hsc2hs-options", 1, 120},
 	{"--hsc2hs-options", "--hsc2hs-options", 1, 120}, {"--http-transport", "--http-transport", 1, 33}, {"--ignore-project", "--ignore-project", 0, 0}, {"--index-state", "--index-state", 1, 0}, {"--installdir", "--datadir", 1, 111}, {"--jobs", "--jobs", 2, 0}, {"--ld-option", "--ld-option", 1, 120}, {"--ld-options", "--hsc2hs-options", 1, 120},
@@ -1087,9 +1096,9 @@ var options163 = Options{List: []Option{
 	{"-w", "--with-compiler", 1, 120}, {"-z", "--ignore-project", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row164 = Row{Options: &options163, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts165 = []Act{
+var acts168 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1115,13 +1124,13 @@ var acts165 = []Act{
 	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 }
 
-var options166 = Options{List: []Option{
+var options169 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper170 = Wrapper{Options: &options169, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts168 = []Act{
+var acts171 = []Act{
 	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
@@ -1138,27 +1147,27 @@ var acts168 = []Act{
 	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options169 = Options{List: []Option{
+var options172 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper170 = Wrapper{Options: &options169, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper173 = Wrapper{Options: &options172, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options171 = Options{List: []Option{
+var options174 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row172 = Row{Options: &options171, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row175 = Row{Options: &options174, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var acts173 = []Act{
+var acts176 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
 }
 
-var options174 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116},
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0},
 	{"--locked", "--locked", 0, 0}, {"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0},
@@ -1166,32 +1175,32 @@ var options174 = Options{List: []Option{
 	{"--workspace", "--workspace", 0, 0}, {"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row175 = Row{Options: &options174, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse176 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse179 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options177 = Options{List: []Option{
+var options180 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--diff-tool", "--diff-tool", 1, 120}, {"--manifest-path", "--workspace-root", 1, 111}, {"--snapshot", "--snapshot", 1, 0}, {"--workspace", "--workspace", 0, 0}, {"--workspace-root", "--workspace-root", 1, 111},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row181 = Row{Options: &options180, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options179 = Options{List: []Option{
+var options182 = Options{List: []Option{
 	{"--accept", "--accept", 0, 0}, {"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--exclude", "--test-runner", 1, 0}, {"--features", "--test-runner", 1, 0},
 	{"--jobs", "--test-runner", 1, 0}, {"--manifest-path", "--workspace-root", 1, 111}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--package", "--test-runner", 1, 0}, {"--profile", "--test-runner", 1, 0}, {"--review", "--review", 0, 0}, {"--test", "--test-runner", 1, 0}, {"--test-runner", "--test-runner", 1, 0},
 	{"--unreferenced", "--unreferenced", 1, 0}, {"--workspace", "--workspace", 0, 0}, {"--workspace-root", "--workspace-root", 1, 111}, {"-F", "--test-runner", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--test-runner", 1, 0}, {"-p", "--test-runner", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row180 = Row{Options: &options179, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row183 = Row{Options: &options182, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options181 = Options{List: []Option{
+var options184 = Options{List: []Option{
 	{"--features", "--features", 1, 0}, {"--lib", "--lib", 0, 0}, {"--manifest-path", "--manifest-path", 1, 111}, {"--open", "--open", 0, 120}, {"--output-dir", "--output-dir", 1, 116}, {"--output-path", "--output-path", 1, 119}, {"--package", "--package", 1, 0}, {"--summary-only", "--summary-only", 0, 0},
 	{"--workspace", "--workspace", 0, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row182 = Row{Options: &options181, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row185 = Row{Options: &options184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options183 = Options{List: []Option{
+var options186 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--archive-file", "--archive-file", 1, 111}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--binaries-metadata", "--binaries-metadata", 1, 111},
 	{"--bins", "--bins", 0, 0}, {"--build-dir", "--build-dir", 1, 116}, {"--cargo-metadata", "--binaries-metadata", 1, 111}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--user-config-file", 1, 111}, {"--debugger", "--tracer", 1, 120}, {"--example", "--example", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--extract-to", "--extract-to", 1, 116}, {"--features", "--features", 1, 0}, {"--filterset", "--filterset", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
@@ -1202,31 +1211,31 @@ var options183 = Options{List: []Option{
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row184 = Row{Options: &options183, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row187 = Row{Options: &options186, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options185 = Options{List: []Option{
+var options188 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper186 = Wrapper{Options: &options185, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper189 = Wrapper{Options: &options188, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options187 = Options{List: []Option{
+var options190 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper188 = Wrapper{Options: &options187, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper191 = Wrapper{Options: &options190, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options189 = Options{List: []Option{
+var options192 = Options{List: []Option{
 	{"--app", "--app", 1, 120}, {"--build", "--build", 1, 120}, {"--ca-bundle-path", "--ca-bundle-path", 1, 114}, {"--context", "--context", 1, 0}, {"--exclusively", "--exclusively", 0, 0}, {"--json", "--json", 0, 0}, {"--no-color", "--no-color", 0, 0}, {"--output", "--output", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--profile", "--profile", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--role-arn", "--role-arn", 1, 33}, {"--strict", "--strict", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-a", "--app", 1, 120},
 	{"-c", "--context", 1, 0}, {"-e", "-e", 0, 0}, {"-j", "-j", 0, 0}, {"-o", "--output", 1, 116}, {"-p", "--plugin", 1, 120}, {"-q", "--quiet", 0, 0}, {"-r", "--role-arn", 1, 33}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row190 = Row{Options: &options189, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row193 = Row{Options: &options192, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts191 = []Act{
+var acts194 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1236,44 +1245,44 @@ var acts191 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var row192 = Row{Options: &options189, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row195 = Row{Options: &options192, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options193 = Options{List: []Option{
+var options196 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper194 = Wrapper{Options: &options193, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper197 = Wrapper{Options: &options196, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts195 = []Act{
+var acts198 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options196 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper197 = Wrapper{Options: &options196, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper200 = Wrapper{Options: &options199, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options198 = Options{List: []Option{
+var options201 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row199 = Row{Options: &options198, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row202 = Row{Options: &options201, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options200 = Options{List: []Option{
+var options203 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row201 = Row{Options: &options200, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row204 = Row{Options: &options203, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options202 = Options{List: []Option{
+var options205 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row203 = Row{Options: &options202, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row206 = Row{Options: &options205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts204 = []Act{
+var acts207 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1316,20 +1325,20 @@ var acts204 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options205 = Options{List: []Option{
+var options208 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper206 = Wrapper{Options: &options205, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: "takes options from behind the program"}
+var wrapper209 = Wrapper{Options: &options208, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: "takes options from behind the program"}
 
-var options207 = Options{List: []Option{
+var options210 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper208 = Wrapper{Options: &options207, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper211 = Wrapper{Options: &options210, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options209 = Options{List: []Option{
+var options212 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1337,9 +1346,9 @@ var options209 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper210 = Wrapper{Options: &options209, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper213 = Wrapper{Options: &options212, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts211 = []Act{
+var acts214 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1366,43 +1375,43 @@ var acts211 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options212 = Options{List: []Option{
+var options215 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row213 = Row{Options: &options212, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row216 = Row{Options: &options215, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options214 = Options{List: []Option{
+var options217 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row218 = Row{Options: &options217, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse216 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse219 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options217 = Options{List: []Option{
+var options220 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row218 = Row{Options: &options217, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row221 = Row{Options: &options220, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts219 = []Act{
+var acts222 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options220 = Options{List: []Option{
+var options223 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row221 = Row{Options: &options220, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row224 = Row{Options: &options223, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options222 = Options{List: []Option{
+var options225 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -1412,129 +1421,133 @@ var options222 = Options{List: []Option{
 	{"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row223 = Row{Options: &options222, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row226 = Row{Options: &options225, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options224 = Options{List: []Option{
+var options227 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-M", "-M", 2, 0},
 	{"-X", "-X", 2, 0}, {"-batch", "-batch", 1, 99}, {"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120},
 	{"-l", "-l", 1, 120}, {"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language225 = Language{Options: &options224, Python: false}
+var language228 = Language{Options: &options227, Python: false}
 
-var options226 = Options{List: []Option{
+var options229 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row230 = Row{Options: &options229, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options228 = Options{List: []Option{
+var options231 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--help", "--help", 0, 0}, {"--help-command", "--help-variable", 0, 33}, {"--help-manual", "--help-variable", 0, 33}, {"--help-module", "--help-variable", 0, 33},
 	{"--help-policy", "--help-variable", 0, 33}, {"--help-property", "--help-variable", 0, 33}, {"--help-variable", "--help-variable", 0, 33}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0}, {"--prefix", "--prefix", 1, 116},
 	{"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116}, {"-C", "-C", 1, 120},
 	{"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row229 = Row{Options: &options228, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row232 = Row{Options: &options231, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse230 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse233 = []Worse{{When: []string{"--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options231 = Options{List: []Option{
+var options234 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row232 = Row{Options: &options231, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row235 = Row{Options: &options234, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row233 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row236 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row234 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var options237 = Options{List: []Option{
+	{"--config", "--config", 1, 111},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options235 = Options{List: []Option{
+var row238 = Row{Options: &options237, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options239 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row236 = Row{Options: &options235, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row240 = Row{Options: &options239, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options237 = Options{List: []Option{
+var options241 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row238 = Row{Options: &options237, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row242 = Row{Options: &options241, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options239 = Options{List: []Option{
+var options243 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row240 = Row{Options: &options239, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row244 = Row{Options: &options243, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options241 = Options{List: []Option{
+var options245 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row242 = Row{Options: &options241, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row246 = Row{Options: &options245, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse243 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse247 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options244 = Options{List: []Option{
+var options248 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row245 = Row{Options: &options244, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row249 = Row{Options: &options248, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options246 = Options{List: []Option{
+var options250 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row247 = Row{Options: &options246, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row251 = Row{Options: &options250, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row248 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row252 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options249 = Options{List: []Option{
+var options253 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row250 = Row{Options: &options249, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options251 = Options{List: []Option{
-	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"--unsafe-channels", "--unsafe-channels", 0, 33}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0},
-	{"-f", "-f", 0, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row252 = Row{Options: &options251, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options253 = Options{List: []Option{
-	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
-	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var wrapper254 = Wrapper{Options: &options253, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var row254 = Row{Options: &options253, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options255 = Options{List: []Option{
-	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
-	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
+	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"--unsafe-channels", "--unsafe-channels", 0, 33}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0},
+	{"-f", "-f", 0, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row256 = Row{Options: &options255, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options257 = Options{List: []Option{
+	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
+	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper258 = Wrapper{Options: &options257, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+
+var options259 = Options{List: []Option{
+	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
+	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row260 = Row{Options: &options259, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options261 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row258 = Row{Options: &options257, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts259 = []Act{
+var acts263 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1550,32 +1563,35 @@ var acts259 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options260 = Options{List: []Option{
+var options264 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row265 = Row{Options: &options264, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options262 = Options{List: []Option{
+var options266 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--link", "--symbolic-link", 0, 33}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0},
 	{"--symbolic-link", "--symbolic-link", 0, 33}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-l", "--symbolic-link", 0, 33}, {"-s", "--symbolic-link", 0, 33}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row263 = Row{Options: &options262, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row267 = Row{Options: &options266, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive264 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive268 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options265 = Options{List: []Option{
-	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
-	{"--project", "--project", 1, 33},
+var options269 = Options{List: []Option{
+	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--disable", "--disable", 1, 0}, {"--dump", "--dump", 0, 33}, {"--enable", "--enable", 1, 0},
+	{"--file-list", "--file-list", 1, 108}, {"--force", "-f", 0, 0}, {"--include", "--include", 1, 114}, {"--inline-suppr", "--inline-suppr", 0, 0}, {"--language", "--language", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--platform", "--platform", 1, 0}, {"--plist-output", "--plist-output", 1, 116},
+	{"--project", "--project", 1, 33}, {"--quiet", "--quiet", 0, 0}, {"--std", "--std", 1, 0}, {"--suppress", "--suppress", 1, 0}, {"--suppressions-list", "--suppressions-list", 1, 114}, {"--template", "--template", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 0, 0},
+	{"-D", "-x", 1, 0}, {"-I", "-x", 1, 0}, {"-U", "-x", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-x", 1, 0}, {"-j", "-x", 1, 0}, {"-l", "-x", 1, 0}, {"-q", "--quiet", 0, 0},
+	{"-v", "--verbose", 0, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row266 = Row{Options: &options265, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row270 = Row{Options: &options269, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse267 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse271 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts268 = []Act{
+var acts272 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1583,39 +1599,41 @@ var acts268 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse269 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse273 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts270 = []Act{
+var acts274 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper271 = Wrapper{Options: &options27, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper275 = Wrapper{Options: &options27, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options272 = Options{List: []Option{
+var options276 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row273 = Row{Options: &options272, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row277 = Row{Options: &options276, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options274 = Options{List: []Option{
-	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
-	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
-	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
+var options278 = Options{List: []Option{
+	{"--columns", "--columns", 1, 0}, {"--crs", "--crs", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--file", "--file", 1, 114}, {"--freq-count", "--freq-count", 1, 0}, {"--geometry", "--geometry", 1, 0}, {"--indent", "--indent", 1, 0},
+	{"--key", "--key", 1, 0}, {"--lat", "--lat", 1, 0}, {"--lon", "--lon", 1, 0}, {"--match", "--match", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
+	{"--not-columns", "--not-columns", 1, 0}, {"--out-delimiter", "--out-delimiter", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--regex", "--regex", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"--type", "--type", 1, 0}, {"-C", "--not-columns", 1, 0},
+	{"-D", "--out-delimiter", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0}, {"-f", "--file", 1, 114}, {"-i", "--indent", 1, 0}, {"-k", "--key", 1, 0}, {"-m", "--match", 1, 0},
+	{"-q", "--quotechar", 1, 0}, {"-r", "--regex", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row275 = Row{Options: &options274, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row279 = Row{Options: &options278, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options276 = Options{List: []Option{
+var options280 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row277 = Row{Options: &options276, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row281 = Row{Options: &options280, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options278 = Options{List: []Option{
+var options282 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--launch", "--launch", 0, 33}, {"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0},
 	{"--script", "--script", 1, 120}, {"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0},
@@ -1624,15 +1642,15 @@ var options278 = Options{List: []Option{
 	{"-T", "--test-action", 1, 33}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row279 = Row{Options: &options278, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row283 = Row{Options: &options282, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts280 = []Act{
+var acts284 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options281 = Options{List: []Option{
+var options285 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1653,11 +1671,11 @@ var options281 = Options{List: []Option{
 	{"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse283 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse287 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts284 = []Act{
+var acts288 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1681,32 +1699,32 @@ var acts284 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps285 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps289 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options286 = Options{List: []Option{
+var options290 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row287 = Row{Options: &options286, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row291 = Row{Options: &options290, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options288 = Options{List: []Option{
+var options292 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
 	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row293 = Row{Options: &options292, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options290 = Options{List: []Option{
+var options294 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options292 = Options{List: []Option{
+var options296 = Options{List: []Option{
 	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 116}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--coverage-path", "--coverage-path", 1, 119},
 	{"--define", "-D", 1, 0}, {"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0},
 	{"--file-reporter", "--file-reporter", 1, 87}, {"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0},
@@ -1716,48 +1734,48 @@ var options292 = Options{List: []Option{
 	{"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row293 = Row{Options: &options292, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row297 = Row{Options: &options296, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options294 = Options{List: []Option{
+var options298 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row299 = Row{Options: &options298, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts296 = []Act{
+var acts300 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options297 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper298 = Wrapper{Options: &options297, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper302 = Wrapper{Options: &options301, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts299 = []Act{
+var acts303 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options300 = Options{List: []Option{
+var options304 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row301 = Row{Options: &options300, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row305 = Row{Options: &options304, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options302 = Options{List: []Option{
+var options306 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row303 = Row{Options: &options302, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row307 = Row{Options: &options306, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options304 = Options{List: []Option{
+var options308 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-scripts", "--allow-scripts", 2, 33},
 	{"--allow-sys", "--allow-sys", 2, 33}, {"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--connected", "--connected", 2, 33}, {"--coverage", "--coverage", 2, 116}, {"--env", "--env", 2, 114},
 	{"--env-file", "--env", 2, 114}, {"--fix", "--fix", 0, 0}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33}, {"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 119},
@@ -1766,42 +1784,50 @@ var options304 = Options{List: []Option{
 	{"-P", "--permission-set", 2, 33}, {"-R", "--allow-read", 2, 33}, {"-S", "--allow-sys", 2, 33}, {"-W", "--allow-write", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0}, {"-t", "--tunnel", 2, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row305 = Row{Options: &options304, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options306 = Options{List: []Option{
+var options310 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language307 = Language{Options: &options306, Python: false}
+var language311 = Language{Options: &options310, Python: false}
 
-var options308 = Options{List: []Option{
+var options312 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper309 = Wrapper{Options: &options308, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper313 = Wrapper{Options: &options312, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options310 = Options{List: []Option{
+var options314 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row311 = Row{Options: &options310, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options312 = Options{List: []Option{
+var options316 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row313 = Row{Options: &options312, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row317 = Row{Options: &options316, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options314 = Options{List: []Option{
+var options318 = Options{List: []Option{
+	{"--background", "--background", 1, 0}, {"--byte-limit", "--byte-limit", 1, 0}, {"--check-only", "--check-only", 0, 0}, {"--color", "--color", 1, 0}, {"--context", "--context", 1, 0}, {"--display", "--display", 1, 0}, {"--dump-ast", "--dump-ast", 1, 114}, {"--dump-syntax", "--dump-syntax", 1, 114},
+	{"--exit-code", "--exit-code", 0, 0}, {"--graph-limit", "--graph-limit", 1, 0}, {"--ignore-comments", "--ignore-comments", 0, 0}, {"--list-languages", "--list-languages", 0, 0}, {"--missing-as-empty", "--missing-as-empty", 0, 0}, {"--override", "--override", 1, 0}, {"--parse-error-limit", "--parse-error-limit", 1, 0}, {"--skip-unchanged", "--skip-unchanged", 0, 0},
+	{"--sort-paths", "--sort-paths", 0, 0}, {"--strip-cr", "--strip-cr", 1, 0}, {"--syntax-highlight", "--syntax-highlight", 1, 0}, {"--tab-width", "--tab-width", 1, 0}, {"--width", "--width", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row319 = Row{Options: &options318, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options320 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row321 = Row{Options: &options320, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts316 = []Act{
+var acts322 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1828,23 +1854,23 @@ var acts316 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper317 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper323 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options318 = Options{List: []Option{
+var options324 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper319 = Wrapper{Options: &options318, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper325 = Wrapper{Options: &options324, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options320 = Options{List: []Option{
+var options326 = Options{List: []Option{
 	{"--arch", "--arch", 1, 0}, {"--bom", "--bom", 1, 114}, {"--keepParent", "--keepParent", 0, 0}, {"--norsrc", "--norsrc", 0, 0}, {"--rsrc", "--rsrc", 0, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 0, 0}, {"-c", "-c", 0, 0},
 	{"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row321 = Row{Options: &options320, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row327 = Row{Options: &options326, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts322 = []Act{
+var acts328 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1864,157 +1890,157 @@ var acts322 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options323 = Options{List: []Option{
+var options329 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row324 = Row{Options: &options323, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row330 = Row{Options: &options329, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options325 = Options{List: []Option{
+var options331 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--cache-map", "--cache-map", 1, 33}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116},
 	{"--install-types", "--install-types", 0, 33}, {"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--cache-map", 1, 33},
 	{"--strict", "--strict", 0, 0}, {"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row326 = Row{Options: &options325, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options327 = Options{List: []Option{
+var options333 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper328 = Wrapper{Options: &options327, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper334 = Wrapper{Options: &options333, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options329 = Options{List: []Option{
+var options335 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row330 = Row{Options: &options329, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options331 = Options{List: []Option{
+var options337 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row338 = Row{Options: &options337, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options333 = Options{List: []Option{
+var options339 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row334 = Row{Options: &options333, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options335 = Options{List: []Option{
-	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row336 = Row{Options: &options335, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options337 = Options{List: []Option{
-	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
-	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
-	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row338 = Row{Options: &options337, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
-
-var options339 = Options{List: []Option{
-	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
-	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
-	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
 var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options341 = Options{List: []Option{
-	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
-	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
+	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row342 = Row{Options: &options341, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options343 = Options{List: []Option{
+	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
+	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
+	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row344 = Row{Options: &options343, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options345 = Options{List: []Option{
+	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
+	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
+	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row346 = Row{Options: &options345, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options347 = Options{List: []Option{
+	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
+	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row348 = Row{Options: &options347, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options349 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row344 = Row{Options: &options343, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row350 = Row{Options: &options349, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options345 = Options{List: []Option{
+var options351 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper346 = Wrapper{Options: &options345, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper352 = Wrapper{Options: &options351, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var worse347 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "*containerd.sock*", "*podman.sock*", "*crio.sock*", "--use-api-socket", "--device-cgroup-rule", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse353 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "*containerd.sock*", "*podman.sock*", "*crio.sock*", "--use-api-socket", "--device-cgroup-rule", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var row348 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row354 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var options349 = Options{List: []Option{
+var options355 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row350 = Row{Options: &options349, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row356 = Row{Options: &options355, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options351 = Options{List: []Option{
+var options357 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper352 = Wrapper{Options: &options351, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper358 = Wrapper{Options: &options357, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options353 = Options{List: []Option{
+var options359 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--url", "--url", 1, 33}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row354 = Row{Options: &options353, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row360 = Row{Options: &options359, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options355 = Options{List: []Option{
+var options361 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper356 = Wrapper{Options: &options355, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper362 = Wrapper{Options: &options361, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options357 = Options{List: []Option{
+var options363 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row358 = Row{Options: &options357, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row364 = Row{Options: &options363, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options359 = Options{List: []Option{
+var options365 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper360 = Wrapper{Options: &options359, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper366 = Wrapper{Options: &options365, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options361 = Options{List: []Option{
+var options367 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper362 = Wrapper{Options: &options361, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper368 = Wrapper{Options: &options367, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options363 = Options{List: []Option{
+var options369 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper364 = Wrapper{Options: &options363, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper370 = Wrapper{Options: &options369, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options365 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
 	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 102}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
 	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
@@ -2022,9 +2048,9 @@ var options365 = Options{List: []Option{
 	{"-l", "--logger", 1, 102}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row366 = Row{Options: &options365, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row372 = Row{Options: &options371, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts367 = []Act{
+var acts373 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -2035,26 +2061,26 @@ var acts367 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse368 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse374 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "-rp:*", "*property:*", "*storeProperty:*", "*orc:*", "*outputResultsCache:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "*flp*:*", "*FLP*:*", "*arameters*:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options369 = Options{List: []Option{
+var options375 = Options{List: []Option{
 	{"-d", "-d", 1, 0}, {"-e", "-e", 0, 33}, {"-f", "-f", 0, 33}, {"-g", "-u", 1, 119}, {"-l", "-u", 1, 119}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 119},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row370 = Row{Options: &options369, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row376 = Row{Options: &options375, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse371 = []Worse{{When: []string{"-g", "-l", "-u"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse377 = []Worse{{When: []string{"-g", "-l", "-u"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options372 = Options{List: []Option{
+var options378 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row373 = Row{Options: &options372, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row379 = Row{Options: &options378, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts374 = []Act{
+var acts380 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -2063,24 +2089,24 @@ var acts374 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var worse375 = []Worse{{When: []string{"fmt", "init"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"config", "upgrade"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse381 = []Worse{{When: []string{"fmt", "init"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"config", "upgrade"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts376 = []Act{
+var acts382 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts377 = []Act{
+var acts383 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var worse378 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse384 = []Worse{{When: []string{"*create", "*append", "*merge", "*delete", "*deletepl", "*createpl", "*change", "*changei", "*passwd"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var worse379 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse385 = []Worse{{When: []string{"*edit", "*create", "*delete"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options380 = Options{List: []Option{
+var options386 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -2089,17 +2115,24 @@ var options380 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row381 = Row{Options: &options380, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options382 = Options{List: []Option{
+var options388 = Options{List: []Option{
+	{"--config", "--load-config", 1, 120}, {"--depth", "--depth", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--files0-from", "--files-from", 1, 108}, {"--ignore-directory", "--ignore-directory", 1, 0}, {"--load-config", "--load-config", 1, 120}, {"--number-of-lines", "--number-of-lines", 1, 0}, {"--output", "--output", 1, 0},
+	{"-X", "--ignore-directory", 1, 0}, {"-d", "--depth", 1, 0}, {"-n", "--number-of-lines", 1, 0}, {"-o", "--output", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row389 = Row{Options: &options388, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options390 = Options{List: []Option{
 	{"--auto-promote", "--auto-promote", 0, 0}, {"--build-dir", "--diff-command", 1, 120}, {"--cache", "--cache", 1, 0}, {"--config-file", "--diff-command", 1, 120}, {"--context", "--diff-command", 1, 120}, {"--default-target", "--diff-command", 1, 120}, {"--diff-command", "--diff-command", 1, 120}, {"--display", "--only-packages", 1, 0},
 	{"--error-reporting", "--only-packages", 1, 0}, {"--force", "-f", 0, 0}, {"--no-buffer", "--no-buffer", 0, 0}, {"--only-packages", "--only-packages", 1, 0}, {"--profile", "--only-packages", 1, 0}, {"--root", "--diff-command", 1, 120}, {"--watch", "--watch", 0, 0}, {"--workspace", "--diff-command", 1, 120},
 	{"-f", "-f", 0, 0}, {"-j", "--only-packages", 1, 0}, {"-p", "--only-packages", 1, 0}, {"-w", "--watch", 0, 0}, {"-x", "--diff-command", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts384 = []Act{
+var acts392 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -2117,57 +2150,57 @@ var acts384 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var options385 = Options{List: []Option{
+var options393 = Options{List: []Option{
 	{"-T", "-T", 1, 0}, {"-auth", "-auth", 1, 33}, {"-cfg", "-o", 1, 120}, {"-cmd_log", "-cookie_save_file", 1, 119}, {"-cmd_script", "-o", 1, 120}, {"-cols", "-cols", 1, 0}, {"-config", "-o", 1, 120}, {"-config-dir", "-o", 1, 120},
 	{"-config-file", "-o", 1, 120}, {"-cookie_file", "-cookie_file", 1, 114}, {"-cookie_save_file", "-cookie_save_file", 1, 119}, {"-crawl", "-crawl", 0, 33}, {"-display_charset", "-display_charset", 1, 0}, {"-dump", "-dump", 0, 0}, {"-editor", "-o", 1, 120}, {"-eval", "-o", 1, 120},
 	{"-get_data", "-get_data", 0, 33}, {"-lss", "-o", 1, 120}, {"-nolist", "-nolist", 0, 0}, {"-o", "-o", 1, 120}, {"-post", "-post", 1, 85}, {"-post_data", "-post_data", 0, 33}, {"-source", "-source", 0, 0}, {"-touch-files", "-o", 1, 120},
 	{"-traversal", "-crawl", 0, 33}, {"-useragent", "-useragent", 1, 0}, {"-width", "-width", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row386 = Row{Options: &options385, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row394 = Row{Options: &options393, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts387 = []Act{
+var acts395 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options388 = Options{List: []Option{
+var options396 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper389 = Wrapper{Options: &options388, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper397 = Wrapper{Options: &options396, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options390 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper391 = Wrapper{Options: &options390, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper399 = Wrapper{Options: &options398, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper392 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper400 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper393 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper401 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options394 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row395 = Row{Options: &options394, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options396 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--inspect-config", "--mcp", 0, 120},
 	{"--max-warnings", "--max-warnings", 1, 0}, {"--mcp", "--mcp", 0, 120}, {"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0}, {"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row397 = Row{Options: &options396, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts398 = []Act{
+var acts406 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2175,57 +2208,57 @@ var acts398 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options399 = Options{List: []Option{
+var options407 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row400 = Row{Options: &options399, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row408 = Row{Options: &options407, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options401 = Options{List: []Option{
+var options409 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper402 = Wrapper{Options: &options401, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper410 = Wrapper{Options: &options409, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options403 = Options{List: []Option{
+var options411 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row404 = Row{Options: &options403, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row412 = Row{Options: &options411, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts405 = []Act{
+var acts413 = []Act{
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options406 = Options{List: []Option{
+var options414 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language407 = Language{Options: &options406, Python: false}
+var language415 = Language{Options: &options414, Python: false}
 
-var options408 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row409 = Row{Options: &options408, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row417 = Row{Options: &options416, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse410 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls", "-cpio", "-ncpio"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse418 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls", "-cpio", "-ncpio"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts411 = []Act{
+var acts419 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var options412 = Options{List: []Option{
+var options420 = Options{List: []Option{
 	{"-f", "-f", 1, 108}, {"-g", "-g", 1, 108},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row413 = Row{Options: &options412, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row421 = Row{Options: &options420, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse414 = []Worse{{When: []string{"/s", "/S", "/f:*", "/F:*", "/g:*", "/G:*", "/d:*", "/D:*", "//*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse422 = []Worse{{When: []string{"/s", "/S", "/f:*", "/F:*", "/g:*", "/G:*", "/d:*", "/D:*", "//*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts415 = []Act{
+var acts423 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -2247,11 +2280,11 @@ var acts415 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts416 = []Act{
+var acts424 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts417 = []Act{
+var acts425 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2259,19 +2292,19 @@ var acts417 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts418 = []Act{
+var acts426 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options419 = Options{List: []Option{
+var options427 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper420 = Wrapper{Options: &options419, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper428 = Wrapper{Options: &options427, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options421 = Options{List: []Option{
+var options429 = Options{List: []Option{
 	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
 	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 87}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
 	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
@@ -2279,11 +2312,11 @@ var options421 = Options{List: []Option{
 	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row422 = Row{Options: &options421, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row423 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row431 = Row{Options: &options27, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts424 = []Act{
+var acts432 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2304,32 +2337,32 @@ var acts424 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options425 = Options{List: []Option{
+var options433 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--config", "--config", 1, 111}, {"--instance", "--instance", 1, 0}, {"--json", "--json", 0, 0}, {"--no-tail", "--no-tail", 0, 0}, {"--region", "--region", 1, 0}, {"--watch", "--watch", 0, 0}, {"-a", "--app", 1, 0},
 	{"-c", "--config", 1, 111}, {"-i", "--instance", 1, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-tail", 0, 0}, {"-r", "--region", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts427 = []Act{
+var acts435 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options428 = Options{List: []Option{
+var options436 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row429 = Row{Options: &options428, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row437 = Row{Options: &options436, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options430 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row431 = Row{Options: &options430, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row439 = Row{Options: &options438, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts432 = []Act{
+var acts440 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2354,40 +2387,40 @@ var acts432 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options433 = Options{List: []Option{
+var options441 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row435 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row443 = Row{Options: &options27, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options436 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options438 = Options{List: []Option{
+var options446 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 33}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 33},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse440 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse448 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options441 = Options{List: []Option{
+var options449 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts442 = []Act{
+var acts450 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2396,15 +2429,15 @@ var acts442 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse443 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse451 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options444 = Options{List: []Option{
+var options452 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts446 = []Act{
+var acts454 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2436,37 +2469,37 @@ var acts446 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row447 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row455 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options448 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse450 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse458 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options451 = Options{List: []Option{
+var options459 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse453 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse461 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options454 = Options{List: []Option{
+var options462 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options456 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2474,9 +2507,9 @@ var options456 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row465 = Row{Options: &options464, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options458 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2491,60 +2524,60 @@ var options458 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts460 = []Act{
+var acts468 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options461 = Options{List: []Option{
+var options469 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options463 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options465 = Options{List: []Option{
+var options473 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row474 = Row{Options: &options473, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse467 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse475 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options468 = Options{List: []Option{
+var options476 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row477 = Row{Options: &options476, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse470 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse478 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options471 = Options{List: []Option{
+var options479 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse473 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse481 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options474 = Options{List: []Option{
+var options482 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 0}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2552,58 +2585,58 @@ var options474 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse476 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse484 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-m", "--move"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"-D", "-M", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options477 = Options{List: []Option{
+var options485 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options479 = Options{List: []Option{
+var options487 = Options{List: []Option{
 	{"--batch", "--batch", 2, 33}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch", 2, 33}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options481 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--cached", "--cached", 0, 0}, {"--filters", "--filters", 0, 120}, {"--no-index", "--no-index", 0, 0}, {"--non-matching", "--non-matching", 0, 0},
 	{"--path", "--path", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"--verbose", "--verbose", 0, 0}, {"-a", "--all", 0, 0}, {"-n", "--non-matching", 0, 0},
 	{"-q", "--quiet", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "-w", 0, 33}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options483 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options485 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--no-overlay", "--no-overlay", 0, 33}, {"--orphan", "--orphan", 1, 0},
 	{"--ours", "--ours", 0, 33}, {"--overlay", "--no-overlay", 0, 33}, {"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 33}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33},
 	{"--track", "--track", 2, 0}, {"-2", "-3", 0, 33}, {"-3", "-3", 0, 33}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0},
 	{"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse487 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse495 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options488 = Options{List: []Option{
+var options496 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options490 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2615,24 +2648,24 @@ var options490 = Options{List: []Option{
 	{"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row491 = Row{Options: &options490, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options492 = Options{List: []Option{
+var options500 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options494 = Options{List: []Option{
+var options502 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row503 = Row{Options: &options502, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options496 = Options{List: []Option{
+var options504 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2640,9 +2673,9 @@ var options496 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options498 = Options{List: []Option{
+var options506 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2650,39 +2683,39 @@ var options498 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options500 = Options{List: []Option{
+var options508 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse502 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse510 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options503 = Options{List: []Option{
+var options511 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options505 = Options{List: []Option{
+var options513 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse507 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse515 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options508 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options510 = Options{List: []Option{
+var options518 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2696,148 +2729,148 @@ var options510 = Options{List: []Option{
 	{"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options512 = Options{List: []Option{
+var options520 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row513 = Row{Options: &options512, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse514 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse522 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options515 = Options{List: []Option{
+var options523 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row516 = Row{Options: &options515, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options517 = Options{List: []Option{
+var options525 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 33}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row526 = Row{Options: &options525, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options527 = Options{List: []Option{
 	{"--bare", "--bare", 0, 33}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 33}, {"--shared", "--shared", 2, 33}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options521 = Options{List: []Option{
-	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options523 = Options{List: []Option{
-	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row524 = Row{Options: &options523, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options525 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
-	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options527 = Options{List: []Option{
-	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
-	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options529 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options531 = Options{List: []Option{
+	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options533 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
+	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options535 = Options{List: []Option{
+	{"--allow-unrelated-histories", "--allow-unrelated-histories", 0, 0}, {"--merge-base", "--merge-base", 1, 0}, {"--messages", "--messages", 0, 0}, {"--name-only", "--name-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--strategy-option", "--strategy-option", 1, 0}, {"--trivial-merge", "--trivial-merge", 0, 0},
+	{"--write-tree", "--write-tree", 0, 0}, {"-X", "--strategy-option", 1, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row536 = Row{Options: &options535, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options537 = Options{List: []Option{
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row538 = Row{Options: &options537, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options539 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options533 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse535 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse543 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options536 = Options{List: []Option{
+var options544 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row545 = Row{Options: &options544, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse538 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse546 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options539 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options541 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options543 = Options{List: []Option{
+var options551 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse547 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse555 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options548 = Options{List: []Option{
+var options556 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row549 = Row{Options: &options548, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse550 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse558 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options551 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"--cached", "--cached", 0, 112}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse553 = []Worse{{When: []string{"-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: true}}
+var worse561 = []Worse{{When: []string{"-f", "--force", "--pathspec-from-file"}, Unless: []string{"--cached"}, To: 6, OnlyOptions: true}}
 
-var options554 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2849,93 +2882,93 @@ var options554 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row555 = Row{Options: &options554, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options556 = Options{List: []Option{
+var options564 = Options{List: []Option{
 	{"--all", "--all", 0, 33}, {"--include-untracked", "--include-untracked", 0, 0}, {"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "--all", 0, 33}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0},
 	{"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-u", "--include-untracked", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options558 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row559 = Row{Options: &options558, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options560 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row561 = Row{Options: &options560, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row569 = Row{Options: &options568, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options562 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse564 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse572 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse565 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse573 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options566 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse568 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse576 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse569 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse577 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options570 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row579 = Row{Options: &options578, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options572 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row581 = Row{Options: &options580, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options574 = Options{List: []Option{
+var options582 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33}, {"-h", "-h", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options576 = Options{List: []Option{
+var options584 = Options{List: []Option{
 	{"--assignee", "--assignee", 1, 0}, {"--author", "--author", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 0}, {"--page", "--page", 1, 0}, {"--per-page", "--per-page", 1, 0}, {"--repo", "--repo", 1, 33}, {"--state", "--state", 1, 0},
 	{"--web", "--web", 0, 120}, {"-F", "--output", 1, 0}, {"-P", "--per-page", 1, 0}, {"-R", "--repo", 1, 33}, {"-p", "--page", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row577 = Row{Options: &options576, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row585 = Row{Options: &options584, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options578 = Options{List: []Option{
+var options586 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options582 = Options{List: []Option{
+var options590 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2943,34 +2976,34 @@ var options582 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row583 = Row{Options: &options582, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row591 = Row{Options: &options590, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse584 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse592 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options585 = Options{List: []Option{
+var options593 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row586 = Row{Options: &options585, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row594 = Row{Options: &options593, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options587 = Options{List: []Option{
+var options595 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row588 = Row{Options: &options587, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse589 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse597 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options590 = Options{List: []Option{
+var options598 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row591 = Row{Options: &options590, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse592 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse600 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options593 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2984,17 +3017,17 @@ var options593 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row602 = Row{Options: &options601, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row597 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row605 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options598 = Options{List: []Option{
+var options606 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 122}, {"-linkshared", "-linkshared", 0, 0},
@@ -3003,9 +3036,9 @@ var options598 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row607 = Row{Options: &options606, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options608 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -3013,86 +3046,86 @@ var options600 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row601 = Row{Options: &options600, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse602 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse610 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row603 = Row{Options: &options593, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row611 = Row{Options: &options601, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options604 = Options{List: []Option{
+var options612 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row605 = Row{Options: &options604, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row613 = Row{Options: &options612, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options606 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options608 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row609 = Row{Options: &options608, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options610 = Options{List: []Option{
+var options618 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options612 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row613 = Row{Options: &options612, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row621 = Row{Options: &options620, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse614 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse622 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options615 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"-cpuprofile", "-trace", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-memprofile", "-trace", 1, 119}, {"-memrate", "-memrate", 1, 0},
 	{"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-trace", "-trace", 1, 119}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options617 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-merge-base", "--new-from-rev", 1, 0}, {"--new-from-patch", "--new-from-patch", 1, 114}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 87},
 	{"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119}, {"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0},
 	{"--schema", "--schema", 1, 111}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119}, {"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row626 = Row{Options: &options625, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper619 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper627 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options620 = Options{List: []Option{
+var options628 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row629 = Row{Options: &options628, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options622 = Options{List: []Option{
+var options630 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row623 = Row{Options: &options622, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row631 = Row{Options: &options630, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options624 = Options{List: []Option{
+var options632 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row625 = Row{Options: &options624, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row633 = Row{Options: &options632, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options626 = Options{List: []Option{
+var options634 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--dependency-verification", "--dependency-verification", 1, 33}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--export-keys", "--export-keys", 0, 33}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0},
 	{"--project-dir", "--project-dir", 1, 100}, {"--project-prop", "--project-prop", 1, 68}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--stop", "--stop", 0, 33}, {"--system-prop", "--system-prop", 1, 68},
@@ -3103,9 +3136,9 @@ var options626 = Options{List: []Option{
 	{"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row627 = Row{Options: &options626, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row635 = Row{Options: &options634, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts628 = []Act{
+var acts636 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -3128,32 +3161,34 @@ var acts628 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options629 = Options{List: []Option{
+var options637 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row638 = Row{Options: &options637, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options631 = Options{List: []Option{
+var worse639 = []Worse{{When: []string{"*://*"}, Unless: nil, To: 4, OnlyOptions: false}}
+
+var options640 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row632 = Row{Options: &options631, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts633 = []Act{
+var acts642 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var options634 = Options{List: []Option{
+var options643 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--config", "--config", 1, 120}, {"--exec", "-e", 1, 120}, {"--force", "--force", 0, 0}, {"--network", "--network", 1, 33}, {"--path", "--path", 1, 111}, {"--tsconfig", "--tsconfig", 1, 111}, {"--verbose", "--verbose", 0, 0},
 	{"--webpackPath", "--webpackPath", 1, 120}, {"-b", "--builder", 1, 0}, {"-c", "--config", 1, 120}, {"-e", "-e", 1, 120}, {"-p", "--path", 1, 111},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row635 = Row{Options: &options634, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row644 = Row{Options: &options643, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts636 = []Act{
+var acts645 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3163,38 +3198,38 @@ var acts636 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options637 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--data-dir", "--data-dir", 1, 116}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0},
 	{"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 33},
 	{"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0},
 	{"-p", "--project", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row638 = Row{Options: &options637, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row647 = Row{Options: &options646, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options639 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row649 = Row{Options: &options648, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options650 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper642 = Wrapper{Options: &options641, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper651 = Wrapper{Options: &options650, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options652 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--pass-credentials", "--pass-credentials", 0, 33}, {"--password", "--password", 1, 33}, {"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repo", "--repo", 1, 33}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"--username", "--username", 1, 33},
 	{"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row644 = Row{Options: &options643, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts645 = []Act{
+var acts654 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -3213,16 +3248,16 @@ var acts645 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row646 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row655 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options647 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts649 = []Act{
+var acts658 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3251,58 +3286,82 @@ var acts649 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options650 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--dyno-name", "--dyno-name", 1, 0}, {"--json", "--json", 0, 0}, {"--num", "--num", 1, 0}, {"--remote", "--remote", 1, 0}, {"--source", "--source", 1, 0}, {"--tail", "--tail", 0, 0}, {"-a", "--app", 1, 0},
 	{"-d", "--dyno-name", 1, 0}, {"-n", "--num", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--source", 1, 0}, {"-t", "--tail", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row660 = Row{Options: &options659, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper653 = Wrapper{Options: &options652, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options654 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row655 = Row{Options: &options654, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options656 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row657 = Row{Options: &options656, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options658 = Options{List: []Option{
+var options667 = Options{List: []Option{
+	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--noninteractive", "--noninteractive", 0, 0}, {"--pager", "--pager", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--repository", "--repository", 1, 33}, {"--verbose", "--verbose", 0, 0},
+	{"-R", "--repository", 1, 33}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--noninteractive", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options669 = Options{List: []Option{
+	{"--branch", "--branch", 1, 0}, {"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--date", "--date", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--git", "--git", 0, 33}, {"--graph", "--graph", 0, 0}, {"--include", "--include", 1, 0},
+	{"--keyword", "--keyword", 1, 0}, {"--limit", "--limit", 1, 0}, {"--no-status", "--no-status", 0, 0}, {"--pager", "--pager", 1, 0}, {"--patch", "--patch", 0, 33}, {"--quiet", "--quiet", 0, 0}, {"--repository", "--repository", 1, 33}, {"--rev", "--rev", 1, 0},
+	{"--stat", "--stat", 0, 0}, {"--style", "--style", 1, 114}, {"--template", "--template", 1, 0}, {"--user", "--user", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--graph", 0, 0}, {"-I", "--include", 1, 0}, {"-R", "--repository", 1, 33},
+	{"-T", "--template", 1, 0}, {"-X", "--exclude", 1, 0}, {"-b", "--branch", 1, 0}, {"-d", "--date", 1, 0}, {"-f", "-f", 0, 0}, {"-g", "--git", 0, 33}, {"-k", "--keyword", 1, 0}, {"-l", "--limit", 1, 0},
+	{"-n", "--no-status", 0, 0}, {"-p", "--patch", 0, 33}, {"-q", "--quiet", 0, 0}, {"-r", "--rev", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row670 = Row{Options: &options669, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options671 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language659 = Language{Options: &options658, Python: false}
+var language672 = Language{Options: &options671, Python: false}
 
-var worse660 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse673 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts661 = []Act{
+var acts674 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options662 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse664 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse677 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options665 = Options{List: []Option{
+var options678 = Options{List: []Option{
+	{"--attribute", "--attribute", 1, 0}, {"--base", "--base", 1, 0}, {"--filename", "--filename", 1, 114}, {"--output", "--output", 1, 119}, {"--pretty", "--pretty", 0, 0}, {"--remove-nodes", "--remove-nodes", 1, 0}, {"--text", "--text", 0, 0}, {"-B", "-B", 0, 0},
+	{"-a", "--attribute", 1, 0}, {"-b", "--base", 1, 0}, {"-f", "--filename", 1, 114}, {"-o", "--output", 1, 119}, {"-p", "--pretty", 0, 0}, {"-r", "--remove-nodes", 1, 0}, {"-t", "--text", 0, 0}, {"-w", "-w", 0, 0},
+}, Danger: false, Writes: true, Values: true, Reads: false}
+
+var row679 = Row{Options: &options678, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options680 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--auth", "--auth", 1, 0}, {"--auth-type", "--auth-type", 1, 0}, {"--bearer", "--bearer", 1, 0}, {"--body", "--body", 0, 0}, {"--boundary", "--boundary", 1, 0}, {"--cert", "--cert", 1, 114}, {"--cert-key", "--cert-key", 1, 114},
 	{"--cert-key-pass", "--cert-key-pass", 1, 0}, {"--check-status", "--check-status", 0, 0}, {"--chunked", "--chunked", 0, 0}, {"--ciphers", "--ciphers", 1, 0}, {"--compress", "--compress", 0, 0}, {"--continue", "--continue", 0, 0}, {"--default-scheme", "--default-scheme", 1, 0}, {"--download", "--download", 0, 0},
 	{"--follow", "--follow", 0, 0}, {"--form", "--form", 0, 0}, {"--format-options", "--format-options", 1, 0}, {"--headers", "--headers", 0, 0}, {"--ignore-stdin", "--ignore-stdin", 0, 0}, {"--json", "--json", 0, 0}, {"--max-headers", "--max-headers", 1, 0}, {"--max-redirects", "--max-redirects", 1, 0},
@@ -3314,25 +3373,25 @@ var options665 = Options{List: []Option{
 	{"-x", "--compress", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row666 = Row{Options: &options665, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row681 = Row{Options: &options680, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts667 = []Act{
+var acts682 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options668 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row669 = Row{Options: &options668, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse670 = []Worse{{When: []string{"new"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"mod", "import", "gen"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"deploy"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse685 = []Worse{{When: []string{"new"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"mod", "import", "gen"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"deploy"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options671 = Options{List: []Option{
+var options686 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -3340,58 +3399,67 @@ var options671 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper672 = Wrapper{Options: &options671, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper687 = Wrapper{Options: &options686, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options673 = Options{List: []Option{
+var options688 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper674 = Wrapper{Options: &options673, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper689 = Wrapper{Options: &options688, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row691 = Row{Options: &options690, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper678 = Wrapper{Options: &options677, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper693 = Wrapper{Options: &options692, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options679 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper680 = Wrapper{Options: &options679, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper695 = Wrapper{Options: &options694, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options681 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row697 = Row{Options: &options696, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row699 = Row{Options: &options698, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options700 = Options{List: []Option{
+	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
+	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120}, {"--select", "--select", 1, 0},
+	{"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0},
+	{"-t", "-t", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options702 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper686 = Wrapper{Options: &options685, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper703 = Wrapper{Options: &options702, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options687 = Options{List: []Option{
+var options704 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -3399,68 +3467,68 @@ var options687 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row705 = Row{Options: &options704, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper689 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper706 = Wrapper{Options: &options27, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options690 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language691 = Language{Options: &options690, Python: false}
+var language708 = Language{Options: &options707, Python: false}
 
-var options692 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-J", "-J", 1, 120}, {"-O", "-O", 1, 119},
 	{"-o", "-o", 1, 119}, {"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row693 = Row{Options: &options692, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row710 = Row{Options: &options709, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive694 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive711 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options695 = Options{List: []Option{
+var options712 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row696 = Row{Options: &options695, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row713 = Row{Options: &options712, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options697 = Options{List: []Option{
+var options714 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row715 = Row{Options: &options714, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"--system", "--upgrade-module-path", 1, 120}, {"--upgrade-module-path", "--upgrade-module-path", 1, 120}, {"-Xstdout", "-Xstdout", 1, 119}, {"-agentlib", "-agentlib", 1, 120}, {"-bootclasspath", "--upgrade-module-path", 1, 120},
 	{"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-endorseddirs", "--upgrade-module-path", 1, 120}, {"-extdirs", "--upgrade-module-path", 1, 120}, {"-h", "-h", 1, 116}, {"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0},
 	{"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options701 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language702 = Language{Options: &options701, Python: false}
+var language719 = Language{Options: &options718, Python: false}
 
-var options703 = Options{List: []Option{
+var options720 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row721 = Row{Options: &options720, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3471,21 +3539,37 @@ var options705 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options707 = Options{List: []Option{
+var options724 = Options{List: []Option{
+	{"--color", "--color", 1, 0}, {"--config", "--config-toml", 1, 120}, {"--config-file", "--config-toml", 1, 120}, {"--config-toml", "--config-toml", 1, 120}, {"--ignore-working-copy", "--ignore-working-copy", 0, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repository", "--repository", 1, 33},
+	{"-R", "--repository", 1, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row725 = Row{Options: &options724, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options726 = Options{List: []Option{
+	{"--color", "--color", 1, 0}, {"--color-words", "--color-words", 0, 33}, {"--config", "--config-toml", 1, 120}, {"--config-file", "--config-toml", 1, 120}, {"--config-toml", "--config-toml", 1, 120}, {"--git", "--git", 0, 33}, {"--ignore-working-copy", "--ignore-working-copy", 0, 0}, {"--limit", "--limit", 1, 0},
+	{"--no-graph", "--no-graph", 0, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--patch", "--patch", 0, 33}, {"--repository", "--repository", 1, 33}, {"--reversed", "--reversed", 0, 0}, {"--revisions", "--revisions", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0},
+	{"--template", "--template", 1, 0}, {"--tool", "--tool", 1, 120}, {"-G", "--no-graph", 0, 0}, {"-R", "--repository", 1, 33}, {"-T", "--template", 1, 0}, {"-n", "--limit", 1, 0}, {"-p", "--patch", 0, 33}, {"-r", "--revisions", 1, 0},
+	{"-s", "--summary", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options728 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var options730 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row731 = Row{Options: &options730, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options732 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3496,11 +3580,11 @@ var options711 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row733 = Row{Options: &options732, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse713 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse734 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts714 = []Act{
+var acts735 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3508,22 +3592,22 @@ var acts714 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options715 = Options{List: []Option{
+var options736 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options717 = Options{List: []Option{
+var options738 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
 	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
 	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
 	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row739 = Row{Options: &options738, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts719 = []Act{
+var acts740 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3541,7 +3625,7 @@ var acts719 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts720 = []Act{
+var acts741 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3562,9 +3646,9 @@ var acts720 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var worse721 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse742 = []Worse{{When: []string{"load", "unload", "install"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts722 = []Act{
+var acts743 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3572,87 +3656,87 @@ var acts722 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options723 = Options{List: []Option{
+var options744 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-Werror", "-Werror", 0, 0}, {"-Xfriend-paths", "-Xfriend-paths", 1, 0}, {"-Xplugin", "-jdk-home", 1, 120}, {"-api-version", "-api-version", 1, 0}, {"-classpath", "-classpath", 1, 0}, {"-cp", "-classpath", 1, 0}, {"-d", "-d", 1, 119},
 	{"-include-runtime", "-include-runtime", 0, 0}, {"-jdk-home", "-jdk-home", 1, 120}, {"-jvm-target", "-jvm-target", 1, 0}, {"-kotlin-home", "-jdk-home", 1, 120}, {"-language-version", "-language-version", 1, 0}, {"-module-name", "-module-name", 1, 0}, {"-no-reflect", "-no-reflect", 0, 0}, {"-no-stdlib", "-no-stdlib", 0, 0},
 	{"-nowarn", "-nowarn", 0, 0}, {"-opt-in", "-opt-in", 1, 0}, {"-progressive", "-progressive", 0, 0}, {"-script", "-script", 0, 120}, {"-verbose", "-verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row724 = Row{Options: &options723, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row745 = Row{Options: &options744, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options725 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-help", "-help", 0, 0}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120},
 	{"-p", "--print", 1, 99}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-version", "-version", 0, 0}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language726 = Language{Options: &options725, Python: false}
+var language747 = Language{Options: &options746, Python: false}
 
-var options727 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row728 = Row{Options: &options727, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row749 = Row{Options: &options748, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options729 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--dry-run", "--dry-run", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--output", "--output", 1, 0}, {"-f", "--filename", 1, 114}, {"-k", "--kustomize", 1, 120}, {"-n", "--namespace", 1, 0},
 	{"-o", "--output", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row730 = Row{Options: &options729, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row751 = Row{Options: &options750, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options731 = Options{List: []Option{
+var options752 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row753 = Row{Options: &options752, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse733 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse754 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse734 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse755 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options735 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper736 = Wrapper{Options: &options735, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper757 = Wrapper{Options: &options756, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options737 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row759 = Row{Options: &options758, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper740 = Wrapper{Options: &options739, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper761 = Wrapper{Options: &options760, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row763 = Row{Options: &options762, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag", "--tag", 1, 33}, {"--tag-file", "--tag-file", 1, 108},
 	{"-D", "-D", 1, 0}, {"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 108}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120},
 	{"-o", "--log-file", 1, 119}, {"-p", "--pattern", 1, 0}, {"-t", "--tag", 1, 33}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row765 = Row{Options: &options764, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts745 = []Act{
+var acts766 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3660,7 +3744,7 @@ var acts745 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options746 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3671,53 +3755,53 @@ var options746 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row747 = Row{Options: &options746, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options748 = Options{List: []Option{
+var options769 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row749 = Row{Options: &options748, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row770 = Row{Options: &options769, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options750 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row751 = Row{Options: &options750, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts752 = []Act{
+var acts773 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options753 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row775 = Row{Options: &options774, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options776 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row756 = Row{Options: &options755, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options757 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row758 = Row{Options: &options757, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row779 = Row{Options: &options778, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options759 = Options{List: []Option{
+var options780 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row781 = Row{Options: &options780, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options761 = Options{List: []Option{
+var options782 = Options{List: []Option{
 	{"--env", "--env", 1, 118}, {"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0},
 	{"-D", "-D", 0, 0}, {"-E", "--env", 1, 118}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0},
@@ -3727,32 +3811,32 @@ var options761 = Options{List: []Option{
 	{"-yy", "-yy", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper762 = Wrapper{Options: &options761, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper783 = Wrapper{Options: &options782, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options763 = Options{List: []Option{
+var options784 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options784, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options765 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row766 = Row{Options: &options765, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row787 = Row{Options: &options786, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options767 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row768 = Row{Options: &options767, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row789 = Row{Options: &options788, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options790 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3762,36 +3846,36 @@ var options769 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row791 = Row{Options: &options790, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 120}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 120}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row793 = Row{Options: &options792, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts773 = []Act{
+var acts794 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options774 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row775 = Row{Options: &options774, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse776 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse797 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts777 = []Act{
+var acts798 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3806,36 +3890,36 @@ var acts777 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options778 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row779 = Row{Options: &options778, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row800 = Row{Options: &options799, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options780 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row781 = Row{Options: &options780, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options782 = Options{List: []Option{
+var options803 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row783 = Row{Options: &options782, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options784 = Options{List: []Option{
+var options805 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 111}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
 	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
 	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse786 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse807 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts787 = []Act{
+var acts808 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3844,22 +3928,22 @@ var acts787 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var worse788 = []Worse{{When: []string{"*publish*", "*deploy*", "*release*", "*upload*", "*install*", "*run*", "*push*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse809 = []Worse{{When: []string{"*publish*", "*deploy*", "*release*", "*upload*", "*install*", "*run*", "*push*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options789 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper790 = Wrapper{Options: &options789, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper811 = Wrapper{Options: &options810, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options791 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper792 = Wrapper{Options: &options791, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper813 = Wrapper{Options: &options812, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options793 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--open", "--open", 0, 33}, {"--output", "--output", 1, 101}, {"--package-path", "--project-file", 1, 111},
 	{"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--proglang", "--proglang", 1, 0}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0},
@@ -3867,9 +3951,9 @@ var options793 = Options{List: []Option{
 	{"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts795 = []Act{
+var acts816 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3880,25 +3964,25 @@ var acts795 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options796 = Options{List: []Option{
+var options817 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row797 = Row{Options: &options796, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row818 = Row{Options: &options817, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options798 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 101}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 101}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options800 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row801 = Row{Options: &options800, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts802 = []Act{
+var acts823 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3909,37 +3993,37 @@ var acts802 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options803 = Options{List: []Option{
+var options824 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row825 = Row{Options: &options824, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts805 = []Act{
+var acts826 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options806 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper807 = Wrapper{Options: &options806, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper828 = Wrapper{Options: &options827, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"--filename", "--filename", 1, 114}, {"-F", "--filename", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row809 = Row{Options: &options808, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row830 = Row{Options: &options829, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row810 = Row{Options: &options748, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row831 = Row{Options: &options769, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts811 = []Act{
+var acts832 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options812 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -3950,11 +4034,11 @@ var options812 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row813 = Row{Options: &options812, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row814 = Row{Options: &options325, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row835 = Row{Options: &options331, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options815 = Options{List: []Option{
+var options836 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3966,24 +4050,24 @@ var options815 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row837 = Row{Options: &options836, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options819 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row820 = Row{Options: &options819, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts821 = []Act{
+var acts842 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3997,7 +4081,7 @@ var acts821 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts822 = []Act{
+var acts843 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -4009,29 +4093,29 @@ var acts822 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options823 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper824 = Wrapper{Options: &options823, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper845 = Wrapper{Options: &options844, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options825 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options827 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper828 = Wrapper{Options: &options827, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper849 = Wrapper{Options: &options848, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts829 = []Act{
+var acts850 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4042,20 +4126,20 @@ var acts829 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options830 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row831 = Row{Options: &options830, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options832 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row833 = Row{Options: &options832, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -4065,24 +4149,24 @@ var options834 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language835 = Language{Options: &options834, Python: false}
+var language856 = Language{Options: &options855, Python: false}
 
-var options836 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper837 = Wrapper{Options: &options836, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper858 = Wrapper{Options: &options857, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options859 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper839 = Wrapper{Options: &options838, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper860 = Wrapper{Options: &options859, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts840 = []Act{
+var acts861 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -4100,7 +4184,7 @@ var acts840 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options841 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -4108,15 +4192,15 @@ var options841 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row842 = Row{Options: &options841, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse843 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse864 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts844 = []Act{
+var acts865 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options845 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -4128,9 +4212,9 @@ var options845 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options847 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -4143,11 +4227,11 @@ var options847 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse849 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse870 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options850 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4159,9 +4243,9 @@ var options850 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4172,23 +4256,23 @@ var options852 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row854 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row875 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse855 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse876 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row856 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row877 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var row857 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row878 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options858 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--download-directory", "--download-directory", 1, 116}, {"--output", "--output", 1, 119}, {"-dir", "--download-directory", 1, 116}, {"-e", "-e", 1, 99}, {"-l", "-l", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row859 = Row{Options: &options858, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options860 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4196,24 +4280,24 @@ var options860 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper882 = Wrapper{Options: &options881, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper863 = Wrapper{Options: &options862, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper884 = Wrapper{Options: &options883, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options887 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--browserTarget", "--browserTarget", 1, 33}, {"--buildTarget", "--buildTarget", 1, 33}, {"--command", "--command", 1, 120}, {"--commands", "--commands", 1, 120}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33},
 	{"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--cwd", "--cwd", 1, 111}, {"--devServerTarget", "--devServerTarget", 1, 33}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--executor", "--executor", 1, 120}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119},
@@ -4222,28 +4306,28 @@ var options866 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse868 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse889 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse869 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse890 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options870 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0},
 	{"-M", "--disassembler-options", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0},
 	{"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row892 = Row{Options: &options891, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options893 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row873 = Row{Options: &options872, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row894 = Row{Options: &options893, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options895 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4252,21 +4336,21 @@ var options874 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row896 = Row{Options: &options895, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse876 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse897 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse877 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse898 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts878 = []Act{
+var acts899 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var worse879 = []Worse{{When: []string{"run", "repl", "export*", "generate-lockfiles", "*publish*", "*deploy*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse900 = []Worse{{When: []string{"run", "repl", "export*", "generate-lockfiles", "*publish*", "*deploy*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options880 = Options{List: []Option{
+var options901 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-source", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4275,17 +4359,17 @@ var options880 = Options{List: []Option{
 	{"--tcp-server", "--tcp-server", 0, 33}, {"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row881 = Row{Options: &options880, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse882 = []Worse{{When: []string{"bisect"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse903 = []Worse{{When: []string{"bisect"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options883 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row884 = Row{Options: &options883, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options885 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4293,87 +4377,95 @@ var options885 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive887 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive908 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options888 = Options{List: []Option{
+var options909 = Options{List: []Option{
+	{"-box", "-box", 0, 0}, {"-custom", "-custom", 0, 0}, {"-dests", "-dests", 0, 0}, {"-enc", "-enc", 1, 0}, {"-f", "-f", 1, 0}, {"-isodates", "-isodates", 0, 0}, {"-js", "-js", 0, 0}, {"-l", "-l", 1, 0},
+	{"-loc", "-loc", 0, 0}, {"-locC", "-locC", 0, 0}, {"-meta", "-meta", 0, 0}, {"-opw", "-opw", 1, 0}, {"-rawdates", "-rawdates", 0, 0}, {"-struct", "-struct", 0, 0}, {"-struct-text", "-struct-text", 0, 0}, {"-upw", "-upw", 1, 0},
+	{"-url", "-url", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row910 = Row{Options: &options909, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options911 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper912 = Wrapper{Options: &options911, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options913 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language891 = Language{Options: &options890, Python: false}
+var language914 = Language{Options: &options913, Python: false}
 
-var worse892 = []Worse{{When: []string{"--init", "--update-snapshots"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse915 = []Worse{{When: []string{"--init", "--update-snapshots"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options893 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language894 = Language{Options: &options893, Python: false}
+var language917 = Language{Options: &options916, Python: false}
 
-var options895 = Options{List: []Option{
+var options918 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row896 = Row{Options: &options895, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row919 = Row{Options: &options918, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse897 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse920 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options898 = Options{List: []Option{
+var options921 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row899 = Row{Options: &options898, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row922 = Row{Options: &options921, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options900 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--loader", "--loader", 1, 120}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--loader", 1, 120}, {"--require", "--require", 1, 120},
 	{"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row901 = Row{Options: &options900, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse902 = []Worse{{When: []string{"--generate-configuration", "--migrate-configuration"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse925 = []Worse{{When: []string{"--generate-configuration", "--migrate-configuration"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options903 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row904 = Row{Options: &options903, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options905 = Options{List: []Option{
+var options928 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row906 = Row{Options: &options905, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options907 = Options{List: []Option{
+var options930 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row931 = Row{Options: &options930, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options909 = Options{List: []Option{
+var options932 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4381,64 +4473,64 @@ var options909 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row910 = Row{Options: &options909, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse911 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse934 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options912 = Options{List: []Option{
+var options935 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row913 = Row{Options: &options912, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row936 = Row{Options: &options935, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper915 = Wrapper{Options: &options914, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper938 = Wrapper{Options: &options937, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options939 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper917 = Wrapper{Options: &options916, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper940 = Wrapper{Options: &options939, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options918 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row942 = Row{Options: &options941, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options920 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row921 = Row{Options: &options920, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options922 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row923 = Row{Options: &options922, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options924 = Options{List: []Option{
+var options947 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper925 = Wrapper{Options: &options924, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper948 = Wrapper{Options: &options947, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options926 = Options{List: []Option{
+var options949 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4446,56 +4538,56 @@ var options926 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row950 = Row{Options: &options949, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options928 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse930 = []Worse{{When: []string{"<operand>", "--next-phase"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse953 = []Worse{{When: []string{"<operand>", "--next-phase"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options931 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options933 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row934 = Row{Options: &options933, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row957 = Row{Options: &options956, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options935 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options937 = Options{List: []Option{
+var options960 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row938 = Row{Options: &options937, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row961 = Row{Options: &options960, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse939 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse962 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options940 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts942 = []Act{
+var acts965 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4504,7 +4596,7 @@ var acts942 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options943 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4513,23 +4605,23 @@ var options943 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper944 = Wrapper{Options: &options943, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper967 = Wrapper{Options: &options966, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options947 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row948 = Row{Options: &options947, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row971 = Row{Options: &options970, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options949 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4541,23 +4633,23 @@ var options949 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row950 = Row{Options: &options949, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options951 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row975 = Row{Options: &options974, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options953 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row954 = Row{Options: &options953, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row977 = Row{Options: &options976, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts955 = []Act{
+var acts978 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4574,26 +4666,33 @@ var acts955 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options956 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row957 = Row{Options: &options956, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row980 = Row{Options: &options979, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse958 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+var options981 = Options{List: []Option{
+	{"--charset", "--charset", 1, 0}, {"--color", "--color", 0, 0}, {"--file", "--file", 1, 114}, {"--indent", "--indent", 1, 0}, {"--limit", "--limit", 1, 0}, {"--number", "--number", 0, 0}, {"--plain", "--plain", 0, 0}, {"--pre", "--pre", 0, 0},
+	{"-c", "--color", 0, 0}, {"-f", "--file", 1, 114}, {"-i", "--indent", 1, 0}, {"-l", "--limit", 1, 0}, {"-n", "--number", 0, 0}, {"-p", "--plain", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
 
-var options959 = Options{List: []Option{
+var row982 = Row{Options: &options981, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse983 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+
+var options984 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0},
 	{"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0}, {"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 0, 0}, {"-c", "-c", 1, 99}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language960 = Language{Options: &options959, Python: true}
+var language985 = Language{Options: &options984, Python: true}
 
-var options961 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--evaluation", "--evaluation", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--extension-pkg-allow-list", "--extension-pkg-allow-list", 1, 120}, {"--extension-pkg-whitelist", "--extension-pkg-whitelist", 1, 120}, {"--ignore", "--ignore", 1, 0},
 	{"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120}, {"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120},
 	{"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119},
@@ -4601,9 +4700,9 @@ var options961 = Options{List: []Option{
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row962 = Row{Options: &options961, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options963 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4617,13 +4716,13 @@ var options963 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse965 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse990 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse966 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse991 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts967 = []Act{
+var acts992 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4650,7 +4749,7 @@ var acts967 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts968 = []Act{
+var acts993 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4667,13 +4766,13 @@ var acts968 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options969 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper970 = Wrapper{Options: &options969, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper995 = Wrapper{Options: &options994, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts971 = []Act{
+var acts996 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4688,18 +4787,18 @@ var acts971 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options972 = Options{List: []Option{
+var options997 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options973 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row974 = Row{Options: &options973, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts975 = []Act{
+var acts1000 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4729,15 +4828,15 @@ var acts975 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options976 = Options{List: []Option{
+var options1001 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1002 = Wrapper{Options: &options1001, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts978 = []Act{
+var acts1003 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4755,7 +4854,7 @@ var acts978 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts979 = []Act{
+var acts1004 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4766,7 +4865,7 @@ var acts979 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options980 = Options{List: []Option{
+var options1005 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4774,39 +4873,39 @@ var options980 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1006 = Row{Options: &options1005, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options982 = Options{List: []Option{
+var options1007 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options1009 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse986 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1011 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options987 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row988 = Row{Options: &options987, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse989 = []Worse{{When: []string{"--init"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1014 = []Worse{{When: []string{"--init"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options990 = Options{List: []Option{
+var options1015 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4815,11 +4914,11 @@ var options990 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row991 = Row{Options: &options990, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1016 = Row{Options: &options1015, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse992 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1017 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts993 = []Act{
+var acts1018 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4831,42 +4930,42 @@ var acts993 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options994 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"--auto-correct", "--fix-layout", 0, 109}, {"--auto-correct-all", "--fix-layout", 0, 109}, {"--auto-gen-config", "--init", 0, 109}, {"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--fix-layout", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0},
 	{"--example", "--example", 1, 0}, {"--fix-layout", "--fix-layout", 0, 109}, {"--format", "--format", 1, 102}, {"--init", "--init", 0, 109}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--regenerate-todo", "--init", 0, 109},
 	{"--require", "--require", 1, 120}, {"--safe-auto-correct", "--fix-layout", 0, 109}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0}, {"-x", "--fix-layout", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row995 = Row{Options: &options994, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1020 = Row{Options: &options1019, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse996 = []Worse{{When: []string{"-a", "-A", "-x", "--autocorrect", "--autocorrect-all", "--auto-correct", "--auto-correct-all", "--safe-auto-correct", "--fix-layout", "--auto-gen-config", "--regenerate-todo", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1021 = []Worse{{When: []string{"-a", "-A", "-x", "--autocorrect", "--autocorrect-all", "--auto-correct", "--auto-correct-all", "--safe-auto-correct", "--fix-layout", "--auto-gen-config", "--regenerate-todo", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options997 = Options{List: []Option{
+var options1022 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language998 = Language{Options: &options997, Python: false}
+var language1023 = Language{Options: &options1022, Python: false}
 
-var options999 = Options{List: []Option{
+var options1024 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1000 = Row{Options: &options999, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1001 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse1026 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options1002 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1003 = Row{Options: &options1002, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options1004 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4875,39 +4974,51 @@ var options1004 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1005 = Row{Options: &options1004, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row1030 = Row{Options: &options1029, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1006 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1007 = Wrapper{Options: &options1006, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1032 = Wrapper{Options: &options1031, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options1008 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1009 = Row{Options: &options1008, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1034 = Row{Options: &options1033, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1010 = []Worse{{When: []string{"*.json"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1035 = []Worse{{When: []string{"*.json"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1011 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1012 = Row{Options: &options1011, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1037 = Row{Options: &options1036, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1013 = Options{List: []Option{
+var options1038 = Options{List: []Option{
+	{"--installed", "--installed", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--toolchain", "--toolchain", 1, 0}, {"-q", "--quiet", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1040 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1014 = Row{Options: &options1013, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1041 = Row{Options: &options1040, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1015 = Options{List: []Option{
+var options1042 = Options{List: []Option{
+	{"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1043 = Row{Options: &options1042, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1044 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -4919,196 +5030,194 @@ var options1015 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1045 = Row{Options: &options1044, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1017 = Options{List: []Option{
+var options1046 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1018 = Row{Options: &options1017, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1047 = Row{Options: &options1046, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1019 = Options{List: []Option{
+var options1048 = Options{List: []Option{
 	{"-B", "-B", 0, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-M", "-M", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 1, 120},
 	{"-X", "-X", 1, 0}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1049 = Row{Options: &options1048, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1021 = Options{List: []Option{
+var options1050 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1022 = Row{Options: &options1021, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1051 = Row{Options: &options1050, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1023 = Options{List: []Option{
+var options1052 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "-l", 3, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1024 = Row{Options: &options1023, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1053 = Row{Options: &options1052, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1025 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
-
-var options1026 = Options{List: []Option{
+var options1054 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1027 = Row{Options: &options1026, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1055 = Row{Options: &options1054, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1028 = []Worse{{When: []string{"login", "logout", "publish", "ci", "install-*"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1056 = []Worse{{When: []string{"login", "logout", "publish", "ci", "install-*"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts1029 = []Act{
+var acts1057 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1030 = Options{List: []Option{
+var options1058 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1031 = Wrapper{Options: &options1030, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1059 = Wrapper{Options: &options1058, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1032 = Options{List: []Option{
+var options1060 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1033 = Row{Options: &options1032, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1061 = Row{Options: &options1060, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1034 = Options{List: []Option{
+var options1062 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1035 = Row{Options: &options1034, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1063 = Row{Options: &options1062, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1036 = Options{List: []Option{
+var options1064 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1037 = Wrapper{Options: &options1036, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1065 = Wrapper{Options: &options1064, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1038 = Options{List: []Option{
+var options1066 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1067 = Row{Options: &options1066, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1068 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1041 = Wrapper{Options: &options1040, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1069 = Wrapper{Options: &options1068, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1070 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1043 = Row{Options: &options1042, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1071 = Row{Options: &options1070, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1072 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row1073 = Row{Options: &options1072, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options1046 = Options{List: []Option{
+var options1074 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1075 = Row{Options: &options1074, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1048 = Options{List: []Option{
+var options1076 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1049 = Row{Options: &options1048, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1077 = Row{Options: &options1076, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1050 = Options{List: []Option{
+var options1078 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1051 = Wrapper{Options: &options1050, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1079 = Wrapper{Options: &options1078, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1052 = Options{List: []Option{
+var options1080 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1053 = Wrapper{Options: &options1052, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1081 = Wrapper{Options: &options1080, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1054 = Options{List: []Option{
+var options1082 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--check", "--check", 2, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119},
 	{"--parallel", "--parallel", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 0, 0}, {"-k", "--key", 1, 0},
 	{"-m", "-m", 0, 0}, {"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1055 = Row{Options: &options1054, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1083 = Row{Options: &options1082, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1056 = Options{List: []Option{
+var options1084 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1057 = Row{Options: &options1056, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1085 = Row{Options: &options1084, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1058 = Options{List: []Option{
+var options1086 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1059 = Row{Options: &options1058, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1087 = Row{Options: &options1086, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1060 = Options{List: []Option{
+var options1088 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1061 = Row{Options: &options1060, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1089 = Row{Options: &options1088, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1062 = Options{List: []Option{
+var options1090 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1091 = Row{Options: &options1090, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1092 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1065 = Row{Options: &options1064, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1093 = Row{Options: &options1092, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1066 = Options{List: []Option{
+var options1094 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1067 = Wrapper{Options: &options1066, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1095 = Wrapper{Options: &options1094, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1068 = Options{List: []Option{
+var options1096 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1069 = Row{Options: &options1068, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1097 = Row{Options: &options1096, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1070 = Options{List: []Option{
+var options1098 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -5118,30 +5227,30 @@ var options1070 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1072 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1100 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1073 = Options{List: []Option{
+var options1101 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1074 = Row{Options: &options1073, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1075 = Options{List: []Option{
+var options1103 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1076 = Wrapper{Options: &options1075, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1077 = Options{List: []Option{
+var options1105 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1078 = Row{Options: &options1077, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1106 = Row{Options: &options1105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1079 = Options{List: []Option{
+var options1107 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -5151,9 +5260,9 @@ var options1079 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1080 = Wrapper{Options: &options1079, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1108 = Wrapper{Options: &options1107, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1081 = []Act{
+var acts1109 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -5173,16 +5282,16 @@ var acts1081 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1082 = Options{List: []Option{
+var options1110 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1083 = Row{Options: &options1082, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1111 = Row{Options: &options1110, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1084 = Options{List: []Option{
+var options1112 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--resolver-fingerprint-checking", "--resolver-fingerprint-checking", 1, 33}, {"--resolver-signing-entity-checking", "--resolver-signing-entity-checking", 1, 33}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120},
@@ -5191,19 +5300,19 @@ var options1084 = Options{List: []Option{
 	{"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1085 = Row{Options: &options1084, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1086 = Options{List: []Option{
+var options1114 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1087 = Row{Options: &options1086, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1115 = Row{Options: &options1114, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1088 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1116 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1089 = []Act{
+var acts1117 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5212,17 +5321,17 @@ var acts1089 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1090 = Options{List: []Option{
+var options1118 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1091 = Row{Options: &options1090, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1092 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1120 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1093 = Options{List: []Option{
+var options1121 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5231,21 +5340,21 @@ var options1093 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1094 = Wrapper{Options: &options1093, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1122 = Wrapper{Options: &options1121, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1095 = Options{List: []Option{
+var options1123 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1096 = Row{Options: &options1095, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1124 = Row{Options: &options1123, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1097 = Options{List: []Option{
+var options1125 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1098 = Row{Options: &options1097, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1126 = Row{Options: &options1125, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1099 = Options{List: []Option{
+var options1127 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5254,17 +5363,17 @@ var options1099 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1101 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1129 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1102 = []Act{
+var acts1130 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1103 = Options{List: []Option{
+var options1131 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5275,20 +5384,20 @@ var options1103 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1104 = Row{Options: &options1103, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1132 = Row{Options: &options1131, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row1105 = Row{Options: &options1058, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1133 = Row{Options: &options1086, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1106 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1134 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1107 = Options{List: []Option{
+var options1135 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1108 = Wrapper{Options: &options1107, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1136 = Wrapper{Options: &options1135, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1109 = Options{List: []Option{
+var options1137 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5297,21 +5406,21 @@ var options1109 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1110 = Row{Options: &options1109, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1138 = Row{Options: &options1137, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1111 = Options{List: []Option{
+var options1139 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1112 = Row{Options: &options1111, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1140 = Row{Options: &options1139, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1113 = Options{List: []Option{
+var options1141 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1114 = Row{Options: &options1113, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1142 = Row{Options: &options1141, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1115 = []Act{
+var acts1143 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5325,104 +5434,104 @@ var acts1115 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1116 = Options{List: []Option{
+var options1144 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1117 = Row{Options: &options1116, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1145 = Row{Options: &options1144, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1118 = []Worse{{When: []string{"-json", "-raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse1146 = []Worse{{When: []string{"-json", "-raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options1119 = Options{List: []Option{
+var options1147 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1148 = Row{Options: &options1147, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1121 = Options{List: []Option{
+var options1149 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1122 = Row{Options: &options1121, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1150 = Row{Options: &options1149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1123 = Options{List: []Option{
+var options1151 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1124 = Wrapper{Options: &options1123, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1152 = Wrapper{Options: &options1151, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1125 = Options{List: []Option{
+var options1153 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1126 = Wrapper{Options: &options1125, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1154 = Wrapper{Options: &options1153, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1127 = Options{List: []Option{
+var options1155 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1128 = Row{Options: &options1127, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1156 = Row{Options: &options1155, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1129 = Options{List: []Option{
+var options1157 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1130 = Row{Options: &options1129, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1158 = Row{Options: &options1157, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1131 = Options{List: []Option{
+var options1159 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1132 = Wrapper{Options: &options1131, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1160 = Wrapper{Options: &options1159, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1133 = Options{List: []Option{
+var options1161 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1134 = Row{Options: &options1133, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1162 = Row{Options: &options1161, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1135 = Options{List: []Option{
+var options1163 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1136 = Row{Options: &options1135, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1164 = Row{Options: &options1163, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1137 = Options{List: []Option{
+var options1165 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1138 = Row{Options: &options1137, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1166 = Row{Options: &options1165, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1139 = Options{List: []Option{
+var options1167 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1140 = Wrapper{Options: &options1139, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1168 = Wrapper{Options: &options1167, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1141 = Options{List: []Option{
+var options1169 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1142 = Row{Options: &options1141, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1170 = Row{Options: &options1169, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1143 = Options{List: []Option{
+var options1171 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5430,53 +5539,53 @@ var options1143 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1144 = Row{Options: &options1143, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1172 = Row{Options: &options1171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1145 = []Worse{{When: []string{"login", "logout", "link", "unlink", "daemon", "gen", "generate", "telemetry"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"prune"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1173 = []Worse{{When: []string{"login", "logout", "link", "unlink", "daemon", "gen", "generate", "telemetry"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"prune"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1146 = Options{List: []Option{
+var options1174 = Options{List: []Option{
 	{"--add-ignore", "--add-ignore", 0, 109}, {"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--add-ignore", 0, 109},
 	{"--ignore", "--ignore", 1, 0}, {"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0},
 	{"-c", "--config", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1147 = Row{Options: &options1146, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1175 = Row{Options: &options1174, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1148 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1176 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1149 = Options{List: []Option{
+var options1177 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1150 = Row{Options: &options1149, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1178 = Row{Options: &options1177, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1151 = []Act{
+var acts1179 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1152 = Options{List: []Option{
+var options1180 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1153 = Wrapper{Options: &options1152, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1181 = Wrapper{Options: &options1180, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1154 = Options{List: []Option{
+var options1182 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1155 = Row{Options: &options1154, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1183 = Row{Options: &options1182, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1156 = Options{List: []Option{
+var options1184 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1157 = Row{Options: &options1156, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1185 = Row{Options: &options1184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1158 = Options{List: []Option{
+var options1186 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5484,25 +5593,25 @@ var options1158 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1159 = Wrapper{Options: &options1158, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1187 = Wrapper{Options: &options1186, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1160 = Options{List: []Option{
+var options1188 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1161 = Row{Options: &options1160, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1189 = Row{Options: &options1188, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1162 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1190 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1163 = Options{List: []Option{
+var options1191 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1164 = Row{Options: &options1163, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1192 = Row{Options: &options1191, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1165 = []Act{
+var acts1193 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5524,33 +5633,33 @@ var acts1165 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1166 = Options{List: []Option{
+var options1194 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1167 = Row{Options: &options1166, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1195 = Row{Options: &options1194, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1168 = Options{List: []Option{
+var options1196 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1169 = Row{Options: &options1168, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1197 = Row{Options: &options1196, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1170 = Options{List: []Option{
+var options1198 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1171 = Row{Options: &options1170, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1199 = Row{Options: &options1198, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1172 = Options{List: []Option{
+var options1200 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5560,26 +5669,26 @@ var options1172 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1173 = Wrapper{Options: &options1172, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1201 = Wrapper{Options: &options1200, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1174 = Options{List: []Option{
+var options1202 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 102}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1175 = Wrapper{Options: &options1174, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1203 = Wrapper{Options: &options1202, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1176 = Options{List: []Option{
+var options1204 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1177 = Row{Options: &options1176, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1205 = Row{Options: &options1204, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1178 = Row{Options: &options1176, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1206 = Row{Options: &options1204, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1179 = Options{List: []Option{
+var options1207 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--browser.api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--browser.api.host", "--browser.api.host", 1, 33}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120},
 	{"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120},
 	{"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0},
@@ -5591,11 +5700,11 @@ var options1179 = Options{List: []Option{
 	{"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1180 = Row{Options: &options1179, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1208 = Row{Options: &options1207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1181 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1209 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1182 = Options{List: []Option{
+var options1210 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5603,9 +5712,9 @@ var options1182 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1183 = Wrapper{Options: &options1182, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1211 = Wrapper{Options: &options1210, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1184 = Options{List: []Option{
+var options1212 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5615,15 +5724,15 @@ var options1184 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1185 = Wrapper{Options: &options1184, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1213 = Wrapper{Options: &options1212, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1186 = Options{List: []Option{
+var options1214 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1187 = Row{Options: &options1186, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1215 = Row{Options: &options1214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1188 = Options{List: []Option{
+var options1216 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5635,26 +5744,26 @@ var options1188 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1189 = Row{Options: &options1188, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1217 = Row{Options: &options1216, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1190 = []Act{
+var acts1218 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1191 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1219 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1192 = Options{List: []Option{
+var options1220 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1193 = Row{Options: &options1192, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1221 = Row{Options: &options1220, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1194 = []Act{
+var acts1222 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5678,34 +5787,34 @@ var acts1194 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1195 = Options{List: []Option{
+var options1223 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1196 = Wrapper{Options: &options1195, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1224 = Wrapper{Options: &options1223, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1197 = Options{List: []Option{
+var options1225 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1198 = Row{Options: &options1197, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1226 = Row{Options: &options1225, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1199 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1227 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1200 = Options{List: []Option{
+var options1228 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
-	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
-	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
+	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 110}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
+	{"--xpath", "--pattern", 1, 110}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1201 = Row{Options: &options1200, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1229 = Row{Options: &options1228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1202 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1230 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1203 = Options{List: []Option{
+var options1231 = Options{List: []Option{
 	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
 	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
 	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
@@ -5713,34 +5822,41 @@ var options1203 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1204 = Row{Options: &options1203, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1232 = Row{Options: &options1231, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1205 = Options{List: []Option{
+var options1233 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1206 = Row{Options: &options1205, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1234 = Row{Options: &options1233, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1207 = Options{List: []Option{
+var options1235 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1208 = Row{Options: &options1207, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1236 = Row{Options: &options1235, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1209 = Options{List: []Option{
+var options1237 = Options{List: []Option{
+	{"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0},
+	{"-t", "-t", 0, 0}, {"-v", "-v", 0, 0}, {"-y", "-y", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row1238 = Row{Options: &options1237, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1239 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1210 = Row{Options: &options1209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1240 = Row{Options: &options1239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1211 = Options{List: []Option{
+var options1241 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5749,11 +5865,11 @@ var options1211 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1212 = Row{Options: &options1211, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1242 = Row{Options: &options1241, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1213 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1243 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1214 = Options{List: []Option{
+var options1244 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5761,15 +5877,22 @@ var options1214 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1215 = Row{Options: &options1214, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1245 = Row{Options: &options1244, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1216 = Options{List: []Option{
+var options1246 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1217 = Row{Options: &options1216, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1247 = Row{Options: &options1246, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options1248 = Options{List: []Option{
+	{"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-M", "-M", 0, 0}, {"-T", "-T", 0, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0},
+	{"-t", "-t", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 1, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row1249 = Row{Options: &options1248, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5917,31 +6040,31 @@ var commands = [...]Command{
 	{Name: "autogpt", Is: 0x100000000},
 	{Name: "autoload", Inspector: "state"},
 	{Name: "automator", Row: &row60},
-	{Name: "autopep8", Row: &row62, Risk: 3},
+	{Name: "autopep8", Row: &row62, Is: 0x80000, Risk: 2, Worse: worse63},
 	{Name: "autoreconf", Is: 0x2000000000},
 	{Name: "autossh", Is: 0x4},
-	{Name: "ava", Row: &row64, Is: 0x2000080008, Risk: 2},
-	{Name: "awk", Row: &row66, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
-	{Name: "aws", Row: &row68, Arity: 3, Inspector: "aws", Is: 0x10000000002, Parent: true, Destroys: acts69, Recursive: []string{"*"}},
+	{Name: "ava", Row: &row65, Is: 0x2000080008, Risk: 2},
+	{Name: "awk", Row: &row67, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
+	{Name: "aws", Row: &row69, Arity: 3, Inspector: "aws", Is: 0x10000000002, Parent: true, Destroys: acts70, Recursive: []string{"*"}},
 	{Name: "aws *", Parent: true},
-	{Name: "aws * batch-get-*", Risk: 4, Worse: worse70},
+	{Name: "aws * batch-get-*", Risk: 4, Worse: worse71},
 	{Name: "aws * cancel-*", Risk: 6},
 	{Name: "aws * delete-*", Risk: 6},
 	{Name: "aws * deregister-*", Risk: 6},
-	{Name: "aws * describe-*", Risk: 4, Worse: worse70},
+	{Name: "aws * describe-*", Risk: 4, Worse: worse71},
 	{Name: "aws * destroy-*", Risk: 6},
 	{Name: "aws * disable-*", Risk: 6},
-	{Name: "aws * get-*", Risk: 4, Worse: worse70},
-	{Name: "aws * head-*", Risk: 4, Worse: worse70},
-	{Name: "aws * list-*", Risk: 4, Worse: worse70},
-	{Name: "aws * lookup-*", Risk: 4, Worse: worse70},
+	{Name: "aws * get-*", Risk: 4, Worse: worse71},
+	{Name: "aws * head-*", Risk: 4, Worse: worse71},
+	{Name: "aws * list-*", Risk: 4, Worse: worse71},
+	{Name: "aws * lookup-*", Risk: 4, Worse: worse71},
 	{Name: "aws * purge-*", Risk: 6},
 	{Name: "aws * remove-*", Risk: 6},
 	{Name: "aws * stop-*", Risk: 6},
 	{Name: "aws * terminate-*", Risk: 6},
-	{Name: "aws configure", Row: &row71, Is: 0x110000, Parent: true},
-	{Name: "aws configure get", Row: &row73, Risk: 1},
-	{Name: "aws configure list", Row: &row73, Risk: 1},
+	{Name: "aws configure", Row: &row72, Is: 0x110000, Parent: true},
+	{Name: "aws configure get", Row: &row74, Risk: 1},
+	{Name: "aws configure list", Row: &row74, Risk: 1},
 	{Name: "aws ecr", Parent: true},
 	{Name: "aws ecr batch-get-*", Risk: 4},
 	{Name: "aws ecr delete-*", Risk: 6},
@@ -5952,35 +6075,35 @@ var commands = [...]Command{
 	{Name: "aws ecr get-login-password", Is: 0x100000, Risk: 5},
 	{Name: "aws ecr list-*", Risk: 4},
 	{Name: "aws ecs"},
-	{Name: "aws ecs execute-command", Row: &row71},
-	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse74},
-	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse74},
+	{Name: "aws ecs execute-command", Row: &row72},
+	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse75},
+	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse75},
 	{Name: "aws s3", Parent: true},
-	{Name: "aws s3 cp", Transfer: &options75, Risk: 5},
+	{Name: "aws s3 cp", Transfer: &options76, Risk: 5},
 	{Name: "aws s3 ls", Risk: 4},
 	{Name: "aws s3 mb", Risk: 5},
-	{Name: "aws s3 mv", Transfer: &options75, Risk: 6},
+	{Name: "aws s3 mv", Transfer: &options76, Risk: 6},
 	{Name: "aws s3 presign", Risk: 5},
 	{Name: "aws s3 rb", Risk: 6},
 	{Name: "aws s3 rm", Risk: 6},
-	{Name: "aws s3 sync", Transfer: &options75, Risk: 6},
+	{Name: "aws s3 sync", Transfer: &options76, Risk: 6},
 	{Name: "aws s3api", Arity: 4, Is: 0x100000},
-	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse74},
-	{Name: "aws ssm", Row: &row71, Is: 0x100000, Risk: 5, Worse: worse74},
-	{Name: "aws sso", Row: &row71},
+	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse75},
+	{Name: "aws ssm", Row: &row72, Is: 0x100000, Risk: 5, Worse: worse75},
+	{Name: "aws sso", Row: &row72},
 	{Name: "aws sts", Parent: true},
 	{Name: "aws sts get-caller-identity", Risk: 4},
-	{Name: "aws-vault", Is: 0x100000, Destroys: acts69},
-	{Name: "aws-vault exec", Wrapper: &wrapper77},
-	{Name: "awslocal", Destroys: acts69},
+	{Name: "aws-vault", Is: 0x100000, Destroys: acts70},
+	{Name: "aws-vault exec", Wrapper: &wrapper78},
+	{Name: "awslocal", Destroys: acts70},
 	{Name: "axel", Row: &row42},
-	{Name: "az", Row: &row79, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse80, Parent: true, Destroys: acts81, Recursive: []string{"*"}},
+	{Name: "az", Row: &row80, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse81, Parent: true, Destroys: acts82, Recursive: []string{"*"}},
 	{Name: "az *", Parent: true},
 	{Name: "az * list", Risk: 4},
 	{Name: "az * show", Risk: 4},
 	{Name: "az account", Is: 0x100000},
 	{Name: "az keyvault", Is: 0x100000},
-	{Name: "az login", Row: &row71, Is: 0x100000},
+	{Name: "az login", Row: &row72, Is: 0x100000},
 	{Name: "az network", Parent: true},
 	{Name: "az network *", Parent: true},
 	{Name: "az network * list", Risk: 4},
@@ -5989,79 +6112,80 @@ var commands = [...]Command{
 	{Name: "az sql server", Parent: true},
 	{Name: "az sql server list", Risk: 4},
 	{Name: "az sql server show", Risk: 4},
-	{Name: "az ssh", Row: &row71},
+	{Name: "az ssh", Row: &row72},
 	{Name: "az storage", Parent: true},
 	{Name: "az storage account", Parent: true},
 	{Name: "az storage account list", Risk: 4},
 	{Name: "az storage account show", Risk: 4},
 	{Name: "az storage blob"},
-	{Name: "az storage blob download", Transfer: &options82},
-	{Name: "az storage blob download-batch", Transfer: &options82},
-	{Name: "az storage blob sync", Transfer: &options82},
-	{Name: "az storage blob upload", Transfer: &options82},
-	{Name: "az storage blob upload-batch", Transfer: &options82},
-	{Name: "az storage copy", Transfer: &options82},
+	{Name: "az storage blob download", Transfer: &options83},
+	{Name: "az storage blob download-batch", Transfer: &options83},
+	{Name: "az storage blob sync", Transfer: &options83},
+	{Name: "az storage blob upload", Transfer: &options83},
+	{Name: "az storage blob upload-batch", Transfer: &options83},
+	{Name: "az storage copy", Transfer: &options83},
 	{Name: "az storage file"},
-	{Name: "az storage file download", Transfer: &options82},
-	{Name: "az storage file download-batch", Transfer: &options82},
-	{Name: "az storage file upload", Transfer: &options82},
-	{Name: "az storage file upload-batch", Transfer: &options82},
+	{Name: "az storage file download", Transfer: &options83},
+	{Name: "az storage file download-batch", Transfer: &options83},
+	{Name: "az storage file upload", Transfer: &options83},
+	{Name: "az storage file upload-batch", Transfer: &options83},
 	{Name: "az storage fs"},
 	{Name: "az storage fs directory"},
-	{Name: "az storage fs directory upload", Transfer: &options82},
+	{Name: "az storage fs directory upload", Transfer: &options83},
 	{Name: "az storage fs file"},
-	{Name: "az storage fs file upload", Transfer: &options82},
+	{Name: "az storage fs file upload", Transfer: &options83},
 	{Name: "az vm", Parent: true},
 	{Name: "az vm list", Risk: 4},
-	{Name: "az vm run-command", Row: &row71},
+	{Name: "az vm run-command", Row: &row72},
 	{Name: "az vm show", Risk: 4},
-	{Name: "azcopy", Inspector: "transfer", Is: 0x8000000000, Destroys: acts83, Recursive: []string{"*"}},
-	{Name: "azcopy copy", Transfer: &options84},
-	{Name: "azcopy cp", Transfer: &options84},
-	{Name: "azcopy sync", Transfer: &options84},
+	{Name: "azcopy", Inspector: "transfer", Is: 0x8000000000, Destroys: acts84, Recursive: []string{"*"}},
+	{Name: "azcopy copy", Transfer: &options85},
+	{Name: "azcopy cp", Transfer: &options85},
+	{Name: "azcopy sync", Transfer: &options85},
 	{Name: "b2", Inspector: "transfer", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "b2 download-file-by-name", Transfer: &options85},
+	{Name: "b2 download-file-by-name", Transfer: &options86},
 	{Name: "b2 file"},
-	{Name: "b2 file upload", Transfer: &options85},
-	{Name: "b2 sync", Transfer: &options85},
-	{Name: "b2 upload-file", Transfer: &options85},
-	{Name: "b2sum", Row: &row87, Risk: 1},
-	{Name: "babel", Row: &row89, Is: 0x2000080000, Risk: 2},
+	{Name: "b2 file upload", Transfer: &options86},
+	{Name: "b2 sync", Transfer: &options86},
+	{Name: "b2 upload-file", Transfer: &options86},
+	{Name: "b2sum", Row: &row88, Risk: 1},
+	{Name: "b3sum", Row: &row90, Risk: 1},
+	{Name: "babel", Row: &row92, Is: 0x2000080000, Risk: 2},
 	{Name: "babel-node", Language: &language8},
 	{Name: "babyagi", Is: 0x100000000},
 	{Name: "background", Is: 0x4},
 	{Name: "backtick", Is: 0x4},
 	{Name: "bacon", Arity: 2, Is: 0x2000000000},
-	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "bandit", Row: &row92, Is: 0x80000, Risk: 2, Worse: worse93},
-	{Name: "bao", Is: 0x100000, Destroys: acts94},
-	{Name: "base32", Row: &row96, Risk: 1},
-	{Name: "base64", Row: &row96, Risk: 1},
+	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts93},
+	{Name: "bandit", Row: &row95, Is: 0x80000, Risk: 2, Worse: worse96},
+	{Name: "bao", Is: 0x100000, Destroys: acts97},
+	{Name: "base32", Row: &row99, Risk: 1},
+	{Name: "base64", Row: &row99, Risk: 1},
 	{Name: "basecamp", Destroys: acts16},
-	{Name: "basedpyright", Risk: 2, Worse: worse93},
+	{Name: "basedpyright", Risk: 2, Worse: worse96},
 	{Name: "basename", Is: 0x400000000000000, Risk: 1},
-	{Name: "basenc", Row: &row96, Risk: 1},
+	{Name: "basenc", Row: &row99, Risk: 1},
 	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x200040000, Risk: 5, Parent: true},
-	{Name: "bash -n", Risk: 2, Worse: worse97},
-	{Name: "bat", Row: &row99, Risk: 1},
+	{Name: "bash -n", Risk: 2, Worse: worse100},
+	{Name: "bat", Row: &row102, Risk: 1},
 	{Name: "batch", Inspector: "cron", Is: 0x104000},
-	{Name: "bats", Row: &row101, Is: 0x8, Risk: 2},
-	{Name: "bazel", Row: &row103, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
+	{Name: "bats", Row: &row104, Is: 0x8, Risk: 2},
+	{Name: "bazel", Row: &row106, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
 	{Name: "bazel aquery", Risk: 1},
 	{Name: "bazel build", Risk: 2},
 	{Name: "bazel clean", Risk: 3},
 	{Name: "bazel coverage", Risk: 2},
 	{Name: "bazel cquery", Risk: 1},
-	{Name: "bazel info", Risk: 1, Worse: worse104},
+	{Name: "bazel info", Risk: 1, Worse: worse107},
 	{Name: "bazel query", Risk: 1},
 	{Name: "bazel test", Risk: 2},
 	{Name: "bazel version", Risk: 1},
 	{Name: "bb", Language: &language8},
-	{Name: "bc", Row: &row106, Inspector: "calc", Risk: 1},
-	{Name: "bcachefs", Destroys: acts90},
+	{Name: "bc", Row: &row109, Inspector: "calc", Risk: 1},
+	{Name: "bcachefs", Destroys: acts93},
 	{Name: "bear", Wrapper: &wrapper12},
 	{Name: "bee", Destroys: acts55},
-	{Name: "beeline", Row: &row107, Is: 0x4000000},
+	{Name: "beeline", Row: &row110, Is: 0x4000000},
 	{Name: "beesu", Is: 0x2000000000001, Risk: 7},
 	{Name: "behave", Is: 0x8},
 	{Name: "berglas", Is: 0x100000},
@@ -6070,27 +6194,27 @@ var commands = [...]Command{
 	{Name: "bin/bundle exec", Wrapper: &wrapper51},
 	{Name: "bind", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "bindkey", Inspector: "state"},
-	{Name: "biome", Row: &row109, Is: 0x80008, Risk: 2, Worse: worse110},
-	{Name: "black", Row: &row112, Inspector: "formatter", Is: 0x80000, Risk: 3},
+	{Name: "biome", Row: &row112, Is: 0x80008, Risk: 2, Worse: worse113},
+	{Name: "black", Row: &row115, Inspector: "formatter", Is: 0x80000, Risk: 3},
 	{Name: "bleep", Is: 0x2000000000},
-	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts93},
 	{Name: "bmake", Is: 0x2000000000},
 	{Name: "bolt", Arity: 2, Destroys: acts30},
 	{Name: "borg", Destroys: acts57},
 	{Name: "bosh", Arity: 2},
-	{Name: "boundary", Row: &row28, Destroys: acts113},
+	{Name: "boundary", Row: &row28, Destroys: acts116},
 	{Name: "box64", Is: 0x4},
 	{Name: "box86", Is: 0x4},
-	{Name: "bpftrace", Row: &row107},
-	{Name: "bputil", Destroys: acts114},
-	{Name: "bpython", Language: &language116, Is: 0x100000},
-	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts117},
-	{Name: "bq load", Transfer: &options85},
+	{Name: "bpftrace", Row: &row110},
+	{Name: "bputil", Destroys: acts117},
+	{Name: "bpython", Language: &language119, Is: 0x100000},
+	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts120},
+	{Name: "bq load", Transfer: &options86},
 	{Name: "bq query", Is: 0x800},
 	{Name: "bqn", Language: &language8},
-	{Name: "brakeman", Row: &row119},
+	{Name: "brakeman", Row: &row122},
 	{Name: "break", Is: 0x4000800000000000, Risk: 1},
-	{Name: "brew", Arity: 2, Is: 0x10100040100000, Parent: true, Destroys: acts120},
+	{Name: "brew", Arity: 2, Is: 0x10100040100000, Parent: true, Destroys: acts123},
 	{Name: "brew --prefix", Is: 0x40, Risk: 4},
 	{Name: "brew config", Risk: 4},
 	{Name: "brew deps", Risk: 4},
@@ -6105,32 +6229,32 @@ var commands = [...]Command{
 	{Name: "brew services", Arity: 3},
 	{Name: "brew tap", Is: 0x200000},
 	{Name: "brew upgrade", Is: 0x200000},
-	{Name: "brotli", Row: &row122},
+	{Name: "brotli", Row: &row125},
 	{Name: "browser-use", Is: 0x100000000},
-	{Name: "bru", Destroys: acts123},
-	{Name: "bruno", Destroys: acts123},
-	{Name: "bsqldb", Row: &row107},
-	{Name: "bsub", Wrapper: &wrapper124},
-	{Name: "btrfs", Destroys: acts90},
-	{Name: "buck2", Row: &row126, Is: 0x2000000008, Risk: 2, Worse: worse127},
-	{Name: "buf", Row: &row129, Arity: 2, Parent: true},
+	{Name: "bru", Destroys: acts126},
+	{Name: "bruno", Destroys: acts126},
+	{Name: "bsqldb", Row: &row110},
+	{Name: "bsub", Wrapper: &wrapper127},
+	{Name: "btrfs", Destroys: acts93},
+	{Name: "buck2", Row: &row129, Is: 0x2000000008, Risk: 2, Worse: worse130},
+	{Name: "buf", Row: &row132, Arity: 2, Parent: true},
 	{Name: "buf build", Risk: 2},
 	{Name: "buf lint", Risk: 2},
 	{Name: "buffalo", Destroys: acts55},
-	{Name: "buildah", Is: 0x200000000000, Destroys: acts130},
+	{Name: "buildah", Is: 0x200000000000, Destroys: acts133},
 	{Name: "buildcache", Wrapper: &wrapper12},
 	{Name: "buildevents", Is: 0x4},
 	{Name: "buildozer", Is: 0x2000000000},
-	{Name: "builtin", Wrapper: &wrapper131, Is: 0x2000000000000, Risk: 5},
-	{Name: "bun", Row: &row133, Language: &language135, Arity: 2, Inspector: "npm", Is: 0x110022c0000418, Parent: true, Destroys: acts136},
+	{Name: "builtin", Wrapper: &wrapper134, Is: 0x2000000000000, Risk: 5},
+	{Name: "bun", Row: &row136, Language: &language138, Arity: 2, Inspector: "npm", Is: 0x110022c0000418, Parent: true, Destroys: acts139},
 	{Name: "bun add", Is: 0x300000},
-	{Name: "bun build", Row: &row138, Risk: 2},
-	{Name: "bun create", Row: &row139, Is: 0x300000},
+	{Name: "bun build", Row: &row141, Risk: 2},
+	{Name: "bun create", Row: &row142, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "bun link", Row: &row139, Risk: 3},
-	{Name: "bun pm", Row: &row142, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "bun link", Row: &row142, Risk: 3},
+	{Name: "bun pm", Row: &row145, Arity: 3, Risk: 5, Parent: true},
 	{Name: "bun pm bin", Risk: 1},
 	{Name: "bun pm hash", Risk: 1},
 	{Name: "bun pm hash-print", Risk: 1},
@@ -6138,17 +6262,17 @@ var commands = [...]Command{
 	{Name: "bun pm list", Risk: 1},
 	{Name: "bun pm ls", Risk: 1},
 	{Name: "bun pm whoami", Risk: 1},
-	{Name: "bun publish", Row: &row139, Risk: 6},
-	{Name: "bun remove", Row: &row144, Is: 0x100000, Risk: 3},
+	{Name: "bun publish", Row: &row142, Risk: 6},
+	{Name: "bun remove", Row: &row147, Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
-	{Name: "bun rm", Row: &row144, Risk: 3},
-	{Name: "bun run", Row: &row145, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse140},
-	{Name: "bun test", Row: &row142, Risk: 2},
-	{Name: "bun unlink", Row: &row144, Risk: 3},
+	{Name: "bun rm", Row: &row147, Risk: 3},
+	{Name: "bun run", Row: &row148, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "bun test", Row: &row145, Risk: 2},
+	{Name: "bun unlink", Row: &row147, Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row139, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper147, Arity: 3, Is: 0x1000000000000},
-	{Name: "bundle", Row: &row149, Arity: 2, Is: 0x2040000010, Parent: true},
+	{Name: "bun upgrade", Row: &row142, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper150, Arity: 3, Is: 0x1000000000000},
+	{Name: "bundle", Row: &row152, Arity: 2, Is: 0x2040000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
 	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
@@ -6161,27 +6285,27 @@ var commands = [...]Command{
 	{Name: "bundle outdated", Risk: 4},
 	{Name: "bundle show", Risk: 4},
 	{Name: "bundle update", Is: 0x100000, Risk: 4},
-	{Name: "bunx", Wrapper: &wrapper147, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
-	{Name: "bunzip2", Row: &row151, Risk: 3},
+	{Name: "bunx", Wrapper: &wrapper150, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "bunzip2", Row: &row154, Risk: 3},
 	{Name: "bup", Destroys: acts57},
 	{Name: "busted", Risk: 2},
-	{Name: "busybox", Wrapper: &wrapper131},
+	{Name: "busybox", Wrapper: &wrapper134},
 	{Name: "bw", Is: 0x100000, Destroys: acts22},
 	{Name: "bwrap", Is: 0x4},
 	{Name: "byobu", Is: 0x4},
-	{Name: "bzcat", Row: &row153, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "bzdiff", Row: &row155},
-	{Name: "bzgrep", Row: &row157, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "bzip2", Row: &row151, Risk: 3},
-	{Name: "bzless", Row: &row155},
-	{Name: "bzmore", Row: &row155},
-	{Name: "bzr", Destroys: acts158},
-	{Name: "c++", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "bzcat", Row: &row156, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "bzdiff", Row: &row158},
+	{Name: "bzgrep", Row: &row160, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "bzip2", Row: &row154, Risk: 3},
+	{Name: "bzless", Row: &row158},
+	{Name: "bzmore", Row: &row158},
+	{Name: "bzr", Destroys: acts161},
+	{Name: "c++", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
-	{Name: "c8", Row: &row162, Is: 0x80008},
+	{Name: "c8", Row: &row165, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row164, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts165},
+	{Name: "cabal", Row: &row167, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts168},
 	{Name: "cabal bench", Risk: 2},
 	{Name: "cabal build", Risk: 2},
 	{Name: "cabal check", Risk: 2},
@@ -6189,140 +6313,140 @@ var commands = [...]Command{
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
 	{Name: "cabal test", Risk: 2},
-	{Name: "caffeinate", Wrapper: &wrapper167},
+	{Name: "caffeinate", Wrapper: &wrapper170},
 	{Name: "cage", Is: 0x4},
-	{Name: "cake", Destroys: acts168},
+	{Name: "cake", Destroys: acts171},
 	{Name: "cal", Risk: 1},
 	{Name: "calife", Is: 0x2000000000001, Risk: 7},
 	{Name: "cap", Arity: 2, Destroys: acts30},
-	{Name: "capsh", Wrapper: &wrapper170, Is: 0x1},
-	{Name: "cargo", Row: &row172, Arity: 2, Inspector: "cargo", Is: 0x10000040001010, Parent: true, Destroys: acts173},
-	{Name: "cargo add", Row: &row139, Is: 0x300000, Risk: 4},
+	{Name: "capsh", Wrapper: &wrapper173, Is: 0x1},
+	{Name: "cargo", Row: &row175, Arity: 2, Inspector: "cargo", Is: 0x10000040001010, Parent: true, Destroys: acts176},
+	{Name: "cargo add", Row: &row142, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
-	{Name: "cargo b", Row: &row175, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo bench", Row: &row175, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo binstall", Row: &row139, Is: 0x100000},
-	{Name: "cargo build", Row: &row175, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo c", Row: &row175, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo check", Row: &row175, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo clean", Row: &row175, Risk: 3},
-	{Name: "cargo clippy", Row: &row175, Is: 0x2000000000, Risk: 2, Worse: worse176},
-	{Name: "cargo d", Row: &row175, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo b", Row: &row178, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row178, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row142, Is: 0x100000},
+	{Name: "cargo build", Row: &row178, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo c", Row: &row178, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo check", Row: &row178, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row178, Risk: 3},
+	{Name: "cargo clippy", Row: &row178, Is: 0x2000000000, Risk: 2, Worse: worse179},
+	{Name: "cargo d", Row: &row178, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo deny", Risk: 4},
-	{Name: "cargo doc", Row: &row175, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo doc", Row: &row178, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
 	{Name: "cargo expand", Is: 0x2000000000},
 	{Name: "cargo fetch", Risk: 4},
-	{Name: "cargo fix", Row: &row175, Is: 0x2000100000, Risk: 3},
-	{Name: "cargo fmt", Row: &row175, Passes: []string{"rustfmt"}, Risk: 3},
-	{Name: "cargo generate", Row: &row139},
+	{Name: "cargo fix", Row: &row178, Is: 0x2000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row178, Passes: []string{"rustfmt"}, Risk: 3},
+	{Name: "cargo generate", Row: &row142},
 	{Name: "cargo generate-lockfile", Risk: 4},
-	{Name: "cargo help", Row: &row175, Risk: 1},
+	{Name: "cargo help", Row: &row178, Risk: 1},
 	{Name: "cargo info", Risk: 4},
-	{Name: "cargo init", Row: &row139, Risk: 3},
+	{Name: "cargo init", Row: &row142, Risk: 3},
 	{Name: "cargo insta", Arity: 3, Is: 0x2000000000, Parent: true},
-	{Name: "cargo insta accept", Row: &row178, Risk: 3},
-	{Name: "cargo insta pending-snapshots", Row: &row178, Risk: 3},
-	{Name: "cargo insta reject", Row: &row178, Risk: 3},
-	{Name: "cargo insta review", Row: &row178, Risk: 3},
-	{Name: "cargo insta test", Row: &row180, Risk: 2},
-	{Name: "cargo install", Row: &row139, Is: 0x2000300000, Risk: 5},
-	{Name: "cargo llvm-cov", Row: &row182, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse140},
-	{Name: "cargo locate-project", Row: &row175, Risk: 1},
-	{Name: "cargo login", Row: &row139, Is: 0x100000, Risk: 6},
+	{Name: "cargo insta accept", Row: &row181, Risk: 3},
+	{Name: "cargo insta pending-snapshots", Row: &row181, Risk: 3},
+	{Name: "cargo insta reject", Row: &row181, Risk: 3},
+	{Name: "cargo insta review", Row: &row181, Risk: 3},
+	{Name: "cargo insta test", Row: &row183, Risk: 2},
+	{Name: "cargo install", Row: &row142, Is: 0x2000300000, Risk: 5},
+	{Name: "cargo llvm-cov", Row: &row185, Arity: 3, Is: 0x2000000000, Risk: 2, Worse: worse143},
+	{Name: "cargo locate-project", Row: &row178, Risk: 1},
+	{Name: "cargo login", Row: &row142, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
-	{Name: "cargo metadata", Row: &row175, Risk: 1},
+	{Name: "cargo metadata", Row: &row178, Risk: 1},
 	{Name: "cargo miri", Is: 0x2000000000},
-	{Name: "cargo new", Row: &row139, Risk: 3},
-	{Name: "cargo nextest", Row: &row184, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
+	{Name: "cargo new", Row: &row142, Risk: 3},
+	{Name: "cargo nextest", Row: &row187, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
 	{Name: "cargo nextest list", Risk: 2},
 	{Name: "cargo nextest run", Risk: 2},
 	{Name: "cargo nextest show-config", Risk: 2},
 	{Name: "cargo outdated", Risk: 4},
-	{Name: "cargo owner", Row: &row139, Risk: 6},
+	{Name: "cargo owner", Row: &row142, Risk: 6},
 	{Name: "cargo package", Is: 0x2000000000},
-	{Name: "cargo pkgid", Row: &row175, Risk: 1},
-	{Name: "cargo publish", Row: &row139, Is: 0x2000100000, Risk: 6},
-	{Name: "cargo r", Row: &row175, Is: 0x2000000000, Risk: 5},
-	{Name: "cargo read-manifest", Row: &row175, Risk: 1},
-	{Name: "cargo remove", Row: &row139, Is: 0x100000, Risk: 3},
-	{Name: "cargo run", Row: &row175, Is: 0x2000000000, Risk: 5},
-	{Name: "cargo rustc", Row: &row175, Is: 0x2000000000},
+	{Name: "cargo pkgid", Row: &row178, Risk: 1},
+	{Name: "cargo publish", Row: &row142, Is: 0x2000100000, Risk: 6},
+	{Name: "cargo r", Row: &row178, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row178, Risk: 1},
+	{Name: "cargo remove", Row: &row142, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row178, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row178, Is: 0x2000000000},
 	{Name: "cargo rustdoc", Is: 0x2000000000},
 	{Name: "cargo script", Is: 0x800, Risk: 5},
 	{Name: "cargo search", Risk: 4},
-	{Name: "cargo t", Row: &row175, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo t", Row: &row178, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo tarpaulin", Is: 0x2000000000},
-	{Name: "cargo test", Row: &row175, Is: 0x2000000000, Risk: 2},
-	{Name: "cargo tree", Row: &row175, Risk: 1},
-	{Name: "cargo uninstall", Row: &row139},
-	{Name: "cargo update", Row: &row175, Is: 0x100000, Risk: 4},
+	{Name: "cargo test", Row: &row178, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row178, Risk: 1},
+	{Name: "cargo uninstall", Row: &row142},
+	{Name: "cargo update", Row: &row178, Is: 0x100000, Risk: 4},
 	{Name: "cargo vendor", Risk: 4},
-	{Name: "cargo verify-project", Row: &row175, Risk: 1},
-	{Name: "cargo version", Row: &row175, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper186, Is: 0x2000000000},
+	{Name: "cargo verify-project", Row: &row178, Risk: 1},
+	{Name: "cargo version", Row: &row178, Risk: 1},
+	{Name: "cargo watch", Wrapper: &wrapper189, Is: 0x2000000000},
 	{Name: "cargo xtask", Is: 0x2000000000, Risk: 5},
-	{Name: "cargo yank", Row: &row139, Risk: 6},
-	{Name: "cat", Row: &row155, Arity: 1, Risk: 1},
+	{Name: "cargo yank", Row: &row142, Risk: 6},
+	{Name: "cat", Row: &row158, Arity: 1, Risk: 1},
 	{Name: "catatonit", Wrapper: &wrapper12},
-	{Name: "catchsegv", Wrapper: &wrapper188},
-	{Name: "cc", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "catchsegv", Wrapper: &wrapper191},
+	{Name: "cc", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper12},
 	{Name: "ccr", Is: 0x100000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x2000000000100000, Risk: 1},
-	{Name: "cdk", Row: &row190, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts191},
-	{Name: "cdk diff", Row: &row192, Risk: 4},
-	{Name: "cdk list", Row: &row192, Risk: 2},
-	{Name: "cdk ls", Row: &row192, Risk: 2},
-	{Name: "cdk synth", Row: &row192, Risk: 2},
-	{Name: "cdk synthesize", Row: &row192, Risk: 2},
-	{Name: "cdk8s", Destroys: acts191},
-	{Name: "cdktf", Destroys: acts191},
+	{Name: "cdk", Row: &row193, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts194},
+	{Name: "cdk diff", Row: &row195, Risk: 4},
+	{Name: "cdk list", Row: &row195, Risk: 2},
+	{Name: "cdk ls", Row: &row195, Risk: 2},
+	{Name: "cdk synth", Row: &row195, Risk: 2},
+	{Name: "cdk synthesize", Row: &row195, Risk: 2},
+	{Name: "cdk8s", Destroys: acts194},
+	{Name: "cdktf", Destroys: acts194},
 	{Name: "certutil", Destroys: acts22},
-	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts90},
-	{Name: "cgdb", Row: &row107, Wrapper: &wrapper194},
+	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts93},
+	{Name: "cgdb", Row: &row110, Wrapper: &wrapper197},
 	{Name: "cgexec", Wrapper: &wrapper12},
-	{Name: "chage", Is: 0x100000, Risk: 7, Destroys: acts195},
+	{Name: "chage", Is: 0x100000, Risk: 7, Destroys: acts198},
 	{Name: "chalice", Destroys: acts40},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper197},
+	{Name: "chamber exec", Wrapper: &wrapper200},
 	{Name: "changeset", Is: 0x80000, Destroys: acts59},
-	{Name: "chattr", Row: &row199, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row201},
-	{Name: "checkov", Row: &row203, Risk: 2, Worse: worse93},
+	{Name: "chattr", Row: &row202, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row204},
+	{Name: "checkov", Row: &row206, Risk: 2, Worse: worse96},
 	{Name: "chef", Row: &row28},
 	{Name: "chef-client", Row: &row28, Destroys: acts30},
 	{Name: "chfn", Risk: 7},
-	{Name: "chgrp", Row: &row201, Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row204, Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language8},
 	{Name: "chisel", Row: &row42},
-	{Name: "chmod", Row: &row201, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts204},
+	{Name: "chmod", Row: &row204, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts207},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper206},
-	{Name: "chown", Row: &row201, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts195},
+	{Name: "choom", Wrapper: &wrapper209},
+	{Name: "chown", Row: &row204, Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts198},
 	{Name: "chpst", Wrapper: &wrapper12},
-	{Name: "chronic", Wrapper: &wrapper188},
-	{Name: "chroot", Wrapper: &wrapper208, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper210},
+	{Name: "chronic", Wrapper: &wrapper191},
+	{Name: "chroot", Wrapper: &wrapper211, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper213},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts41},
 	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts211},
-	{Name: "cksum", Row: &row213, Risk: 1},
+	{Name: "civo", Destroys: acts214},
+	{Name: "cksum", Row: &row216, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "clang++", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row215, Is: 0x200, Risk: 2, Worse: worse216},
+	{Name: "clang-format", Row: &row218, Is: 0x200, Risk: 2, Worse: worse219},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row218, Is: 0x200, Risk: 2, Worse: worse93},
+	{Name: "clang-tidy", Row: &row221, Is: 0x200, Risk: 2, Worse: worse96},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clasp", Destroys: acts165},
+	{Name: "clasp", Destroys: acts168},
 	{Name: "claude", Is: 0x100000000},
 	{Name: "claude-agent-sdk", Is: 0x100000000},
 	{Name: "claude-code", Is: 0x100000000},
@@ -6331,53 +6455,53 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x100000000},
 	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row107, Is: 0x4000000, Destroys: acts219},
-	{Name: "clickhouse-client", Row: &row221, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts219},
-	{Name: "clickhouse-local", Row: &row221, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts219},
+	{Name: "clickhouse", Row: &row110, Is: 0x4000000, Destroys: acts222},
+	{Name: "clickhouse-client", Row: &row224, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts222},
+	{Name: "clickhouse-local", Row: &row224, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts222},
 	{Name: "clickup", Destroys: acts16},
 	{Name: "cline", Is: 0x100000000},
 	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
-	{Name: "clippy-driver", Risk: 2, Worse: worse93},
+	{Name: "clippy-driver", Risk: 2, Worse: worse96},
 	{Name: "clisp", Language: &language8},
-	{Name: "clj", Row: &row223, Language: &language225, Is: 0x2000000010},
-	{Name: "cloc", Row: &row227, Risk: 5},
-	{Name: "clojure", Row: &row223, Language: &language225, Is: 0x2000000010},
-	{Name: "cloudflared", Row: &row42, Is: 0x10000000000, Destroys: acts211},
+	{Name: "clj", Row: &row226, Language: &language228, Is: 0x2000000010},
+	{Name: "cloc", Row: &row230, Risk: 5},
+	{Name: "clojure", Row: &row226, Language: &language228, Is: 0x2000000010},
+	{Name: "cloudflared", Row: &row42, Is: 0x10000000000, Destroys: acts214},
 	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row229, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse230},
+	{Name: "cmake", Row: &row232, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse233},
 	{Name: "cmd", Row: &row60, Is: 0x100000},
-	{Name: "cmp", Row: &row232, Risk: 1},
+	{Name: "cmp", Row: &row235, Risk: 1},
 	{Name: "cn", Is: 0x100000000},
 	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row233, Is: 0x40000000},
+	{Name: "code", Row: &row236, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x100000000},
 	{Name: "codename-goose", Is: 0x100000000},
-	{Name: "codespell", Row: &row234, Risk: 2, Worse: worse93},
+	{Name: "codespell", Row: &row238, Risk: 2, Worse: worse96},
 	{Name: "codex", Is: 0x100000000},
 	{Name: "codex-cli", Is: 0x100000000},
 	{Name: "cody", Is: 0x100000000},
 	{Name: "cody-agent", Is: 0x100000000},
 	{Name: "coffee", Language: &language8},
-	{Name: "col", Row: &row155},
-	{Name: "colima", Destroys: acts130},
-	{Name: "colordiff", Row: &row236, Risk: 1, Recursive: []string{"*"}},
-	{Name: "colrm", Row: &row155},
-	{Name: "column", Row: &row238, Risk: 1},
-	{Name: "comm", Row: &row240, Risk: 1},
+	{Name: "col", Row: &row158},
+	{Name: "colima", Destroys: acts133},
+	{Name: "colordiff", Row: &row240, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colrm", Row: &row158},
+	{Name: "column", Row: &row242, Risk: 1},
+	{Name: "comm", Row: &row244, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x802800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
-	{Name: "commitlint", Row: &row89, Is: 0x80000},
+	{Name: "commitlint", Row: &row92, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row242, Inspector: "compiled", Risk: 2},
+	{Name: "compileall", Row: &row246, Inspector: "compiled", Risk: 2},
 	{Name: "compiledb", Wrapper: &wrapper12},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row149, Arity: 2, Is: 0x10002040000018, Parent: true, Destroys: acts165},
+	{Name: "composer", Row: &row152, Arity: 2, Is: 0x10002040000018, Parent: true, Destroys: acts168},
 	{Name: "composer analyse", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer analyze", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer create-project", Is: 0x200000},
@@ -6390,33 +6514,33 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3, Passes: []string{"phpunit"}, Is: 0x800000, Risk: 5},
 	{Name: "composer run-script", Arity: 3, Passes: []string{"phpunit"}, Is: 0x800000, Risk: 5},
-	{Name: "composer show", Risk: 2, Worse: worse243},
+	{Name: "composer show", Risk: 2, Worse: worse247},
 	{Name: "composer test", Passes: []string{"phpunit"}, Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse243},
-	{Name: "compress", Row: &row245},
-	{Name: "conan", Row: &row149, Is: 0x100000, Destroys: acts165},
+	{Name: "composer validate", Risk: 2, Worse: worse247},
+	{Name: "compress", Row: &row249},
+	{Name: "conan", Row: &row152, Is: 0x100000, Destroys: acts168},
 	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
-	{Name: "conda", Row: &row247, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts33},
+	{Name: "conda", Row: &row251, Arity: 2, Is: 0x10000040100000, Parent: true, Destroys: acts33},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row248},
-	{Name: "conda env export", Row: &row250, Risk: 1},
-	{Name: "conda env list", Row: &row250, Risk: 1},
-	{Name: "conda env remove", Row: &row248},
-	{Name: "conda env update", Row: &row248},
-	{Name: "conda info", Row: &row252, Risk: 1},
+	{Name: "conda env create", Row: &row252},
+	{Name: "conda env export", Row: &row254, Risk: 1},
+	{Name: "conda env list", Row: &row254, Risk: 1},
+	{Name: "conda env remove", Row: &row252},
+	{Name: "conda env update", Row: &row252},
+	{Name: "conda info", Row: &row256, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row252, Risk: 1},
+	{Name: "conda list", Row: &row256, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper254, Arity: 3},
-	{Name: "conda search", Row: &row256, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper258, Arity: 3},
+	{Name: "conda search", Row: &row260, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x100000000},
 	{Name: "configure", Is: 0x2000000000},
-	{Name: "console", Destroys: acts168},
-	{Name: "consul", Row: &row258, Arity: 2, Is: 0x10000000000, Destroys: acts259},
+	{Name: "console", Destroys: acts171},
+	{Name: "consul", Row: &row262, Arity: 2, Is: 0x10000000000, Destroys: acts263},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x4000800000000000, Risk: 1},
@@ -6425,41 +6549,41 @@ var commands = [...]Command{
 	{Name: "copilot", Row: &row28, Is: 0x100000000, Destroys: acts40},
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "coscli cp", Transfer: &options85},
+	{Name: "coscli cp", Transfer: &options86},
 	{Name: "cov-build", Wrapper: &wrapper12},
-	{Name: "coverage", Row: &row261, Arity: 2, Is: 0x2000080008, Parent: true},
+	{Name: "coverage", Row: &row265, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 5},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row263, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
-	{Name: "cpack", Row: &row126, Is: 0x2000000008},
-	{Name: "cpan", Row: &row149, Is: 0x100000},
-	{Name: "cpan-upload", Destroys: acts165},
-	{Name: "cpanm", Row: &row149, Is: 0x100000},
+	{Name: "cp", Row: &row267, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cpack", Row: &row129, Is: 0x2000000008},
+	{Name: "cpan", Row: &row152, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts168},
+	{Name: "cpanm", Row: &row152, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive264},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive268},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row266, Is: 0x200, Risk: 2, Worse: worse93},
+	{Name: "cppcheck", Row: &row270, Is: 0x200, Risk: 2, Worse: worse96},
 	{Name: "cpulimit", Wrapper: &wrapper12},
-	{Name: "cqlsh", Row: &row107, Is: 0x14100000, Risk: 5, Worse: worse267, Destroys: acts219},
-	{Name: "crane", Destroys: acts268},
+	{Name: "cqlsh", Row: &row110, Is: 0x14100000, Risk: 5, Worse: worse271, Destroys: acts222},
+	{Name: "crane", Destroys: acts272},
 	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
 	{Name: "crewai", Is: 0x100000000},
-	{Name: "crictl", Is: 0x200000000000, Destroys: acts130},
+	{Name: "crictl", Is: 0x200000000000, Destroys: acts133},
 	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronic", Wrapper: &wrapper12},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse269, Destroys: acts270},
-	{Name: "cross-env", Wrapper: &wrapper271, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper271},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse273, Destroys: acts274},
+	{Name: "cross-env", Wrapper: &wrapper275, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper275},
 	{Name: "crossplane", Destroys: acts41},
 	{Name: "crush", Is: 0x100000000},
-	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts93},
 	{Name: "crystal", Language: &language8, Is: 0x2000000010, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
@@ -6471,23 +6595,27 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language8, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row273, Risk: 3},
-	{Name: "csrutil", Destroys: acts114},
-	{Name: "csvcut", Row: &row275, Risk: 1},
-	{Name: "csvlook", Row: &row275, Risk: 1},
-	{Name: "csvstat", Row: &row275, Risk: 1},
-	{Name: "ctags", Row: &row277},
-	{Name: "ctest", Row: &row279, Is: 0x2000000008, Risk: 2},
-	{Name: "ctr", Is: 0x200000000000, Destroys: acts130},
-	{Name: "curator", Destroys: acts280},
-	{Name: "curl", Row: &row282, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse283, Destroys: acts284, Keeps: &keeps285},
+	{Name: "csplit", Row: &row277, Risk: 3},
+	{Name: "csrutil", Destroys: acts117},
+	{Name: "csvcut", Row: &row279, Risk: 1},
+	{Name: "csvformat", Row: &row279, Risk: 1},
+	{Name: "csvgrep", Row: &row279, Risk: 1},
+	{Name: "csvjson", Row: &row279, Risk: 1},
+	{Name: "csvlook", Row: &row279, Risk: 1},
+	{Name: "csvsort", Row: &row279, Risk: 1},
+	{Name: "csvstat", Row: &row279, Risk: 1},
+	{Name: "ctags", Row: &row281},
+	{Name: "ctest", Row: &row283, Is: 0x2000000008, Risk: 2},
+	{Name: "ctr", Is: 0x200000000000, Destroys: acts133},
+	{Name: "curator", Destroys: acts284},
+	{Name: "curl", Row: &row286, Arity: 1, Inspector: "fetch", Is: 0x8008020000000, Risk: 4, Worse: worse287, Destroys: acts288, Keeps: &keeps289},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x100000000},
 	{Name: "cursor-agent", Is: 0x100000000},
-	{Name: "cut", Row: &row287, Arity: 1, Risk: 1},
-	{Name: "cvs", Destroys: acts158},
-	{Name: "cypher-shell", Row: &row107},
-	{Name: "cypress", Row: &row289, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cut", Row: &row291, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts161},
+	{Name: "cypher-shell", Row: &row110},
+	{Name: "cypress", Row: &row293, Is: 0x2000080008, Risk: 2, Parent: true},
 	{Name: "cypress info", Risk: 2},
 	{Name: "cypress run", Risk: 2},
 	{Name: "cypress verify", Risk: 2},
@@ -6495,13 +6623,13 @@ var commands = [...]Command{
 	{Name: "d1", Is: 0x4000000},
 	{Name: "daemon", Is: 0x4},
 	{Name: "daemonize", Wrapper: &wrapper12},
-	{Name: "dagger", Row: &row291, Arity: 2, Is: 0x2000000400},
+	{Name: "dagger", Row: &row295, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
-	{Name: "dagger run", Wrapper: &wrapper124},
-	{Name: "darcs", Destroys: acts158},
-	{Name: "dart", Row: &row293, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts165},
+	{Name: "dagger run", Wrapper: &wrapper127},
+	{Name: "darcs", Destroys: acts161},
+	{Name: "dart", Row: &row297, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts168},
 	{Name: "dart analyze", Risk: 2},
 	{Name: "dart fix", Inspector: "formatter", Risk: 3},
 	{Name: "dart format", Inspector: "formatter", Risk: 3},
@@ -6510,43 +6638,43 @@ var commands = [...]Command{
 	{Name: "dart run", Is: 0x100000},
 	{Name: "dart test", Risk: 2},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row155},
+	{Name: "dasel", Row: &row158},
 	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
-	{Name: "datasette", Row: &row107},
-	{Name: "date", Row: &row295, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1},
+	{Name: "datasette", Row: &row110},
+	{Name: "date", Row: &row299, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
 	{Name: "datefudge", Is: 0x4},
-	{Name: "db2", Row: &row107, Is: 0x4000000},
+	{Name: "db2", Row: &row110, Is: 0x4000000},
 	{Name: "dbaccess", Is: 0x4000000},
 	{Name: "dbclient", Row: &row42},
 	{Name: "dbmate", Destroys: acts55},
 	{Name: "dbsh", Is: 0x4000000},
-	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts296},
-	{Name: "dbus-launch", Wrapper: &wrapper298},
-	{Name: "dbus-run-session", Wrapper: &wrapper298},
-	{Name: "dc", Row: &row106, Inspector: "calc", Is: 0x100000},
-	{Name: "dc3dd", Destroys: acts90},
-	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts90, Like: "dd"},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts300},
+	{Name: "dbus-launch", Wrapper: &wrapper302},
+	{Name: "dbus-run-session", Wrapper: &wrapper302},
+	{Name: "dc", Row: &row109, Inspector: "calc", Is: 0x100000},
+	{Name: "dc3dd", Destroys: acts93},
+	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts93, Like: "dd"},
 	{Name: "dchroot", Is: 0x4},
-	{Name: "dconf", Destroys: acts114},
-	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts90, Wipes: "files"},
-	{Name: "ddrescue", Destroys: acts90},
-	{Name: "ddtrace-run", Wrapper: &wrapper124},
-	{Name: "debugfs", Destroys: acts90},
+	{Name: "dconf", Destroys: acts117},
+	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts93, Wipes: "files"},
+	{Name: "ddrescue", Destroys: acts93},
+	{Name: "ddtrace-run", Wrapper: &wrapper127},
+	{Name: "debugfs", Destroys: acts93},
 	{Name: "declare", Inspector: "declare", Is: 0x4000000000000000, Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
-	{Name: "defaults", Row: &row60, Arity: 2, Is: 0x100000, Destroys: acts114},
-	{Name: "del", Destroys: acts299, Wipes: "removed"},
-	{Name: "del-cli", Row: &row301, Destroys: acts299, Wipes: "removed"},
-	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "delta", Row: &row303, Risk: 5},
-	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "delve", Row: &row107},
-	{Name: "deno", Row: &row305, Language: &language307, Arity: 2, Is: 0x100022c0000418, Parent: true},
+	{Name: "defaults", Row: &row60, Arity: 2, Is: 0x100000, Destroys: acts117},
+	{Name: "del", Destroys: acts303, Wipes: "removed"},
+	{Name: "del-cli", Row: &row305, Destroys: acts303, Wipes: "removed"},
+	{Name: "delgroup", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "delta", Row: &row307, Risk: 5},
+	{Name: "deluser", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "delve", Row: &row110},
+	{Name: "deno", Row: &row309, Language: &language311, Arity: 2, Is: 0x100022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -6561,88 +6689,88 @@ var commands = [...]Command{
 	{Name: "deno task", Arity: 3},
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper147},
+	{Name: "deno x", Wrapper: &wrapper150},
 	{Name: "depcheck", Is: 0x2000080010},
 	{Name: "detach", Is: 0x4},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper309, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper313, Arity: 3},
 	{Name: "devcontainer", Is: 0x2000000000},
 	{Name: "devin", Is: 0x100000000},
 	{Name: "dexto", Is: 0x100000000},
-	{Name: "df", Row: &row311, Risk: 1},
+	{Name: "df", Row: &row315, Risk: 1},
 	{Name: "diesel", Destroys: acts55},
-	{Name: "diff", Row: &row236, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row313, Risk: 1},
-	{Name: "difft", Recursive: []string{"*"}},
+	{Name: "diff", Row: &row240, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row317, Risk: 1},
+	{Name: "difft", Row: &row319, Risk: 1, Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "dir", Row: &row315, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts316},
+	{Name: "dir", Row: &row321, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts322},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper317, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper323, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Is: 0x400000000000000, Risk: 1},
 	{Name: "dirs", Risk: 1},
 	{Name: "discord", Destroys: acts16},
 	{Name: "discordo", Destroys: acts16},
-	{Name: "diskpart", Is: 0x4000000000, Destroys: acts90},
+	{Name: "diskpart", Is: 0x4000000000, Destroys: acts93},
 	{Name: "diskutil", Arity: 2, Is: 0x4000000000, Destroys: acts52},
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper12},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper319},
+	{Name: "distrobox enter", Wrapper: &wrapper325},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "ditto", Row: &row321, Risk: 3},
-	{Name: "django", Destroys: acts322},
-	{Name: "django-admin", Arity: 2, Destroys: acts322},
+	{Name: "ditto", Row: &row327, Risk: 3},
+	{Name: "django", Destroys: acts328},
+	{Name: "django-admin", Arity: 2, Destroys: acts328},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
-	{Name: "dlv", Row: &row107},
+	{Name: "dlv", Row: &row110},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row324, Risk: 1},
-	{Name: "dmsetup", Destroys: acts90},
-	{Name: "dmypy", Row: &row326, Is: 0x200},
+	{Name: "dmesg", Row: &row330, Risk: 1},
+	{Name: "dmsetup", Destroys: acts93},
+	{Name: "dmypy", Row: &row332, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x10000040100000, Risk: 5, Destroys: acts33},
 	{Name: "dnf install", Is: 0x200000},
 	{Name: "doalarm", Is: 0x4},
-	{Name: "doas", Wrapper: &wrapper328, Is: 0x2000000000001, Risk: 7},
-	{Name: "docker", Row: &row330, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts130},
-	{Name: "docker attach", Row: &row332},
+	{Name: "doas", Wrapper: &wrapper334, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row336, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts133},
+	{Name: "docker attach", Row: &row338},
 	{Name: "docker bake", Is: 0x2000000000},
-	{Name: "docker build", Row: &row334, Is: 0x2000100010, Risk: 4},
-	{Name: "docker builder", Row: &row336, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row334, Arity: 3, Is: 0x2000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row336},
-	{Name: "docker commit", Row: &row332, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row338, Arity: 3, Is: 0x2000000000, Parent: true},
+	{Name: "docker build", Row: &row340, Is: 0x2000100010, Risk: 4},
+	{Name: "docker builder", Row: &row342, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row340, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row342},
+	{Name: "docker commit", Row: &row338, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row344, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Is: 0x10, Risk: 4},
-	{Name: "docker compose config", Row: &row340, Risk: 1},
-	{Name: "docker compose cp", Row: &row342, Is: 0x100000},
-	{Name: "docker compose create", Row: &row342, Risk: 5},
-	{Name: "docker compose down", Row: &row344, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper346, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse347},
-	{Name: "docker compose images", Row: &row340, Risk: 1},
+	{Name: "docker compose config", Row: &row346, Risk: 1},
+	{Name: "docker compose cp", Row: &row348, Is: 0x100000},
+	{Name: "docker compose create", Row: &row348, Risk: 5},
+	{Name: "docker compose down", Row: &row350, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper352, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse353},
+	{Name: "docker compose images", Row: &row346, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row340, Risk: 1},
-	{Name: "docker compose ls", Row: &row340, Risk: 1},
-	{Name: "docker compose port", Row: &row340, Risk: 1},
-	{Name: "docker compose ps", Row: &row340, Risk: 1},
-	{Name: "docker compose publish", Row: &row342},
+	{Name: "docker compose logs", Row: &row346, Risk: 1},
+	{Name: "docker compose ls", Row: &row346, Risk: 1},
+	{Name: "docker compose port", Row: &row346, Risk: 1},
+	{Name: "docker compose ps", Row: &row346, Risk: 1},
+	{Name: "docker compose publish", Row: &row348},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row342, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row348, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row342, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper346, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse347},
+	{Name: "docker compose rm", Row: &row348, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper352, Arity: 4, Is: 0x100000, Risk: 5, Worse: worse353},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row340, Risk: 1},
-	{Name: "docker compose up", Row: &row342, Risk: 5},
-	{Name: "docker compose version", Row: &row340, Risk: 1},
-	{Name: "docker compose watch", Row: &row342},
-	{Name: "docker config", Row: &row336},
-	{Name: "docker container", Row: &row336, Arity: 3, Risk: 5, Worse: worse347, Parent: true},
+	{Name: "docker compose top", Row: &row346, Risk: 1},
+	{Name: "docker compose up", Row: &row348, Risk: 5},
+	{Name: "docker compose version", Row: &row346, Risk: 1},
+	{Name: "docker compose watch", Row: &row348},
+	{Name: "docker config", Row: &row342},
+	{Name: "docker container", Row: &row342, Arity: 3, Risk: 5, Worse: worse353, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -6651,152 +6779,152 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row336, Arity: 3, Risk: 5, Worse: worse347, Parent: true},
-	{Name: "docker context create", Row: &row71},
-	{Name: "docker context import", Row: &row71},
+	{Name: "docker context", Row: &row342, Arity: 3, Risk: 5, Worse: worse353, Parent: true},
+	{Name: "docker context create", Row: &row72},
+	{Name: "docker context import", Row: &row72},
 	{Name: "docker context ls", Risk: 1},
-	{Name: "docker context use", Row: &row71},
-	{Name: "docker cp", Row: &row332, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row348, Is: 0x2002000000000, Risk: 5, Worse: worse347},
-	{Name: "docker diff", Row: &row350, Risk: 1},
-	{Name: "docker events", Row: &row350, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper352, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse347},
-	{Name: "docker export", Row: &row332, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row336},
-	{Name: "docker history", Row: &row350, Risk: 1},
-	{Name: "docker image", Row: &row336, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row334},
+	{Name: "docker context use", Row: &row72},
+	{Name: "docker cp", Row: &row338, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row354, Is: 0x2002000000000, Risk: 5, Worse: worse353},
+	{Name: "docker diff", Row: &row356, Risk: 1},
+	{Name: "docker events", Row: &row356, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper358, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse353},
+	{Name: "docker export", Row: &row338, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row342},
+	{Name: "docker history", Row: &row356, Risk: 1},
+	{Name: "docker image", Row: &row342, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row340},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row354, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row332, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row350, Risk: 1},
-	{Name: "docker inspect", Row: &row350, Risk: 1},
-	{Name: "docker kill", Row: &row332, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row336},
-	{Name: "docker load", Row: &row332, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row332, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row332, Risk: 4},
-	{Name: "docker logs", Row: &row350, Risk: 1},
-	{Name: "docker machine", Row: &row336},
+	{Name: "docker images", Row: &row360, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row338, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row356, Risk: 1},
+	{Name: "docker inspect", Row: &row356, Risk: 1},
+	{Name: "docker kill", Row: &row338, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row342},
+	{Name: "docker load", Row: &row338, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row338, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row338, Risk: 4},
+	{Name: "docker logs", Row: &row356, Risk: 1},
+	{Name: "docker machine", Row: &row342},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row332},
-	{Name: "docker network", Row: &row336, Arity: 3, Risk: 5, Worse: worse347, Parent: true},
+	{Name: "docker mount", Row: &row338},
+	{Name: "docker network", Row: &row342, Arity: 3, Risk: 5, Worse: worse353, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row336, Risk: 6},
+	{Name: "docker node", Row: &row342, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row336},
-	{Name: "docker plugin", Row: &row336},
-	{Name: "docker pod", Row: &row336},
-	{Name: "docker port", Row: &row350, Risk: 1},
-	{Name: "docker ps", Row: &row354, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row350, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row332, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row332, Risk: 3},
-	{Name: "docker restart", Row: &row332, Is: 0x2000100000, Risk: 3},
-	{Name: "docker rm", Row: &row332, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row332, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row348, Is: 0x2002000000000, Risk: 5, Worse: worse347},
-	{Name: "docker save", Row: &row332, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row350, Risk: 4},
-	{Name: "docker secret", Row: &row336, Is: 0x100000},
-	{Name: "docker service", Row: &row336, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row336, Arity: 3, Is: 0x2000000000, Risk: 6},
-	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse347},
-	{Name: "docker stats", Row: &row350, Risk: 1},
-	{Name: "docker stop", Row: &row332, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row336, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row336, Arity: 3, Risk: 5, Worse: worse347, Parent: true},
+	{Name: "docker play", Row: &row342},
+	{Name: "docker plugin", Row: &row342},
+	{Name: "docker pod", Row: &row342},
+	{Name: "docker port", Row: &row356, Risk: 1},
+	{Name: "docker ps", Row: &row360, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row356, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row338, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row338, Risk: 3},
+	{Name: "docker restart", Row: &row338, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row338, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row338, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row354, Is: 0x2002000000000, Risk: 5, Worse: worse353},
+	{Name: "docker save", Row: &row338, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row356, Risk: 4},
+	{Name: "docker secret", Row: &row342, Is: 0x100000},
+	{Name: "docker service", Row: &row342, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row342, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse353},
+	{Name: "docker stats", Row: &row356, Risk: 1},
+	{Name: "docker stop", Row: &row338, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row342, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row342, Arity: 3, Risk: 5, Worse: worse353, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row332, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row350, Risk: 1},
-	{Name: "docker trust", Row: &row336},
+	{Name: "docker tag", Row: &row338, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row356, Risk: 1},
+	{Name: "docker trust", Row: &row342},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row332},
+	{Name: "docker unshare", Row: &row338},
 	{Name: "docker up", Is: 0x2000000000},
-	{Name: "docker update", Row: &row332, Risk: 3},
-	{Name: "docker version", Row: &row350, Risk: 1},
-	{Name: "docker volume", Row: &row336, Arity: 3, Risk: 5, Worse: worse347, Parent: true},
+	{Name: "docker update", Row: &row338, Risk: 3},
+	{Name: "docker version", Row: &row356, Risk: 1},
+	{Name: "docker volume", Row: &row342, Arity: 3, Risk: 5, Worse: worse353, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row350, Risk: 3},
+	{Name: "docker wait", Row: &row356, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row338, Is: 0x100010, Parent: true, Destroys: acts130, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row344, Is: 0x100010, Parent: true, Destroys: acts133, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},
 	{Name: "docker-compose buildx", Is: 0x2000000000},
 	{Name: "docker-compose compose", Is: 0x2000000000},
-	{Name: "docker-compose config", Row: &row340},
+	{Name: "docker-compose config", Row: &row346},
 	{Name: "docker-compose create", Is: 0x2000000000},
-	{Name: "docker-compose down", Row: &row344},
-	{Name: "docker-compose exec", Wrapper: &wrapper346, Risk: 5, Worse: worse347},
+	{Name: "docker-compose down", Row: &row350},
+	{Name: "docker-compose exec", Wrapper: &wrapper352, Risk: 5, Worse: worse353},
 	{Name: "docker-compose image", Is: 0x2000000000},
-	{Name: "docker-compose images", Row: &row340},
-	{Name: "docker-compose logs", Row: &row340},
-	{Name: "docker-compose ls", Row: &row340},
-	{Name: "docker-compose port", Row: &row340},
-	{Name: "docker-compose ps", Row: &row340},
+	{Name: "docker-compose images", Row: &row346},
+	{Name: "docker-compose logs", Row: &row346},
+	{Name: "docker-compose ls", Row: &row346},
+	{Name: "docker-compose port", Row: &row346},
+	{Name: "docker-compose ps", Row: &row346},
 	{Name: "docker-compose restart", Is: 0x2000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper346, Is: 0x2000000000, Risk: 5, Worse: worse347},
+	{Name: "docker-compose run", Wrapper: &wrapper352, Is: 0x2000000000, Risk: 5, Worse: worse353},
 	{Name: "docker-compose stack", Is: 0x2000000000},
 	{Name: "docker-compose start", Is: 0x2000000000},
-	{Name: "docker-compose top", Row: &row340},
-	{Name: "docker-compose up", Row: &row342, Is: 0x2000000000},
-	{Name: "docker-compose version", Row: &row340},
+	{Name: "docker-compose top", Row: &row346},
+	{Name: "docker-compose up", Row: &row348, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row346},
 	{Name: "docker-compose watch", Is: 0x2000000000},
-	{Name: "doctl", Row: &row28, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts211},
+	{Name: "doctl", Row: &row28, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts214},
 	{Name: "doctl serverless"},
-	{Name: "doctl serverless deploy", Transfer: &options85},
-	{Name: "doctrine", Destroys: acts168},
+	{Name: "doctl serverless deploy", Transfer: &options86},
+	{Name: "doctrine", Destroys: acts171},
 	{Name: "doit", Arity: 2, Is: 0x2000000000},
 	{Name: "dolt", Is: 0x4000000},
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x4000000},
 	{Name: "doppler", Is: 0x10000100000},
-	{Name: "doppler run", Wrapper: &wrapper356},
-	{Name: "dos2unix", Row: &row358, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper360},
-	{Name: "dotenv run", Wrapper: &wrapper362},
-	{Name: "dotenv-cli", Wrapper: &wrapper360},
+	{Name: "doppler run", Wrapper: &wrapper362},
+	{Name: "dos2unix", Row: &row364, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper366},
+	{Name: "dotenv run", Wrapper: &wrapper368},
+	{Name: "dotenv-cli", Wrapper: &wrapper366},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper364},
-	{Name: "dotnet", Row: &row366, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts367},
-	{Name: "dotnet --info", Risk: 2, Worse: worse368},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse368},
+	{Name: "dotenvx run", Wrapper: &wrapper370},
+	{Name: "dotnet", Row: &row372, Arity: 2, Inspector: "dotnet", Is: 0x2040001218, Parent: true, Destroys: acts373},
+	{Name: "dotnet --info", Risk: 2, Worse: worse374},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse374},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse368},
-	{Name: "dotnet clean", Risk: 2, Worse: worse368},
+	{Name: "dotnet build", Risk: 2, Worse: worse374},
+	{Name: "dotnet clean", Risk: 2, Worse: worse374},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse368},
+	{Name: "dotnet format", Risk: 2, Worse: worse374},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse368},
+	{Name: "dotnet list", Risk: 2, Worse: worse374},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse368},
-	{Name: "dotnet publish", Risk: 2, Worse: worse368},
+	{Name: "dotnet pack", Risk: 2, Worse: worse374},
+	{Name: "dotnet publish", Risk: 2, Worse: worse374},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse368},
+	{Name: "dotnet restore", Risk: 2, Worse: worse374},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse368},
+	{Name: "dotnet test", Risk: 2, Worse: worse374},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts367},
+	{Name: "dotnet-ef", Destroys: acts373},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
-	{Name: "doxygen", Row: &row370, Is: 0x200, Risk: 2, Worse: worse371},
-	{Name: "dpkg", Row: &row373, Parent: true, Destroys: acts374},
+	{Name: "doxygen", Row: &row376, Is: 0x200, Risk: 2, Worse: worse377},
+	{Name: "dpkg", Row: &row379, Parent: true, Destroys: acts380},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -6805,16 +6933,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row373, Risk: 1},
-	{Name: "dprint", Risk: 2, Worse: worse375},
+	{Name: "dpkg-query", Row: &row379, Risk: 1},
+	{Name: "dprint", Risk: 2, Worse: worse381},
 	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts376},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts382},
 	{Name: "droid", Is: 0x100000000},
 	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row42},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts377},
-	{Name: "dropuser", Destroys: acts377},
-	{Name: "drush", Row: &row46, Destroys: acts316},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts383},
+	{Name: "dropuser", Destroys: acts383},
+	{Name: "drush", Row: &row46, Destroys: acts322},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -6825,22 +6953,23 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Risk: 5, Worse: worse378},
-	{Name: "dseditgroup", Risk: 5, Worse: worse379},
+	{Name: "dscl", Risk: 5, Worse: worse384},
+	{Name: "dseditgroup", Risk: 5, Worse: worse385},
 	{Name: "dsenableroot", Risk: 7},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts195},
-	{Name: "dsqlcmd", Row: &row107},
-	{Name: "dsrm", Destroys: acts195},
+	{Name: "dsmod", Destroys: acts198},
+	{Name: "dsqlcmd", Row: &row110},
+	{Name: "dsrm", Destroys: acts198},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
-	{Name: "dtrace", Row: &row107},
+	{Name: "dtrace", Row: &row110},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row311, Risk: 1, Wipes: "listed"},
-	{Name: "dub", Row: &row149},
-	{Name: "duckdb", Row: &row381, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "du", Row: &row315, Risk: 1, Wipes: "listed"},
+	{Name: "dub", Row: &row152},
+	{Name: "duckdb", Row: &row387, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "duf", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "dumb-init", Wrapper: &wrapper12},
-	{Name: "dune", Row: &row383, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "dune", Row: &row391, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
 	{Name: "dune build", Risk: 2},
 	{Name: "dune clean", Risk: 3},
 	{Name: "dune fmt", Risk: 3},
@@ -6850,119 +6979,121 @@ var commands = [...]Command{
 	{Name: "dune test", Risk: 2},
 	{Name: "duplicacy", Destroys: acts57},
 	{Name: "duplicity", Destroys: acts57},
+	{Name: "dust", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "dvc", Is: 0x2000000000},
 	{Name: "dwp", Is: 0x200},
 	{Name: "dyalog", Language: &language8},
-	{Name: "e2fsck", Destroys: acts90},
+	{Name: "e2fsck", Destroys: acts93},
 	{Name: "earthly", Is: 0x2000000400},
-	{Name: "eas", Arity: 2, Destroys: acts165},
+	{Name: "eas", Arity: 2, Destroys: acts168},
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper12},
 	{Name: "eb", Row: &row28, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "ebtables", Destroys: acts384},
+	{Name: "ebtables", Destroys: acts392},
 	{Name: "eca", Is: 0x100000000},
 	{Name: "echo", Arity: 1, Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language8},
-	{Name: "ed", Row: &row233, Is: 0x100000},
-	{Name: "edgedb", Row: &row107},
+	{Name: "ed", Row: &row236, Is: 0x100000},
+	{Name: "edgedb", Row: &row110},
 	{Name: "edgeql", Is: 0x4000000},
-	{Name: "efibootmgr", Destroys: acts90},
+	{Name: "efibootmgr", Destroys: acts93},
 	{Name: "eksctl", Row: &row28, Destroys: acts41},
-	{Name: "elasticdump", Destroys: acts280},
+	{Name: "elasticdump", Destroys: acts284},
 	{Name: "elfedit", Is: 0x200},
-	{Name: "elinks", Row: &row386, Risk: 4},
+	{Name: "elinks", Row: &row394, Risk: 4},
 	{Name: "elixir", Language: &language8, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row233},
-	{Name: "emacsclient", Row: &row233},
+	{Name: "emacs", Row: &row236},
+	{Name: "emacsclient", Row: &row236},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts387},
+	{Name: "emerge", Is: 0x100000, Destroys: acts395},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper389},
+	{Name: "entr", Wrapper: &wrapper397},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x802000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper360},
-	{Name: "envchain", Wrapper: &wrapper391, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper366},
+	{Name: "envchain", Wrapper: &wrapper399, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper392},
-	{Name: "envuidgid", Wrapper: &wrapper393},
+	{Name: "envdir", Wrapper: &wrapper400},
+	{Name: "envuidgid", Wrapper: &wrapper401},
 	{Name: "eopkg", Destroys: acts33},
-	{Name: "equinix", Destroys: acts211},
+	{Name: "equinix", Destroys: acts214},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language8},
-	{Name: "errcheck", Row: &row395},
-	{Name: "es-curator", Destroys: acts280},
-	{Name: "esbuild", Row: &row89, Is: 0x2000080000, Risk: 2},
-	{Name: "eslint", Row: &row397, Is: 0x2000080018, Risk: 2, Worse: worse216},
+	{Name: "errcheck", Row: &row403},
+	{Name: "es-curator", Destroys: acts284},
+	{Name: "esbuild", Row: &row92, Is: 0x2000080000, Risk: 2},
+	{Name: "eslint", Row: &row405, Is: 0x2000080018, Risk: 2, Worse: worse219},
 	{Name: "esno", Language: &language8},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row277},
-	{Name: "etcdctl", Row: &row258, Arity: 2, Destroys: acts259},
+	{Name: "etags", Row: &row281},
+	{Name: "etcdctl", Row: &row262, Arity: 2, Destroys: acts263},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x4002000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts398},
+	{Name: "evans", Destroys: acts406},
 	{Name: "evcxr", Language: &language8},
-	{Name: "ex", Row: &row233, Is: 0x100000},
-	{Name: "exa", Row: &row315, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row236, Is: 0x100000},
+	{Name: "exa", Row: &row321, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x4002800000100000, Risk: 5},
 	{Name: "execlineb", Is: 0x4},
 	{Name: "exim", Destroys: acts21},
 	{Name: "exit", Is: 0x4000800000000000, Risk: 1},
-	{Name: "exo", Destroys: acts211},
-	{Name: "expand", Row: &row400, Risk: 1},
+	{Name: "exo", Destroys: acts214},
+	{Name: "expand", Row: &row408, Risk: 1},
 	{Name: "expect", Language: &language8, Is: 0x104000},
-	{Name: "expo", Row: &row89, Arity: 2, Is: 0x80000, Destroys: acts165},
+	{Name: "expo", Row: &row92, Arity: 2, Is: 0x80000, Destroys: acts168},
 	{Name: "export", Inspector: "declare", Is: 0x4000080000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row315, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row321, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts30},
 	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language8, Risk: 1},
-	{Name: "faillock", Destroys: acts195},
+	{Name: "faillock", Destroys: acts198},
 	{Name: "fakechroot", Wrapper: &wrapper12},
 	{Name: "fakeroot", Wrapper: &wrapper12},
 	{Name: "fakeroot-ng", Wrapper: &wrapper12},
-	{Name: "faketime", Wrapper: &wrapper402},
-	{Name: "fallocate", Row: &row404, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper410},
+	{Name: "fallocate", Row: &row412, Is: 0x100020},
 	{Name: "false", Is: 0x800000000000, Risk: 1},
-	{Name: "fastboot", Destroys: acts90},
-	{Name: "fastlane", Arity: 2, Destroys: acts165},
+	{Name: "fastboot", Destroys: acts93},
+	{Name: "fastlane", Arity: 2, Destroys: acts168},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdesetup", Destroys: acts405},
-	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts90},
-	{Name: "fennel", Language: &language407},
+	{Name: "fdesetup", Destroys: acts413},
+	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts93},
+	{Name: "fennel", Language: &language415},
 	{Name: "fg", Risk: 1},
 	{Name: "fghack", Is: 0x4},
-	{Name: "file", Row: &row409, Risk: 1},
+	{Name: "file", Row: &row417, Risk: 1},
 	{Name: "file-rename", Risk: 5},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse410, Destroys: acts411, Wipes: "found"},
-	{Name: "findstr", Row: &row413, Risk: 1, Worse: worse414},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000400000000, Risk: 1, Worse: worse418, Destroys: acts419, Wipes: "found"},
+	{Name: "findmnt", Row: &row389, Is: 0x400000000000000, Risk: 1},
+	{Name: "findstr", Row: &row421, Risk: 1, Worse: worse422},
 	{Name: "finger", Row: &row42},
-	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts415, Recursive: []string{"*"}},
-	{Name: "firebase deploy", Transfer: &options85},
+	{Name: "firebase", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts423, Recursive: []string{"*"}},
+	{Name: "firebase deploy", Transfer: &options86},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts384},
+	{Name: "firewall-cmd", Destroys: acts392},
 	{Name: "firmwarepasswd", Destroys: acts10},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts416},
-	{Name: "flake8", Row: &row92, Is: 0x80000, Risk: 2, Worse: worse93},
+	{Name: "fkill", Destroys: acts424},
+	{Name: "flake8", Row: &row95, Is: 0x80000, Risk: 2, Worse: worse96},
 	{Name: "flang", Is: 0x200},
-	{Name: "flashrom", Destroys: acts90},
-	{Name: "flask", Arity: 2, Is: 0x10, Destroys: acts417},
+	{Name: "flashrom", Destroys: acts93},
+	{Name: "flask", Arity: 2, Is: 0x10, Destroys: acts425},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row139, Destroys: acts418},
+	{Name: "flit", Row: &row142, Destroys: acts426},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper420},
-	{Name: "flutter", Row: &row422, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts165},
+	{Name: "flox activate", Wrapper: &wrapper428},
+	{Name: "flutter", Row: &row430, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts168},
 	{Name: "flutter analyze", Risk: 2},
 	{Name: "flutter build", Risk: 2},
 	{Name: "flutter devices", Risk: 2},
@@ -6974,128 +7105,129 @@ var commands = [...]Command{
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "fluxcd", Destroys: acts41},
-	{Name: "fly", Row: &row423, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts424},
-	{Name: "fly logs", Row: &row426, Risk: 4},
-	{Name: "fly status", Row: &row426, Risk: 4},
-	{Name: "flyway", Destroys: acts427},
-	{Name: "fmt", Row: &row429, Risk: 1},
-	{Name: "fold", Row: &row431, Risk: 1},
+	{Name: "fly", Row: &row431, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts432},
+	{Name: "fly logs", Row: &row434, Risk: 4},
+	{Name: "fly status", Row: &row434, Risk: 4},
+	{Name: "flyway", Destroys: acts435},
+	{Name: "fmt", Row: &row437, Risk: 1},
+	{Name: "fold", Row: &row439, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreground", Is: 0x4},
 	{Name: "foreman", Is: 0x2000000004},
-	{Name: "forever", Arity: 2, Destroys: acts432},
+	{Name: "forever", Arity: 2, Destroys: acts440},
 	{Name: "forge", Is: 0x2000000018},
 	{Name: "forgecode", Is: 0x100000000},
-	{Name: "format", Is: 0x4000000000, Destroys: acts90},
+	{Name: "format", Is: 0x4000000000, Destroys: acts93},
 	{Name: "format.com", Is: 0x4000000000},
 	{Name: "forx", Is: 0x4},
-	{Name: "fossil", Destroys: acts158},
+	{Name: "fossil", Destroys: acts161},
 	{Name: "free", Risk: 1},
-	{Name: "frida", Row: &row107},
+	{Name: "frida", Row: &row110},
 	{Name: "fsc", Is: 0x200},
-	{Name: "fsck", Destroys: acts90},
-	{Name: "fsck.*", Destroys: acts90},
+	{Name: "fsck", Destroys: acts93},
+	{Name: "fsck.*", Destroys: acts93},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row42, Is: 0x28000400000, Risk: 4},
-	{Name: "fuser", Row: &row434, Is: 0x100000020000, Risk: 6, Destroys: acts416},
+	{Name: "fuser", Row: &row442, Is: 0x100000020000, Risk: 6, Destroys: acts424},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
-	{Name: "fwupdmgr", Destroys: acts90},
-	{Name: "fx", Row: &row435, Risk: 5},
-	{Name: "fzf", Row: &row437, Risk: 5},
-	{Name: "g++", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "fwupdmgr", Destroys: acts93},
+	{Name: "fx", Row: &row443, Risk: 5},
+	{Name: "fzf", Row: &row445, Risk: 5},
+	{Name: "g++", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts16},
 	{Name: "gamemoderun", Wrapper: &wrapper12},
 	{Name: "gamescope", Is: 0x4},
 	{Name: "gap", Language: &language8},
 	{Name: "garden", Arity: 2, Is: 0x2000000000},
 	{Name: "gargs", Is: 0x4},
-	{Name: "gatsby", Row: &row89},
-	{Name: "gcc", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gatsby", Row: &row92},
+	{Name: "gcc", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language8},
-	{Name: "gcloud", Row: &row439, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse440, Parent: true, Destroys: acts117, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row447, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse448, Parent: true, Destroys: acts120, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
 	{Name: "gcloud * * list", Risk: 4},
 	{Name: "gcloud * describe", Risk: 4},
 	{Name: "gcloud * list", Risk: 4},
-	{Name: "gcloud alpha", Row: &row71},
-	{Name: "gcloud auth", Row: &row71, Is: 0x100000, Parent: true},
-	{Name: "gcloud auth list", Row: &row73, Risk: 1},
+	{Name: "gcloud alpha", Row: &row72},
+	{Name: "gcloud auth", Row: &row72, Is: 0x100000, Parent: true},
+	{Name: "gcloud auth list", Row: &row74, Risk: 1},
 	{Name: "gcloud builds"},
-	{Name: "gcloud builds submit", Row: &row71, Is: 0x100000},
-	{Name: "gcloud cloud-shell", Row: &row71},
+	{Name: "gcloud builds submit", Row: &row72, Is: 0x100000},
+	{Name: "gcloud cloud-shell", Row: &row72},
 	{Name: "gcloud compute", Parent: true},
 	{Name: "gcloud compute *", Parent: true},
 	{Name: "gcloud compute * describe", Risk: 4},
 	{Name: "gcloud compute * list", Risk: 4},
-	{Name: "gcloud compute scp", Row: &row71},
-	{Name: "gcloud compute ssh", Row: &row71},
+	{Name: "gcloud compute scp", Row: &row72},
+	{Name: "gcloud compute ssh", Row: &row72},
 	{Name: "gcloud config", Is: 0x100000, Parent: true},
-	{Name: "gcloud config get", Row: &row73, Risk: 1},
-	{Name: "gcloud config get-value", Row: &row73, Risk: 1},
-	{Name: "gcloud config list", Row: &row73, Risk: 1},
-	{Name: "gcloud config set", Row: &row71},
-	{Name: "gcloud config unset", Row: &row71},
+	{Name: "gcloud config get", Row: &row74, Risk: 1},
+	{Name: "gcloud config get-value", Row: &row74, Risk: 1},
+	{Name: "gcloud config list", Row: &row74, Risk: 1},
+	{Name: "gcloud config set", Row: &row72},
+	{Name: "gcloud config unset", Row: &row72},
 	{Name: "gcloud secrets", Is: 0x100000},
-	{Name: "gcloud ssh", Row: &row71},
+	{Name: "gcloud ssh", Row: &row72},
 	{Name: "gcloud storage", Parent: true},
-	{Name: "gcloud storage cp", Transfer: &options441},
+	{Name: "gcloud storage cp", Transfer: &options449},
 	{Name: "gcloud storage ls", Risk: 4},
-	{Name: "gcloud storage mv", Transfer: &options441},
-	{Name: "gcloud storage rsync", Transfer: &options441},
-	{Name: "gconftool-2", Destroys: acts114},
+	{Name: "gcloud storage mv", Transfer: &options449},
+	{Name: "gcloud storage rsync", Transfer: &options449},
+	{Name: "gconftool-2", Destroys: acts117},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row107, Wrapper: &wrapper194, Is: 0x20000},
+	{Name: "gdb", Row: &row110, Wrapper: &wrapper197, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
-	{Name: "gdisk", Is: 0x4000000000, Destroys: acts90},
+	{Name: "gdisk", Is: 0x4000000000, Destroys: acts93},
 	{Name: "gel", Is: 0x4000000},
-	{Name: "gem", Row: &row149, Arity: 2, Is: 0x10000040100000, Destroys: acts442},
+	{Name: "gem", Row: &row152, Arity: 2, Is: 0x10000040100000, Destroys: acts450},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x100000000},
 	{Name: "gemini-cli", Is: 0x100000000},
 	{Name: "genie", Is: 0x4},
-	{Name: "gerrit", Destroys: acts158},
+	{Name: "gerrit", Destroys: acts161},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse443},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse451},
+	{Name: "getfacl", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language8},
 	{Name: "gfortran", Row: &row49, Is: 0x200},
-	{Name: "gh", Row: &row445, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts446},
+	{Name: "gh", Row: &row453, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20010060000000, Parent: true, Destroys: acts454},
 	{Name: "gh agent-task", Is: 0x100000000},
-	{Name: "gh alias", Row: &row447, Is: 0x100000},
-	{Name: "gh api", Row: &row449, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse450},
-	{Name: "gh attestation", Row: &row447},
-	{Name: "gh auth", Row: &row447, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row452, Risk: 4, Worse: worse453},
-	{Name: "gh browse", Row: &row455, Risk: 4},
-	{Name: "gh cache", Row: &row455},
-	{Name: "gh codespace", Row: &row447},
-	{Name: "gh codespace ssh", Row: &row71},
-	{Name: "gh config", Row: &row447, Is: 0x110000},
+	{Name: "gh alias", Row: &row455, Is: 0x100000},
+	{Name: "gh api", Row: &row457, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse458},
+	{Name: "gh attestation", Row: &row455},
+	{Name: "gh auth", Row: &row455, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row460, Risk: 4, Worse: worse461},
+	{Name: "gh browse", Row: &row463, Risk: 4},
+	{Name: "gh cache", Row: &row463},
+	{Name: "gh codespace", Row: &row455},
+	{Name: "gh codespace ssh", Row: &row72},
+	{Name: "gh config", Row: &row455, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x100000000},
-	{Name: "gh cs", Row: &row447},
-	{Name: "gh ext", Row: &row447},
-	{Name: "gh extension", Row: &row447, Is: 0x100000},
-	{Name: "gh gist", Row: &row455},
-	{Name: "gh gist create", Row: &row71},
-	{Name: "gh gist edit", Row: &row71},
-	{Name: "gh gpg-key", Row: &row447},
-	{Name: "gh issue", Row: &row455, Arity: 3, Parent: true},
+	{Name: "gh cs", Row: &row455},
+	{Name: "gh ext", Row: &row455},
+	{Name: "gh extension", Row: &row455, Is: 0x100000},
+	{Name: "gh gist", Row: &row463},
+	{Name: "gh gist create", Row: &row72},
+	{Name: "gh gist edit", Row: &row72},
+	{Name: "gh gpg-key", Row: &row455},
+	{Name: "gh issue", Row: &row463, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row455},
+	{Name: "gh label", Row: &row463},
 	{Name: "gh models", Is: 0x100000000},
-	{Name: "gh org", Row: &row455},
-	{Name: "gh pr", Row: &row455, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row463},
+	{Name: "gh pr", Row: &row463, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -7109,153 +7241,153 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row455},
-	{Name: "gh release", Row: &row455, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row463},
+	{Name: "gh release", Row: &row463, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row455, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row463, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row455},
-	{Name: "gh run", Row: &row455, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row463},
+	{Name: "gh run", Row: &row463, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row455, Risk: 4},
-	{Name: "gh secret", Row: &row447, Is: 0x100000},
-	{Name: "gh skill", Row: &row447},
-	{Name: "gh ssh-key", Row: &row447},
-	{Name: "gh status", Row: &row455, Risk: 4},
-	{Name: "gh variable", Row: &row447},
-	{Name: "gh workflow", Row: &row455, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row463, Risk: 4},
+	{Name: "gh secret", Row: &row455, Is: 0x100000},
+	{Name: "gh skill", Row: &row455},
+	{Name: "gh ssh-key", Row: &row455},
+	{Name: "gh status", Row: &row463, Risk: 4},
+	{Name: "gh variable", Row: &row455},
+	{Name: "gh workflow", Row: &row463, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row457, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row465, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language8, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts398},
-	{Name: "ginkgo", Row: &row459, Is: 0x8},
-	{Name: "gio", Row: &row60, Destroys: acts460, Wipes: "removed"},
-	{Name: "git", Row: &row462, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row464, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row466, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Worse: worse467, Shows: "patch"},
-	{Name: "git annotate", Row: &row469, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row466, Inspector: "gitapply", Risk: 3, Worse: worse470},
+	{Name: "ghz", Destroys: acts406},
+	{Name: "ginkgo", Row: &row467, Is: 0x8},
+	{Name: "gio", Row: &row60, Destroys: acts468, Wipes: "removed"},
+	{Name: "git", Row: &row470, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row472, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row474, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Worse: worse475, Shows: "patch"},
+	{Name: "git annotate", Row: &row477, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row474, Inspector: "gitapply", Risk: 3, Worse: worse478},
 	{Name: "git archimport", Row: &row60},
-	{Name: "git archive", Row: &row472, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse473},
-	{Name: "git blame", Row: &row469, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row475, Is: 0x100040, Risk: 1, Worse: worse476},
+	{Name: "git archive", Row: &row480, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse481},
+	{Name: "git blame", Row: &row477, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row483, Is: 0x100040, Risk: 1, Worse: worse484},
 	{Name: "git bugreport", Row: &row60},
-	{Name: "git bundle", Row: &row478, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row480, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row482, Risk: 1},
-	{Name: "git check-ignore", Row: &row482, Risk: 1},
-	{Name: "git check-ref-format", Row: &row484, Risk: 1},
-	{Name: "git checkout", Row: &row486, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse487},
-	{Name: "git checkout-index", Row: &row489, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row491, Risk: 1},
-	{Name: "git cherry-pick", Row: &row493, Is: 0x1000000000, Risk: 3, Worse: worse467},
+	{Name: "git bundle", Row: &row486, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row488, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row490, Risk: 1},
+	{Name: "git check-ignore", Row: &row490, Risk: 1},
+	{Name: "git check-ref-format", Row: &row492, Risk: 1},
+	{Name: "git checkout", Row: &row494, Inspector: "gitcheckout", Is: 0x1000001000100000, Risk: 3, Worse: worse495},
+	{Name: "git checkout-index", Row: &row497, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row499, Risk: 1},
+	{Name: "git cherry-pick", Row: &row501, Is: 0x1000000000, Risk: 3, Worse: worse475},
 	{Name: "git citool", Row: &row60},
-	{Name: "git clean", Row: &row495, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row497, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row499, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row501, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse502, Parent: true},
+	{Name: "git clean", Row: &row503, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row505, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row507, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row509, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse510, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row504, Risk: 5},
+	{Name: "git config edit", Row: &row512, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row484, Risk: 1},
+	{Name: "git count-objects", Row: &row492, Risk: 1},
 	{Name: "git credential", Row: &row60, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row60},
 	{Name: "git credential-store", Row: &row60},
 	{Name: "git cvsimport", Row: &row60},
 	{Name: "git cvsserver", Row: &row60},
 	{Name: "git daemon", Row: &row60},
-	{Name: "git describe", Row: &row484, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row492, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row60},
-	{Name: "git diff", Row: &row491, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row491, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row491, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row491, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row506, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row499, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row499, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row499, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row499, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row514, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row60, Shows: "objects"},
 	{Name: "git fast-import", Row: &row60, Risk: 6},
-	{Name: "git fetch", Row: &row497, Inspector: "gitfetch", Risk: 4, Worse: worse507},
-	{Name: "git fetch-pack", Row: &row497},
-	{Name: "git filter-branch", Row: &row509, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row505, Inspector: "gitfetch", Risk: 4, Worse: worse515},
+	{Name: "git fetch-pack", Row: &row505},
+	{Name: "git filter-branch", Row: &row517, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row60, Arity: 3},
-	{Name: "git for-each-ref", Row: &row484, Risk: 1},
+	{Name: "git for-each-ref", Row: &row492, Risk: 1},
 	{Name: "git for-each-repo", Row: &row60},
-	{Name: "git format-patch", Row: &row511, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row513, Risk: 1},
-	{Name: "git gc", Row: &row489, Is: 0x100000, Risk: 3, Worse: worse514},
-	{Name: "git get-tar-commit-id", Row: &row484, Risk: 1},
+	{Name: "git format-patch", Row: &row519, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row521, Risk: 1},
+	{Name: "git gc", Row: &row497, Is: 0x100000, Risk: 3, Worse: worse522},
+	{Name: "git get-tar-commit-id", Row: &row492, Risk: 1},
 	{Name: "git gitk", Row: &row60},
-	{Name: "git grep", Row: &row516, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row524, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row60},
-	{Name: "git hash-object", Row: &row518, Inspector: "gitadd", Risk: 1},
+	{Name: "git hash-object", Row: &row526, Inspector: "gitadd", Risk: 1},
 	{Name: "git help", Row: &row60, Risk: 1},
 	{Name: "git hook", Row: &row60},
 	{Name: "git http-backend", Row: &row60},
 	{Name: "git imap-send", Row: &row60},
-	{Name: "git init", Row: &row520, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row528, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row60},
-	{Name: "git interpret-trailers", Row: &row522},
-	{Name: "git lfs", Row: &row524, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row491, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row526, Risk: 1},
-	{Name: "git ls-remote", Row: &row497, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row526, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row530},
+	{Name: "git lfs", Row: &row532, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row499, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row534, Risk: 1},
+	{Name: "git ls-remote", Row: &row505, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row534, Risk: 1},
 	{Name: "git maintenance", Row: &row60, Risk: 3},
-	{Name: "git merge", Row: &row493, Is: 0x1000000000, Risk: 3, Worse: worse467},
-	{Name: "git merge-base", Row: &row484, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row501, Is: 0x1000000000, Risk: 3, Worse: worse475},
+	{Name: "git merge-base", Row: &row492, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row60},
-	{Name: "git merge-tree", Row: &row528, Risk: 3},
-	{Name: "git mergetool", Row: &row506},
-	{Name: "git mktree", Row: &row530},
-	{Name: "git mv", Row: &row532, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row484, Risk: 1},
-	{Name: "git notes", Row: &row534, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git merge-tree", Row: &row536, Risk: 3},
+	{Name: "git mergetool", Row: &row514},
+	{Name: "git mktree", Row: &row538},
+	{Name: "git mv", Row: &row540, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row492, Risk: 1},
+	{Name: "git notes", Row: &row542, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row60, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row489},
-	{Name: "git patch-id", Row: &row484, Risk: 1},
-	{Name: "git prune", Row: &row489, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row489, Risk: 6},
-	{Name: "git pull", Row: &row497, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse535},
-	{Name: "git push", Row: &row537, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse538},
+	{Name: "git pack-redundant", Row: &row497},
+	{Name: "git patch-id", Row: &row492, Risk: 1},
+	{Name: "git prune", Row: &row497, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row497, Risk: 6},
+	{Name: "git pull", Row: &row505, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse543},
+	{Name: "git push", Row: &row545, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse546},
 	{Name: "git quiltimport", Row: &row60},
-	{Name: "git range-diff", Row: &row491, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row489},
-	{Name: "git rebase", Row: &row540, Is: 0x1000100000, Risk: 3, Worse: worse467, Shows: "patch"},
+	{Name: "git range-diff", Row: &row499, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row497},
+	{Name: "git rebase", Row: &row548, Is: 0x1000100000, Risk: 3, Worse: worse475, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row60},
-	{Name: "git reflog", Row: &row491, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row499, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row491, Risk: 1},
-	{Name: "git reflog-delete", Row: &row489},
-	{Name: "git refs", Row: &row489},
-	{Name: "git remote", Row: &row542, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row499, Risk: 1},
+	{Name: "git reflog-delete", Row: &row497},
+	{Name: "git refs", Row: &row497},
+	{Name: "git remote", Row: &row550, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row544, Risk: 1},
+	{Name: "git remote get-url", Row: &row552, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -7263,71 +7395,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row544, Risk: 4},
+	{Name: "git remote show", Row: &row552, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row497},
-	{Name: "git repack", Row: &row489, Risk: 3},
-	{Name: "git replace", Row: &row489, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row505},
+	{Name: "git repack", Row: &row497, Risk: 3},
+	{Name: "git replace", Row: &row497, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row60, Risk: 1},
-	{Name: "git reset", Row: &row546, Is: 0x100000, Risk: 3, Worse: worse547},
-	{Name: "git restore", Row: &row549, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse550},
-	{Name: "git rev-list", Row: &row491, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row484, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row493, Is: 0x1000000000, Risk: 3, Worse: worse467},
-	{Name: "git rm", Row: &row552, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse553},
+	{Name: "git reset", Row: &row554, Is: 0x100000, Risk: 3, Worse: worse555},
+	{Name: "git restore", Row: &row557, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse558},
+	{Name: "git rev-list", Row: &row499, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row492, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row501, Is: 0x1000000000, Risk: 3, Worse: worse475},
+	{Name: "git rm", Row: &row560, Inspector: "gitwrite", Is: 0x100000, Risk: 3, Worse: worse561},
 	{Name: "git scalar", Row: &row60},
 	{Name: "git send-email", Row: &row60, Risk: 6},
-	{Name: "git send-pack", Row: &row537},
+	{Name: "git send-pack", Row: &row545},
 	{Name: "git shell", Row: &row60},
-	{Name: "git shortlog", Row: &row491, Risk: 1},
-	{Name: "git show", Row: &row555, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row484, Risk: 1},
-	{Name: "git show-index", Row: &row530, Shows: "objects"},
-	{Name: "git show-ref", Row: &row484, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row489, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row464, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row557, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row499, Risk: 1},
+	{Name: "git show", Row: &row563, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row492, Risk: 1},
+	{Name: "git show-index", Row: &row538, Shows: "objects"},
+	{Name: "git show-ref", Row: &row492, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row497, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row472, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row565, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row491, Risk: 1},
+	{Name: "git stash list", Row: &row499, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row491, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row499, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row526, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row482, Risk: 1},
-	{Name: "git submodule", Row: &row559, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row534, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row490, Risk: 1},
+	{Name: "git submodule", Row: &row567, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 5},
 	{Name: "git submodule set-url", Risk: 5},
-	{Name: "git submodule status", Row: &row561, Risk: 1},
-	{Name: "git submodule summary", Row: &row561, Risk: 1},
+	{Name: "git submodule status", Row: &row569, Risk: 1},
+	{Name: "git submodule summary", Row: &row569, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row60, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row563, Is: 0x1000000000, Risk: 3, Worse: worse564},
-	{Name: "git symbolic-ref", Row: &row489, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse565},
-	{Name: "git tag", Row: &row567, Is: 0x100000, Risk: 1, Worse: worse568},
+	{Name: "git switch", Row: &row571, Is: 0x1000000000, Risk: 3, Worse: worse572},
+	{Name: "git symbolic-ref", Row: &row497, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse573},
+	{Name: "git tag", Row: &row575, Is: 0x100000, Risk: 1, Worse: worse576},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row489, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row489, Is: 0x100000, Risk: 3, Worse: worse569},
+	{Name: "git update-index", Row: &row497, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row497, Is: 0x100000, Risk: 3, Worse: worse577},
 	{Name: "git upload-archive", Row: &row60},
 	{Name: "git upload-pack", Row: &row60},
-	{Name: "git var", Row: &row484, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row484, Risk: 1},
-	{Name: "git verify-tag", Row: &row484, Risk: 1},
-	{Name: "git version", Row: &row484, Risk: 1},
-	{Name: "git whatchanged", Row: &row491, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row571, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row492, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row492, Risk: 1},
+	{Name: "git verify-tag", Row: &row492, Risk: 1},
+	{Name: "git version", Row: &row492, Risk: 1},
+	{Name: "git whatchanged", Row: &row499, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row579, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row573, Risk: 1},
+	{Name: "git worktree list", Row: &row581, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -7337,69 +7469,69 @@ var commands = [...]Command{
 	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
 	{Name: "gksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "gksudo", Is: 0x2000000000001, Risk: 7},
-	{Name: "glab", Row: &row575, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts446},
+	{Name: "glab", Row: &row583, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts454},
 	{Name: "glab ci", Arity: 3, Parent: true},
-	{Name: "glab ci list", Row: &row577, Risk: 4},
-	{Name: "glab ci status", Row: &row577, Risk: 4},
-	{Name: "glab ci view", Row: &row577, Risk: 4},
+	{Name: "glab ci list", Row: &row585, Risk: 4},
+	{Name: "glab ci status", Row: &row585, Risk: 4},
+	{Name: "glab ci view", Row: &row585, Risk: 4},
 	{Name: "glab issue", Arity: 3, Parent: true},
-	{Name: "glab issue list", Row: &row577, Risk: 4},
-	{Name: "glab issue view", Row: &row577, Risk: 4},
+	{Name: "glab issue list", Row: &row585, Risk: 4},
+	{Name: "glab issue view", Row: &row585, Risk: 4},
 	{Name: "glab mr", Arity: 3, Parent: true},
-	{Name: "glab mr diff", Row: &row577, Risk: 4},
-	{Name: "glab mr list", Row: &row577, Risk: 4},
-	{Name: "glab mr view", Row: &row577, Risk: 4},
+	{Name: "glab mr diff", Row: &row585, Risk: 4},
+	{Name: "glab mr list", Row: &row585, Risk: 4},
+	{Name: "glab mr view", Row: &row585, Risk: 4},
 	{Name: "glab release", Arity: 3, Parent: true},
-	{Name: "glab release list", Row: &row577, Risk: 4},
-	{Name: "glab release view", Row: &row577, Risk: 4},
+	{Name: "glab release list", Row: &row585, Risk: 4},
+	{Name: "glab release view", Row: &row585, Risk: 4},
 	{Name: "glab repo", Arity: 3, Parent: true},
-	{Name: "glab repo view", Row: &row577, Risk: 4},
+	{Name: "glab repo view", Row: &row585, Risk: 4},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row579, Risk: 5},
+	{Name: "glow", Row: &row587, Risk: 5},
 	{Name: "gm4", Language: &language8, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts21},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language8, Is: 0x2000},
-	{Name: "go", Row: &row581, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
+	{Name: "go", Row: &row589, Arity: 2, Inspector: "go", Is: 0x10000040001118, Parent: true},
 	{Name: "go bug", Row: &row42},
-	{Name: "go build", Row: &row583, Is: 0x2000000000, Risk: 2, Worse: worse584},
-	{Name: "go clean", Row: &row586, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row588, Risk: 1, Worse: worse589},
-	{Name: "go env", Row: &row591, Is: 0x100040, Risk: 1, Worse: worse592},
-	{Name: "go fix", Row: &row594, Risk: 3},
-	{Name: "go fmt", Row: &row596, Inspector: "formatter", Risk: 3},
-	{Name: "go generate", Row: &row597, Is: 0x2000000000, Risk: 5},
-	{Name: "go get", Row: &row583, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row591, Is: 0x2000000000, Risk: 2, Worse: worse592},
+	{Name: "go clean", Row: &row594, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row596, Risk: 1, Worse: worse597},
+	{Name: "go env", Row: &row599, Is: 0x100040, Risk: 1, Worse: worse600},
+	{Name: "go fix", Row: &row602, Risk: 3},
+	{Name: "go fmt", Row: &row604, Inspector: "formatter", Risk: 3},
+	{Name: "go generate", Row: &row605, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row591, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row583, Is: 0x2000300000, Risk: 5},
-	{Name: "go list", Row: &row599, Is: 0x40, Risk: 1, Worse: worse589},
-	{Name: "go mod", Row: &row601, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row591, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row607, Is: 0x40, Risk: 1, Worse: worse597},
+	{Name: "go mod", Row: &row609, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse602},
+	{Name: "go mod graph", Risk: 1, Worse: worse610},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse602},
-	{Name: "go mod why", Risk: 1, Worse: worse602},
-	{Name: "go run", Row: &row594, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse610},
+	{Name: "go mod why", Risk: 1, Worse: worse610},
+	{Name: "go run", Row: &row602, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row42},
-	{Name: "go test", Row: &row603, Is: 0x2000000000, Risk: 2, Worse: worse584},
+	{Name: "go test", Row: &row611, Is: 0x2000000000, Risk: 2, Worse: worse592},
 	{Name: "go tool", Row: &row60, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row605, Risk: 1},
-	{Name: "go tool cover", Row: &row607, Risk: 1},
-	{Name: "go tool nm", Row: &row605, Risk: 1},
-	{Name: "go tool objdump", Row: &row605, Risk: 1},
-	{Name: "go version", Row: &row609, Risk: 1},
-	{Name: "go vet", Row: &row594, Is: 0x2000000000, Risk: 2, Worse: worse584},
-	{Name: "go work", Row: &row611, Arity: 3, Risk: 3},
-	{Name: "gofmt", Row: &row613, Risk: 1, Worse: worse614},
-	{Name: "gofumpt", Row: &row616, Risk: 2, Worse: worse216},
+	{Name: "go tool addr2line", Row: &row613, Risk: 1},
+	{Name: "go tool cover", Row: &row615, Risk: 1},
+	{Name: "go tool nm", Row: &row613, Risk: 1},
+	{Name: "go tool objdump", Row: &row613, Risk: 1},
+	{Name: "go version", Row: &row617, Risk: 1},
+	{Name: "go vet", Row: &row602, Is: 0x2000000000, Risk: 2, Worse: worse592},
+	{Name: "go work", Row: &row619, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row621, Risk: 1, Worse: worse622},
+	{Name: "gofumpt", Row: &row624, Risk: 2, Worse: worse219},
 	{Name: "gog", Destroys: acts21},
 	{Name: "gogcli", Destroys: acts21},
-	{Name: "goimports", Row: &row616, Risk: 2, Worse: worse216},
+	{Name: "goimports", Row: &row624, Risk: 2, Worse: worse219},
 	{Name: "golang-migrate", Destroys: acts55},
-	{Name: "golangci-lint", Row: &row618, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse93, Parent: true},
+	{Name: "golangci-lint", Row: &row626, Inspector: "golangci", Is: 0x8, Risk: 2, Worse: worse96, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "golangci-lint fmt", Risk: 3},
 	{Name: "golangci-lint migrate", Risk: 3},
@@ -7416,72 +7548,72 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts59},
 	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row395},
+	{Name: "gosec", Row: &row403},
 	{Name: "gosh", Language: &language8},
-	{Name: "gosu", Wrapper: &wrapper619, Is: 0x1},
-	{Name: "gotestsum", Row: &row621, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row623, Risk: 2, Worse: worse93},
+	{Name: "gosu", Wrapper: &wrapper627, Is: 0x1},
+	{Name: "gotestsum", Row: &row629, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row631, Risk: 2, Worse: worse96},
 	{Name: "gow", Arity: 2, Is: 0x2000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language8},
-	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "gpg", Row: &row625, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "gpasswd", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "gpg", Row: &row633, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language8},
 	{Name: "gpt-engineer", Is: 0x100000000},
 	{Name: "gpte", Is: 0x100000000},
 	{Name: "gptme", Is: 0x100000000},
 	{Name: "gq", Is: 0x20000000},
-	{Name: "gradle", Row: &row627, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts628},
+	{Name: "gradle", Row: &row635, Arity: 2, Inspector: "gradle", Is: 0x2043000018, Risk: 2, Destroys: acts636},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graftcp", Wrapper: &wrapper12},
 	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "grc", Wrapper: &wrapper12},
-	{Name: "gremlin", Row: &row107},
-	{Name: "grep", Row: &row157, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "groff", Row: &row155},
+	{Name: "gremlin", Row: &row110},
+	{Name: "grep", Row: &row160, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "groff", Row: &row158},
 	{Name: "grok", Is: 0x100000000},
 	{Name: "grok-cli", Is: 0x100000000},
-	{Name: "gron", Row: &row630, Risk: 5},
+	{Name: "gron", Row: &row638, Risk: 1, Worse: worse639},
 	{Name: "groovy", Language: &language8, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language8},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts195},
+	{Name: "groupdel", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "groupmod", Is: 0x100000, Risk: 7, Destroys: acts198},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts398},
-	{Name: "grub-install", Destroys: acts90},
-	{Name: "grunt", Row: &row89, Is: 0x2000000018},
-	{Name: "gsettings", Destroys: acts114},
+	{Name: "grpcurl", Destroys: acts406},
+	{Name: "grub-install", Destroys: acts93},
+	{Name: "grunt", Row: &row92, Is: 0x2000000018},
+	{Name: "gsettings", Destroys: acts117},
 	{Name: "gsi", Language: &language8},
 	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language8},
-	{Name: "gsutil", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts117, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options441},
-	{Name: "gsutil mv", Transfer: &options441},
-	{Name: "gsutil rsync", Transfer: &options441},
+	{Name: "gsutil", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts120, Recursive: []string{"*"}},
+	{Name: "gsutil cp", Transfer: &options449},
+	{Name: "gsutil mv", Transfer: &options449},
+	{Name: "gsutil rsync", Transfer: &options449},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language8, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts33},
-	{Name: "gulp", Row: &row89, Is: 0x2000000018},
+	{Name: "gulp", Row: &row92, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row632, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "gvim", Row: &row233},
-	{Name: "gzcat", Row: &row155},
-	{Name: "gzip", Row: &row632, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
-	{Name: "hadolint", Row: &row234, Risk: 2, Worse: worse93},
-	{Name: "halt", Risk: 6, Destroys: acts633},
+	{Name: "gunzip", Row: &row641, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "gvim", Row: &row236},
+	{Name: "gzcat", Row: &row158},
+	{Name: "gzip", Row: &row641, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recursive"}},
+	{Name: "hadolint", Row: &row238, Risk: 2, Worse: worse96},
+	{Name: "halt", Risk: 6, Destroys: acts642},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x100000000},
-	{Name: "hardhat", Row: &row635, Is: 0x2000080010, Parent: true},
+	{Name: "hardhat", Row: &row644, Is: 0x2000080010, Parent: true},
 	{Name: "hardhat compile", Risk: 2},
 	{Name: "hardhat test", Risk: 2},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts636},
-	{Name: "hatch", Row: &row638, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts418},
+	{Name: "hasura", Destroys: acts645},
+	{Name: "hatch", Row: &row647, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Parent: true, Destroys: acts426},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "hatch run check", Risk: 2},
@@ -7492,226 +7624,242 @@ var commands = [...]Command{
 	{Name: "hatch run types", Risk: 2},
 	{Name: "hatch run typing", Risk: 2},
 	{Name: "hatch test", Risk: 2},
-	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts211},
+	{Name: "hcloud", Row: &row28, Arity: 3, Is: 0x10000000000, Destroys: acts214},
 	{Name: "hdiutil", Destroys: acts52},
-	{Name: "hdparm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "head", Row: &row640, Arity: 1, Risk: 1},
+	{Name: "hdparm", Is: 0x4000000000, Destroys: acts93},
+	{Name: "head", Row: &row649, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper12},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper642},
-	{Name: "heimdall", Destroys: acts90},
-	{Name: "helix", Row: &row233},
-	{Name: "helm", Row: &row644, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts645},
-	{Name: "helm create", Row: &row646},
-	{Name: "helm delete", Row: &row646, Risk: 6},
-	{Name: "helm dependency", Row: &row648, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row648, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row648, Risk: 4},
-	{Name: "helm install", Row: &row646},
-	{Name: "helm lint", Row: &row648, Risk: 4},
-	{Name: "helm list", Row: &row648, Risk: 4},
-	{Name: "helm ls", Row: &row648, Risk: 4},
-	{Name: "helm package", Row: &row648},
-	{Name: "helm plugin", Row: &row646, Is: 0x200000},
-	{Name: "helm pull", Row: &row648},
-	{Name: "helm push", Row: &row646},
-	{Name: "helm registry", Row: &row646},
-	{Name: "helm repo", Row: &row646, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row646, Risk: 6},
+	{Name: "heft exec", Wrapper: &wrapper651},
+	{Name: "heimdall", Destroys: acts93},
+	{Name: "helix", Row: &row236},
+	{Name: "helm", Row: &row653, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts654},
+	{Name: "helm create", Row: &row655},
+	{Name: "helm delete", Row: &row655, Risk: 6},
+	{Name: "helm dependency", Row: &row657, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row657, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row657, Risk: 4},
+	{Name: "helm install", Row: &row655},
+	{Name: "helm lint", Row: &row657, Risk: 4},
+	{Name: "helm list", Row: &row657, Risk: 4},
+	{Name: "helm ls", Row: &row657, Risk: 4},
+	{Name: "helm package", Row: &row657},
+	{Name: "helm plugin", Row: &row655, Is: 0x200000},
+	{Name: "helm pull", Row: &row657},
+	{Name: "helm push", Row: &row655},
+	{Name: "helm registry", Row: &row655},
+	{Name: "helm repo", Row: &row655, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row655, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row648, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row648, Risk: 4},
-	{Name: "helm template", Row: &row648, Risk: 4},
-	{Name: "helm test", Row: &row646},
+	{Name: "helm show", Row: &row657, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row657, Risk: 4},
+	{Name: "helm template", Row: &row657, Risk: 4},
+	{Name: "helm test", Row: &row655},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row646, Risk: 6},
-	{Name: "helm upgrade", Row: &row646},
+	{Name: "helm uninstall", Row: &row655, Risk: 6},
+	{Name: "helm upgrade", Row: &row655},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts645},
+	{Name: "helmfile", Destroys: acts654},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x100000000},
-	{Name: "heroku", Row: &row423, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts649},
-	{Name: "heroku addons", Row: &row651, Risk: 4},
-	{Name: "heroku apps", Row: &row651, Risk: 4},
-	{Name: "heroku domains", Row: &row651, Risk: 4},
-	{Name: "heroku logs", Row: &row651, Risk: 4},
-	{Name: "heroku ps", Row: &row651, Risk: 4},
-	{Name: "heroku releases", Row: &row651, Risk: 4},
-	{Name: "heroku run", Wrapper: &wrapper653, Is: 0x2},
-	{Name: "heroku status", Row: &row651, Risk: 4},
-	{Name: "hex", Destroys: acts165},
-	{Name: "hexdump", Row: &row655, Risk: 1},
-	{Name: "hexyl", Row: &row657},
-	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts158},
-	{Name: "hhvm", Language: &language659},
+	{Name: "heroku", Row: &row431, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse29, Parent: true, Destroys: acts658},
+	{Name: "heroku addons", Row: &row660, Risk: 4},
+	{Name: "heroku apps", Row: &row660, Risk: 4},
+	{Name: "heroku domains", Row: &row660, Risk: 4},
+	{Name: "heroku logs", Row: &row660, Risk: 4},
+	{Name: "heroku ps", Row: &row660, Risk: 4},
+	{Name: "heroku releases", Row: &row660, Risk: 4},
+	{Name: "heroku run", Wrapper: &wrapper662, Is: 0x2},
+	{Name: "heroku status", Row: &row660, Risk: 4},
+	{Name: "hex", Destroys: acts168},
+	{Name: "hexdump", Row: &row664, Risk: 1},
+	{Name: "hexyl", Row: &row666, Risk: 1},
+	{Name: "hg", Row: &row668, Arity: 2, Is: 0x400000000, Parent: true, Destroys: acts161},
+	{Name: "hg files", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg heads", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg id", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg identify", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg log", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg root", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg st", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg status", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg summary", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hg tags", Row: &row670, Risk: 1, Worse: worse639},
+	{Name: "hhvm", Language: &language672},
 	{Name: "himalaya", Destroys: acts21},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse660, Destroys: acts661},
-	{Name: "hive", Row: &row107, Is: 0x4000000},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse673, Destroys: acts674},
+	{Name: "hive", Row: &row110, Is: 0x4000000},
 	{Name: "hivemind", Is: 0x2000000000},
 	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row663, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse664},
+	{Name: "hostname", Row: &row676, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse677},
 	{Name: "hostnamectl", Arity: 2},
+	{Name: "htmlq", Row: &row679, Risk: 1},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Row: &row666, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts667},
-	{Name: "httpie", Row: &row666, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts667},
-	{Name: "https", Row: &row666, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts667},
-	{Name: "hub", Arity: 2, Destroys: acts446, Like: "gh"},
-	{Name: "hugo", Row: &row669, Arity: 2, Is: 0x18, Risk: 2, Worse: worse670},
+	{Name: "http", Row: &row681, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts682},
+	{Name: "httpie", Row: &row681, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts682},
+	{Name: "https", Row: &row681, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts682},
+	{Name: "hub", Arity: 2, Destroys: acts454, Like: "gh"},
+	{Name: "hugo", Row: &row684, Arity: 2, Is: 0x18, Risk: 2, Worse: worse685},
 	{Name: "hugs", Language: &language8},
-	{Name: "hurl", Is: 0x20000000, Destroys: acts123},
+	{Name: "hurl", Is: 0x20000000, Destroys: acts126},
 	{Name: "husky", Is: 0x2000080000},
 	{Name: "hwatch", Is: 0x4},
-	{Name: "hx", Row: &row233},
-	{Name: "hy", Language: &language116},
-	{Name: "hyperfine", Wrapper: &wrapper672},
-	{Name: "i386", Wrapper: &wrapper674},
+	{Name: "hx", Row: &row236},
+	{Name: "hy", Language: &language119},
+	{Name: "hyperfine", Wrapper: &wrapper687},
+	{Name: "i386", Wrapper: &wrapper689},
 	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts211, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts214, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
-	{Name: "ibmcloud cos upload", Transfer: &options85},
+	{Name: "ibmcloud cos upload", Transfer: &options86},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row49, Is: 0x200},
 	{Name: "icecc", Wrapper: &wrapper12},
-	{Name: "iconv", Row: &row676, Risk: 1},
+	{Name: "iconv", Row: &row691, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language8},
-	{Name: "ifconfig", Risk: 1, Worse: worse140},
-	{Name: "ifdown", Destroys: acts384},
+	{Name: "ifconfig", Risk: 1, Worse: worse143},
+	{Name: "ifdown", Destroys: acts392},
 	{Name: "ifelse", Is: 0x4},
 	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper12},
 	{Name: "ifort", Is: 0x200},
-	{Name: "impala-shell", Row: &row107, Is: 0x4000000},
+	{Name: "impala-shell", Row: &row110, Is: 0x4000000},
 	{Name: "imsg", Destroys: acts16},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts9},
-	{Name: "incus exec", Wrapper: &wrapper678},
+	{Name: "incus exec", Wrapper: &wrapper693},
 	{Name: "infisical", Is: 0x10000100000},
-	{Name: "infisical run", Wrapper: &wrapper680},
-	{Name: "influx", Row: &row258, Is: 0x14100000, Risk: 5, Worse: worse267, Destroys: acts219},
-	{Name: "influxd", Destroys: acts219},
-	{Name: "info", Row: &row682, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper695},
+	{Name: "influx", Row: &row262, Is: 0x14100000, Risk: 5, Worse: worse271, Destroys: acts222},
+	{Name: "influxd", Destroys: acts222},
+	{Name: "info", Row: &row697, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts432},
+	{Name: "initctl", Destroys: acts440},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row684, Inspector: "mode", Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row699, Inspector: "mode", Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper12},
 	{Name: "interpreter", Is: 0x100000000},
-	{Name: "interrogate", Row: &row62},
-	{Name: "inv", Row: &row126, Passes: []string{"pytest"}, Is: 0x2000000000},
-	{Name: "invoke", Row: &row126, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
+	{Name: "interrogate", Row: &row701},
+	{Name: "inv", Row: &row129, Passes: []string{"pytest"}, Is: 0x2000000000},
+	{Name: "invoke", Row: &row129, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x8000000000},
 	{Name: "invoke-webrequest", Is: 0x8000000000},
-	{Name: "ionice", Wrapper: &wrapper686},
+	{Name: "ionice", Wrapper: &wrapper703},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row688, Arity: 2, Risk: 5, Parent: true},
-	{Name: "ip a", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip", Row: &row705, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
 	{Name: "ip a show", Risk: 1},
-	{Name: "ip addr", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip addr", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip addr list", Risk: 1},
 	{Name: "ip addr ls", Risk: 1},
 	{Name: "ip addr show", Risk: 1},
-	{Name: "ip address", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip address", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip address list", Risk: 1},
 	{Name: "ip address ls", Risk: 1},
 	{Name: "ip address show", Risk: 1},
-	{Name: "ip l", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip l", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip l list", Risk: 1},
 	{Name: "ip l ls", Risk: 1},
 	{Name: "ip l show", Risk: 1},
-	{Name: "ip link", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip link", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip link list", Risk: 1},
 	{Name: "ip link ls", Risk: 1},
 	{Name: "ip link show", Risk: 1},
-	{Name: "ip n", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip n", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip n list", Risk: 1},
 	{Name: "ip n ls", Risk: 1},
 	{Name: "ip n show", Risk: 1},
-	{Name: "ip neigh", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip neigh", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip neigh list", Risk: 1},
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper689},
-	{Name: "ip r", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip netns exec", Wrapper: &wrapper706},
+	{Name: "ip r", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
 	{Name: "ip r ls", Risk: 1},
 	{Name: "ip r show", Risk: 1},
-	{Name: "ip ro", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip ro", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip ro get", Risk: 1},
 	{Name: "ip ro list", Risk: 1},
 	{Name: "ip ro ls", Risk: 1},
 	{Name: "ip ro show", Risk: 1},
-	{Name: "ip route", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip route", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip route get", Risk: 1},
 	{Name: "ip route list", Risk: 1},
 	{Name: "ip route ls", Risk: 1},
 	{Name: "ip route show", Risk: 1},
-	{Name: "ip rule", Risk: 1, Worse: worse140, Parent: true},
+	{Name: "ip rule", Risk: 1, Worse: worse143, Parent: true},
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts384},
-	{Name: "ipa", Destroys: acts195},
+	{Name: "ip6tables", Destroys: acts392},
+	{Name: "ipa", Destroys: acts198},
 	{Name: "ipcs", Risk: 1},
-	{Name: "ipdb", Row: &row107},
+	{Name: "ipdb", Row: &row110},
 	{Name: "ipfs", Inspector: "transfer"},
-	{Name: "ipfs add", Transfer: &options85},
-	{Name: "ipset", Destroys: acts384},
-	{Name: "iptables", Is: 0x100000, Destroys: acts384},
-	{Name: "ipython", Language: &language116, Is: 0x100000},
+	{Name: "ipfs add", Transfer: &options86},
+	{Name: "ipset", Destroys: acts392},
+	{Name: "iptables", Is: 0x100000, Destroys: acts392},
+	{Name: "ipython", Language: &language119, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language691, Is: 0x100000},
+	{Name: "irb", Language: &language708, Is: 0x100000},
 	{Name: "iredis", Is: 0x4000000},
 	{Name: "irm", Is: 0x8000000000},
-	{Name: "isort", Row: &row112, Inspector: "formatter", Is: 0x80000, Risk: 3},
-	{Name: "isql", Row: &row107, Is: 0x4000000},
-	{Name: "isql-fb", Row: &row107},
+	{Name: "isort", Row: &row115, Inspector: "formatter", Is: 0x80000, Risk: 3},
+	{Name: "isql", Row: &row110, Is: 0x4000000},
+	{Name: "isql-fb", Row: &row110},
 	{Name: "istioctl", Row: &row28, Arity: 2, Destroys: acts41},
-	{Name: "iusql", Row: &row107},
+	{Name: "iusql", Row: &row110},
 	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language8},
-	{Name: "jar", Row: &row693, Inspector: "archiver", Is: 0x200, Archive: &archive694},
+	{Name: "jar", Row: &row710, Inspector: "archiver", Is: 0x200, Archive: &archive711},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row696},
-	{Name: "java", Row: &row698, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row700, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row698, Is: 0x200},
+	{Name: "jasmine", Row: &row713},
+	{Name: "java", Row: &row715, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row717, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row715, Is: 0x200},
 	{Name: "javap", Is: 0x210},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language702, Is: 0x100400},
+	{Name: "jbang", Language: &language719, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row704, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row706, Is: 0x2000080018, Risk: 2},
+	{Name: "jekyll", Row: &row721, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row723, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language8},
 	{Name: "jira", Destroys: acts16},
 	{Name: "jiti", Language: &language8},
-	{Name: "jj", Arity: 2, Destroys: acts158},
-	{Name: "jless", Row: &row708, Risk: 5},
+	{Name: "jj", Row: &row725, Arity: 2, Parent: true, Destroys: acts161},
+	{Name: "jj log", Row: &row727, Risk: 1},
+	{Name: "jj root", Row: &row727, Risk: 1},
+	{Name: "jj st", Row: &row727, Risk: 1},
+	{Name: "jj status", Row: &row727, Risk: 1},
+	{Name: "jj version", Row: &row727, Risk: 1},
+	{Name: "jless", Row: &row729, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row233},
-	{Name: "join", Row: &row710, Risk: 1},
-	{Name: "journalctl", Row: &row712, Risk: 1, Worse: worse713, Destroys: acts714},
+	{Name: "joe", Row: &row236},
+	{Name: "join", Row: &row731, Risk: 1},
+	{Name: "journalctl", Row: &row733, Risk: 1, Worse: worse734, Destroys: acts735},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language8},
-	{Name: "jsdoc", Row: &row716, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row698, Language: &language8, Is: 0x200},
-	{Name: "jsr", Destroys: acts136},
+	{Name: "jsdoc", Row: &row737, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row715, Language: &language8, Is: 0x200},
+	{Name: "jsr", Destroys: acts139},
 	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language8, Arity: 2, Risk: 5},
 	{Name: "junie", Is: 0x100000000},
@@ -7719,39 +7867,39 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row718, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
-	{Name: "jython", Language: &language116},
+	{Name: "just", Row: &row739, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "jython", Language: &language119},
 	{Name: "k3d", Row: &row28, Destroys: acts41},
-	{Name: "k3s", Destroys: acts719},
+	{Name: "k3s", Destroys: acts740},
 	{Name: "k9s", Row: &row28},
-	{Name: "kadmin", Destroys: acts195},
-	{Name: "kafka-delete-records", Destroys: acts720},
-	{Name: "kafka-delete-records.sh", Destroys: acts720},
-	{Name: "kafka-topics", Destroys: acts720},
-	{Name: "kafka-topics.sh", Destroys: acts720},
-	{Name: "kak", Row: &row233},
+	{Name: "kadmin", Destroys: acts198},
+	{Name: "kafka-delete-records", Destroys: acts741},
+	{Name: "kafka-delete-records.sh", Destroys: acts741},
+	{Name: "kafka-topics", Destroys: acts741},
+	{Name: "kafka-topics.sh", Destroys: acts741},
+	{Name: "kak", Row: &row236},
 	{Name: "karma", Is: 0x2000000008, Risk: 2},
-	{Name: "kcat", Row: &row42, Destroys: acts720},
+	{Name: "kcat", Row: &row42, Destroys: acts741},
 	{Name: "kcov", Is: 0x4},
-	{Name: "kdb", Row: &row107},
-	{Name: "kdb5_util", Destroys: acts195},
+	{Name: "kdb", Row: &row110},
+	{Name: "kdb5_util", Destroys: acts198},
 	{Name: "kdesu", Is: 0x2000000000001, Risk: 7},
 	{Name: "kdesudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "keep-one-running", Is: 0x4},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts633},
+	{Name: "kexec", Destroys: acts642},
 	{Name: "kextload", Risk: 7},
 	{Name: "kextunload", Risk: 7},
 	{Name: "kextutil", Risk: 7},
-	{Name: "keyring", Row: &row139, Is: 0x100000, Destroys: acts22},
-	{Name: "keystone", Destroys: acts316},
+	{Name: "keyring", Row: &row142, Is: 0x100000, Destroys: acts22},
+	{Name: "keystone", Destroys: acts322},
 	{Name: "keytool", Destroys: acts22},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts416},
-	{Name: "kill-port", Destroys: acts416},
-	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts416},
-	{Name: "killall5", Is: 0x100000000000, Destroys: acts416},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts424},
+	{Name: "kill-port", Destroys: acts424},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts424},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts424},
 	{Name: "kilo", Is: 0x100000000},
 	{Name: "kilocode", Is: 0x100000000},
 	{Name: "kimi", Is: 0x100000000},
@@ -7762,9 +7910,9 @@ var commands = [...]Command{
 	{Name: "kitty", Is: 0x4},
 	{Name: "kldload", Risk: 7},
 	{Name: "kldunload", Risk: 7},
-	{Name: "kmod", Risk: 5, Worse: worse721},
-	{Name: "kmutil", Risk: 5, Worse: worse721},
-	{Name: "knex", Arity: 2, Destroys: acts722},
+	{Name: "kmod", Risk: 5, Worse: worse742},
+	{Name: "kmutil", Risk: 5, Worse: worse742},
+	{Name: "knex", Arity: 2, Destroys: acts743},
 	{Name: "knife", Row: &row28, Destroys: acts30},
 	{Name: "knip", Is: 0x2000080010},
 	{Name: "ko", Destroys: acts59},
@@ -7773,9 +7921,9 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts57},
 	{Name: "kops", Destroys: acts41},
-	{Name: "kotlin", Row: &row698, Language: &language8, Is: 0x600},
+	{Name: "kotlin", Row: &row715, Language: &language8, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Row: &row724, Language: &language726, Inspector: "compiler", Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Row: &row745, Language: &language747, Inspector: "compiler", Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
@@ -7783,115 +7931,115 @@ var commands = [...]Command{
 	{Name: "ksu", Is: 0x2000000000001, Risk: 7},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts41},
-	{Name: "kubectl", Row: &row728, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts719},
-	{Name: "kubectl annotate", Row: &row730, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse733},
-	{Name: "kubectl apply", Row: &row730, Risk: 5},
-	{Name: "kubectl attach", Row: &row730, Risk: 5},
-	{Name: "kubectl auth", Row: &row732, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row730, Risk: 5},
-	{Name: "kubectl certificate", Row: &row646},
-	{Name: "kubectl cluster-info", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl config", Row: &row732, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row749, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts740},
+	{Name: "kubectl annotate", Row: &row751, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse754},
+	{Name: "kubectl apply", Row: &row751, Risk: 5},
+	{Name: "kubectl attach", Row: &row751, Risk: 5},
+	{Name: "kubectl auth", Row: &row753, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row751, Risk: 5},
+	{Name: "kubectl certificate", Row: &row655},
+	{Name: "kubectl cluster-info", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl config", Row: &row753, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
-	{Name: "kubectl config delete-context", Row: &row71},
+	{Name: "kubectl config delete-context", Row: &row72},
 	{Name: "kubectl config get-clusters", Risk: 1},
 	{Name: "kubectl config get-contexts", Risk: 1},
-	{Name: "kubectl config set", Row: &row71},
-	{Name: "kubectl config set-context", Row: &row71},
-	{Name: "kubectl config set-credentials", Row: &row71},
-	{Name: "kubectl config use-context", Row: &row71},
-	{Name: "kubectl config view", Risk: 1, Worse: worse734},
-	{Name: "kubectl cordon", Row: &row730, Risk: 5},
-	{Name: "kubectl cp", Row: &row646, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row730, Risk: 5},
-	{Name: "kubectl debug", Row: &row730, Risk: 5},
-	{Name: "kubectl delete", Row: &row646, Risk: 6},
-	{Name: "kubectl describe", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl diff", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl drain", Row: &row646, Risk: 6},
-	{Name: "kubectl edit", Row: &row730, Risk: 5},
-	{Name: "kubectl events", Row: &row732, Risk: 4, Worse: worse733},
+	{Name: "kubectl config set", Row: &row72},
+	{Name: "kubectl config set-context", Row: &row72},
+	{Name: "kubectl config set-credentials", Row: &row72},
+	{Name: "kubectl config use-context", Row: &row72},
+	{Name: "kubectl config view", Risk: 1, Worse: worse755},
+	{Name: "kubectl cordon", Row: &row751, Risk: 5},
+	{Name: "kubectl cp", Row: &row655, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row751, Risk: 5},
+	{Name: "kubectl debug", Row: &row751, Risk: 5},
+	{Name: "kubectl delete", Row: &row655, Risk: 6},
+	{Name: "kubectl describe", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl diff", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl drain", Row: &row655, Risk: 6},
+	{Name: "kubectl edit", Row: &row751, Risk: 5},
+	{Name: "kubectl events", Row: &row753, Risk: 4, Worse: worse754},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper736, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl expose", Row: &row730, Risk: 5},
-	{Name: "kubectl get", Row: &row732, Risk: 4, Worse: worse733},
+	{Name: "kubectl exec", Wrapper: &wrapper757, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl expose", Row: &row751, Risk: 5},
+	{Name: "kubectl get", Row: &row753, Risk: 4, Worse: worse754},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row646, Is: 0x10},
-	{Name: "kubectl label", Row: &row730, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row655, Is: 0x10},
+	{Name: "kubectl label", Row: &row751, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl patch", Row: &row730, Risk: 5},
-	{Name: "kubectl plugin", Row: &row646},
-	{Name: "kubectl port-forward", Row: &row646, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row646, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row646, Risk: 6},
-	{Name: "kubectl rollout", Row: &row732, Arity: 3, Risk: 5, Parent: true},
+	{Name: "kubectl logs", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl patch", Row: &row751, Risk: 5},
+	{Name: "kubectl plugin", Row: &row655},
+	{Name: "kubectl port-forward", Row: &row655, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row655, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row655, Risk: 6},
+	{Name: "kubectl rollout", Row: &row753, Arity: 3, Risk: 5, Parent: true},
 	{Name: "kubectl rollout history", Risk: 4},
 	{Name: "kubectl rollout status", Risk: 4},
-	{Name: "kubectl rsh", Wrapper: &wrapper736},
-	{Name: "kubectl run", Row: &row730, Risk: 5},
-	{Name: "kubectl scale", Row: &row730, Risk: 5},
-	{Name: "kubectl set", Row: &row730, Risk: 5},
-	{Name: "kubectl taint", Row: &row730, Risk: 5},
-	{Name: "kubectl top", Row: &row732, Arity: 3, Risk: 4, Worse: worse733},
-	{Name: "kubectl uncordon", Row: &row730, Risk: 5},
-	{Name: "kubectl version", Row: &row732, Risk: 4, Worse: worse733},
-	{Name: "kubectl wait", Row: &row732, Risk: 4, Worse: worse733},
+	{Name: "kubectl rsh", Wrapper: &wrapper757},
+	{Name: "kubectl run", Row: &row751, Risk: 5},
+	{Name: "kubectl scale", Row: &row751, Risk: 5},
+	{Name: "kubectl set", Row: &row751, Risk: 5},
+	{Name: "kubectl taint", Row: &row751, Risk: 5},
+	{Name: "kubectl top", Row: &row753, Arity: 3, Risk: 4, Worse: worse754},
+	{Name: "kubectl uncordon", Row: &row751, Risk: 5},
+	{Name: "kubectl version", Row: &row753, Risk: 4, Worse: worse754},
+	{Name: "kubectl wait", Row: &row753, Risk: 4, Worse: worse754},
 	{Name: "kustomize", Row: &row28, Arity: 2, Destroys: acts41},
 	{Name: "kustomize build", Is: 0x10},
 	{Name: "kwallet-query", Is: 0x100000},
-	{Name: "kwriteconfig5", Destroys: acts114},
-	{Name: "last", Row: &row738, Risk: 1},
-	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts432},
-	{Name: "lb4", Destroys: acts316},
+	{Name: "kwriteconfig5", Destroys: acts117},
+	{Name: "last", Row: &row759, Risk: 1},
+	{Name: "launchctl", Row: &row60, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts440},
+	{Name: "lb4", Destroys: acts322},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row160, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ld", Row: &row163, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper740, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper761, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts195},
-	{Name: "ldapmodify", Destroys: acts195},
+	{Name: "ldapdelete", Destroys: acts198},
+	{Name: "ldapmodify", Destroys: acts198},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row742},
-	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts628},
+	{Name: "ldd", Row: &row763},
+	{Name: "lein", Row: &row32, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts636},
 	{Name: "lein check", Risk: 2},
 	{Name: "lein classpath", Risk: 2},
 	{Name: "lein compile", Risk: 2},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
 	{Name: "lein test", Risk: 2},
-	{Name: "lerna", Row: &row89, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts59},
-	{Name: "lerna exec", Wrapper: &wrapper642, Risk: 5},
-	{Name: "less", Row: &row744, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna", Row: &row92, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts59},
+	{Name: "lerna exec", Wrapper: &wrapper651, Risk: 5},
+	{Name: "less", Row: &row765, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Is: 0x4000000000000000, Risk: 1},
 	{Name: "letta", Is: 0x100000000},
 	{Name: "letta-code", Is: 0x100000000},
 	{Name: "lftp", Row: &row42, Is: 0x28000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "lib", Is: 0x200},
 	{Name: "libfaketime", Is: 0x4},
-	{Name: "libsql", Row: &row107, Is: 0x4000000},
+	{Name: "libsql", Row: &row110, Is: 0x4000000},
 	{Name: "lima", Is: 0x200000000000, Destroys: acts9},
 	{Name: "limactl", Is: 0x2, Destroys: acts9},
 	{Name: "linear", Destroys: acts16},
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts41},
-	{Name: "links", Row: &row386, Risk: 4},
-	{Name: "linode", Destroys: acts211},
-	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts211},
-	{Name: "lint-staged", Row: &row89, Is: 0x2000080000},
-	{Name: "linux32", Wrapper: &wrapper674},
-	{Name: "linux64", Wrapper: &wrapper674},
-	{Name: "liquibase", Destroys: acts745},
-	{Name: "litecli", Row: &row747, Inspector: "sql", Is: 0xc000000, Risk: 5},
-	{Name: "litefs", Row: &row107},
+	{Name: "links", Row: &row394, Risk: 4},
+	{Name: "linode", Destroys: acts214},
+	{Name: "linode-cli", Row: &row28, Arity: 3, Risk: 5, Worse: worse29, Destroys: acts214},
+	{Name: "lint-staged", Row: &row92, Is: 0x2000080000},
+	{Name: "linux32", Wrapper: &wrapper689},
+	{Name: "linux64", Wrapper: &wrapper689},
+	{Name: "liquibase", Destroys: acts766},
+	{Name: "litecli", Row: &row768, Inspector: "sql", Is: 0xc000000, Risk: 5},
+	{Name: "litefs", Row: &row110},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row49, Is: 0x200},
-	{Name: "lldb", Row: &row107, Wrapper: &wrapper194, Is: 0x20000},
+	{Name: "lldb", Row: &row110, Wrapper: &wrapper197, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -7900,132 +8048,133 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row749, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row770, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Is: 0x4000000000000000, Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row42},
-	{Name: "locate", Row: &row751, Is: 0x400000000, Risk: 1},
+	{Name: "locate", Row: &row772, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper12},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts752},
+	{Name: "logrotate", Destroys: acts773},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language8},
-	{Name: "look", Row: &row754, Risk: 1},
+	{Name: "look", Row: &row775, Risk: 1},
 	{Name: "loop", Is: 0x4},
-	{Name: "losetup", Risk: 6, Destroys: acts90},
+	{Name: "losetup", Risk: 6, Destroys: acts93},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row315, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row321, Arity: 1, Is: 0x600080400000000, Risk: 1, Wipes: "listed"},
+	{Name: "lsb_release", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row315, Risk: 1},
+	{Name: "lsd", Row: &row321, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row756, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row758, Risk: 1},
-	{Name: "lsusb", Row: &row760, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper762, Is: 0x20000},
-	{Name: "lua", Language: &language407, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "lsof", Row: &row777, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row779, Risk: 1},
+	{Name: "lsusb", Row: &row781, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper783, Is: 0x20000},
+	{Name: "lua", Language: &language415, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "luacheck", Is: 0x2000000018},
-	{Name: "luajit", Language: &language407, Arity: 2},
-	{Name: "luarocks", Row: &row149, Is: 0x100000, Destroys: acts165},
-	{Name: "lv", Row: &row764},
-	{Name: "lvextend", Destroys: acts90},
-	{Name: "lvreduce", Destroys: acts90},
-	{Name: "lvremove", Is: 0x4000000000, Destroys: acts90},
+	{Name: "luajit", Language: &language415, Arity: 2},
+	{Name: "luarocks", Row: &row152, Is: 0x100000, Destroys: acts168},
+	{Name: "lv", Row: &row785},
+	{Name: "lvextend", Destroys: acts93},
+	{Name: "lvreduce", Destroys: acts93},
+	{Name: "lvremove", Is: 0x4000000000, Destroys: acts93},
 	{Name: "lxc", Is: 0x2, Destroys: acts9},
-	{Name: "lxc exec", Wrapper: &wrapper678},
+	{Name: "lxc exec", Wrapper: &wrapper693},
 	{Name: "lxc-attach", Is: 0x4},
 	{Name: "lxqt-sudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxsudo", Is: 0x2000000000001, Risk: 7},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
-	{Name: "lynx", Row: &row386, Risk: 4},
-	{Name: "lz4", Row: &row766},
-	{Name: "lz4cat", Row: &row155},
-	{Name: "lzcat", Row: &row155},
+	{Name: "lynx", Row: &row394, Risk: 4},
+	{Name: "lz4", Row: &row787},
+	{Name: "lz4cat", Row: &row158},
+	{Name: "lzcat", Row: &row158},
 	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "lzless", Row: &row155},
-	{Name: "lzma", Row: &row768},
+	{Name: "lzless", Row: &row158},
+	{Name: "lzma", Row: &row789},
 	{Name: "m4", Language: &language8, Is: 0x106000},
-	{Name: "mac2unix", Row: &row358},
+	{Name: "mac2unix", Row: &row364},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper678},
+	{Name: "machinectl shell", Wrapper: &wrapper693},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row126, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
+	{Name: "mage", Row: &row129, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
 	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
 	{Name: "mail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "mailsend", Destroys: acts21},
 	{Name: "mailx", Row: &row42, Is: 0x28000000000, Destroys: acts21},
-	{Name: "make", Row: &row770, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "make", Row: &row791, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x2000000000},
-	{Name: "man", Row: &row772, Is: 0x40004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts322},
+	{Name: "man", Row: &row793, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts328},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper12},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts773},
+	{Name: "mariadb-admin", Destroys: acts794},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row775, Is: 0x80000, Risk: 2, Worse: worse776},
-	{Name: "markdownlint-cli2", Row: &row775, Is: 0x80000, Risk: 2, Worse: worse776},
-	{Name: "masscan", Row: &row107},
+	{Name: "markdownlint", Row: &row796, Is: 0x80000, Risk: 2, Worse: worse797},
+	{Name: "markdownlint-cli2", Row: &row796, Is: 0x80000, Risk: 2, Worse: worse797},
+	{Name: "masscan", Row: &row110},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language8},
 	{Name: "matrix-commander", Destroys: acts16},
 	{Name: "mattermost", Destroys: acts16},
-	{Name: "maturin", Is: 0x2000000000, Destroys: acts418},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts426},
 	{Name: "maxima", Language: &language8},
-	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts777, Recursive: []string{"*"}},
-	{Name: "mc cp", Transfer: &options84},
-	{Name: "mc mirror", Transfer: &options84},
-	{Name: "mc mv", Transfer: &options84},
-	{Name: "mcedit", Row: &row233},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts777, Recursive: []string{"*"}},
-	{Name: "mcli cp", Transfer: &options84},
-	{Name: "mcli mirror", Transfer: &options84},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts798, Recursive: []string{"*"}},
+	{Name: "mc cp", Transfer: &options85},
+	{Name: "mc mirror", Transfer: &options85},
+	{Name: "mc mv", Transfer: &options85},
+	{Name: "mcedit", Row: &row236},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts798, Recursive: []string{"*"}},
+	{Name: "mcli cp", Transfer: &options85},
+	{Name: "mcli mirror", Transfer: &options85},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row779, Risk: 1},
-	{Name: "md5sum", Row: &row781, Risk: 1},
-	{Name: "mdadm", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mdbook", Row: &row783, Is: 0x8, Risk: 2},
-	{Name: "mdcat", Row: &row155},
-	{Name: "medusa", Destroys: acts316},
+	{Name: "md5", Row: &row800, Risk: 1},
+	{Name: "md5sum", Row: &row802, Risk: 1},
+	{Name: "mdadm", Is: 0x4000000000, Destroys: acts93},
+	{Name: "mdbook", Row: &row804, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row158},
+	{Name: "medusa", Destroys: acts322},
 	{Name: "melos", Arity: 2},
 	{Name: "memusage", Is: 0x4},
 	{Name: "mentat", Is: 0x100000000},
-	{Name: "meson", Row: &row785, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
-	{Name: "meson compile", Risk: 2, Worse: worse786},
+	{Name: "meson", Row: &row806, Arity: 2, Inspector: "meson", Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse807},
 	{Name: "meson configure", Risk: 2},
 	{Name: "meson introspect", Risk: 2},
 	{Name: "meson setup", Risk: 2},
 	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper642},
+	{Name: "meta exec", Wrapper: &wrapper651},
 	{Name: "metagpt", Is: 0x100000000},
-	{Name: "metal", Destroys: acts211},
-	{Name: "micro", Row: &row233},
-	{Name: "microk8s.kubectl", Destroys: acts719},
-	{Name: "micropython", Language: &language116},
+	{Name: "metal", Destroys: acts214},
+	{Name: "micro", Row: &row236},
+	{Name: "microk8s.kubectl", Destroys: acts740},
+	{Name: "micropython", Language: &language119},
 	{Name: "migrate", Arity: 2, Destroys: acts55},
-	{Name: "mikro-orm", Destroys: acts787},
-	{Name: "mill", Is: 0x2000000000, Risk: 2, Worse: worse788},
+	{Name: "mikro-orm", Destroys: acts808},
+	{Name: "mill", Is: 0x2000000000, Risk: 2, Worse: worse809},
 	{Name: "mina", Arity: 2, Destroys: acts30},
 	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row28, Destroys: acts41},
-	{Name: "minikube ssh", Wrapper: &wrapper790},
-	{Name: "minitest", Row: &row119, Risk: 2},
+	{Name: "minikube ssh", Wrapper: &wrapper811},
+	{Name: "minitest", Row: &row122, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts33},
-	{Name: "mise exec", Wrapper: &wrapper792, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper813, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper792, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper813, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper792},
+	{Name: "mise x", Wrapper: &wrapper813},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x100000000},
-	{Name: "mix", Row: &row794, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts795},
+	{Name: "mix", Row: &row815, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts816},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -8040,39 +8189,39 @@ var commands = [...]Command{
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
 	{Name: "mix xref", Risk: 2},
-	{Name: "mkdir", Row: &row797, Arity: 1, Is: 0x80000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row799, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row818, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row820, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs build", Risk: 2},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mkdocs serve", Risk: 2},
-	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts90},
-	{Name: "mkfifo", Row: &row797, Is: 0x20, Risk: 3},
-	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts90},
+	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts93},
+	{Name: "mkfifo", Row: &row818, Is: 0x20, Risk: 3},
+	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts93},
 	{Name: "mkfs*", Risk: 6},
-	{Name: "mkfs.*", Destroys: acts90},
-	{Name: "mknod", Row: &row797, Is: 0x20},
+	{Name: "mkfs.*", Destroys: acts93},
+	{Name: "mknod", Row: &row818, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
-	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "mktemp", Row: &row801, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row751},
-	{Name: "mlr", Row: &row435, Risk: 5},
+	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts93},
+	{Name: "mktemp", Row: &row822, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row772},
+	{Name: "mlr", Row: &row443, Risk: 5},
 	{Name: "mmctl", Destroys: acts16},
-	{Name: "mocha", Row: &row64, Is: 0x2000080008, Risk: 2},
+	{Name: "mocha", Row: &row65, Is: 0x2000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x100000000},
-	{Name: "mongo", Row: &row258, Is: 0x10100000, Risk: 5, Worse: worse267, Destroys: acts802},
-	{Name: "mongodump", Row: &row804},
-	{Name: "mongorestore", Destroys: acts805},
-	{Name: "mongosh", Row: &row258, Is: 0x10100000, Risk: 5, Worse: worse267, Destroys: acts802},
-	{Name: "monit", Destroys: acts432},
+	{Name: "mongo", Row: &row262, Is: 0x10100000, Risk: 5, Worse: worse271, Destroys: acts823},
+	{Name: "mongodump", Row: &row825},
+	{Name: "mongorestore", Destroys: acts826},
+	{Name: "mongosh", Row: &row262, Is: 0x10100000, Risk: 5, Worse: worse271, Destroys: acts823},
+	{Name: "monit", Destroys: acts440},
 	{Name: "moon", Is: 0x2000000000},
-	{Name: "more", Row: &row744, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper807, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row765, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper828, Is: 0x400000, Risk: 4},
 	{Name: "mosh-server", Is: 0x4},
 	{Name: "mosquitto_pub", Row: &row42},
-	{Name: "most", Row: &row744, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row765, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -8080,52 +8229,52 @@ var commands = [...]Command{
 	{Name: "msbuild", Is: 0x2000000208},
 	{Name: "mshta", Row: &row60},
 	{Name: "msmtp", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mtr", Row: &row809, Inspector: "lookup", Risk: 4},
+	{Name: "mtr", Row: &row830, Inspector: "lookup", Risk: 4},
 	{Name: "mullvad-exclude", Wrapper: &wrapper12},
 	{Name: "multipass", Is: 0x2, Destroys: acts9},
-	{Name: "multipass exec", Wrapper: &wrapper678},
+	{Name: "multipass exec", Wrapper: &wrapper693},
 	{Name: "multitime", Is: 0x4},
 	{Name: "mutt", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mv", Row: &row810, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts811, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row813, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts628},
-	{Name: "mycli", Row: &row747, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row814, Is: 0x80208, Risk: 2, Worse: worse93},
-	{Name: "mysql", Row: &row816, Inspector: "sql", Is: 0x4104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts805},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts773},
-	{Name: "mysqldump", Row: &row804, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts805},
-	{Name: "mysqlsh", Row: &row107, Is: 0x4100000},
-	{Name: "nano", Row: &row233},
+	{Name: "mv", Row: &row831, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts832, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row834, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts636},
+	{Name: "mycli", Row: &row768, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row835, Is: 0x80208, Risk: 2, Worse: worse96},
+	{Name: "mysql", Row: &row837, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts826},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts794},
+	{Name: "mysqldump", Row: &row825, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts826},
+	{Name: "mysqlsh", Row: &row110, Is: 0x4100000},
+	{Name: "nano", Row: &row236},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row818, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts720},
-	{Name: "nc", Row: &row820, Is: 0x4028000400000, Risk: 4},
+	{Name: "nasm", Row: &row839, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts741},
+	{Name: "nc", Row: &row841, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row820, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row841, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts21},
-	{Name: "neon", Destroys: acts821},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts821},
-	{Name: "nest", Row: &row635, Is: 0x2000080010, Parent: true},
+	{Name: "neon", Destroys: acts842},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts842},
+	{Name: "nest", Row: &row644, Is: 0x2000080010, Parent: true},
 	{Name: "nest build", Risk: 2},
-	{Name: "net", Destroys: acts195},
-	{Name: "netcat", Row: &row820, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts822, Recursive: []string{"*"}},
-	{Name: "netlify deploy", Transfer: &options85},
-	{Name: "netlify dev:exec", Wrapper: &wrapper824},
-	{Name: "netplan", Destroys: acts384},
-	{Name: "netsh", Destroys: acts384},
+	{Name: "net", Destroys: acts198},
+	{Name: "netcat", Row: &row841, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts843, Recursive: []string{"*"}},
+	{Name: "netlify deploy", Transfer: &options86},
+	{Name: "netlify dev:exec", Wrapper: &wrapper845},
+	{Name: "netplan", Destroys: acts392},
+	{Name: "netsh", Destroys: acts392},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts384},
+	{Name: "networksetup", Destroys: acts392},
 	{Name: "neverest", Destroys: acts21},
-	{Name: "newfs*", Destroys: acts90},
+	{Name: "newfs*", Destroys: acts93},
 	{Name: "newgrp", Is: 0x1},
 	{Name: "newlisp", Language: &language8},
-	{Name: "newman", Destroys: acts123},
+	{Name: "newman", Destroys: acts126},
 	{Name: "newrelic-admin", Is: 0x4},
 	{Name: "newrole", Is: 0x4},
 	{Name: "newusers", Risk: 7},
@@ -8137,224 +8286,224 @@ var commands = [...]Command{
 	{Name: "next typegen", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
-	{Name: "nft", Destroys: acts384},
-	{Name: "ng", Row: &row826, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "nft", Destroys: acts392},
+	{Name: "ng", Row: &row847, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row42, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper828, Is: 0x800000000000000},
+	{Name: "nice", Wrapper: &wrapper849, Is: 0x800000000000000},
 	{Name: "nim", Language: &language8, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row149},
-	{Name: "ninja", Row: &row126, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse786},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts829},
+	{Name: "nimble", Row: &row152},
+	{Name: "ninja", Row: &row129, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse807},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts850},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts829},
+	{Name: "nix-collect-garbage", Destroys: acts850},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts829},
-	{Name: "nl", Row: &row831, Risk: 1},
-	{Name: "nm", Row: &row833, Is: 0x200, Risk: 1},
-	{Name: "nmap", Row: &row107, Risk: 4},
-	{Name: "nmcli", Destroys: acts384},
+	{Name: "nix-store", Destroys: acts850},
+	{Name: "nl", Row: &row852, Risk: 1},
+	{Name: "nm", Row: &row854, Is: 0x200, Risk: 1},
+	{Name: "nmap", Row: &row110, Risk: 4},
+	{Name: "nmcli", Destroys: acts392},
 	{Name: "nocache", Wrapper: &wrapper12},
-	{Name: "nocorrect", Wrapper: &wrapper188},
-	{Name: "node", Language: &language835, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "nocorrect", Wrapper: &wrapper191},
+	{Name: "node", Language: &language856, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row89, Wrapper: &wrapper837},
+	{Name: "nodemon", Row: &row92, Wrapper: &wrapper858},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper51},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper188},
-	{Name: "nohup", Wrapper: &wrapper839, Is: 0x802000000000000},
-	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts113},
+	{Name: "noglob", Wrapper: &wrapper191},
+	{Name: "nohup", Wrapper: &wrapper860, Is: 0x802000000000000},
+	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts116},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "nosync", Wrapper: &wrapper12},
 	{Name: "noti", Wrapper: &wrapper12},
 	{Name: "notify-slack", Destroys: acts16},
 	{Name: "notmuch", Destroys: acts21},
-	{Name: "now", Destroys: acts840},
-	{Name: "nox", Row: &row842, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse843},
-	{Name: "np", Destroys: acts844},
-	{Name: "npm", Row: &row846, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts136},
-	{Name: "npm access", Row: &row139, Risk: 6},
-	{Name: "npm add", Row: &row848, Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "npm adduser", Row: &row139},
-	{Name: "npm audit", Row: &row848, Is: 0x100000, Risk: 4, Worse: worse849},
-	{Name: "npm bin", Row: &row851, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row853, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row854},
-	{Name: "npm c edit", Row: &row854},
+	{Name: "now", Destroys: acts861},
+	{Name: "nox", Row: &row863, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse864},
+	{Name: "np", Destroys: acts865},
+	{Name: "npm", Row: &row867, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts139},
+	{Name: "npm access", Row: &row142, Risk: 6},
+	{Name: "npm add", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm adduser", Row: &row142},
+	{Name: "npm audit", Row: &row869, Is: 0x100000, Risk: 4, Worse: worse870},
+	{Name: "npm bin", Row: &row872, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row874, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row875},
+	{Name: "npm c edit", Row: &row875},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row854},
+	{Name: "npm c set", Row: &row875},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row848, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row848},
+	{Name: "npm ci", Row: &row869, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row869},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row853, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row854},
-	{Name: "npm config edit", Row: &row854},
-	{Name: "npm config fix", Row: &row854},
+	{Name: "npm config", Row: &row874, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row875},
+	{Name: "npm config edit", Row: &row875},
+	{Name: "npm config fix", Row: &row875},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row854},
-	{Name: "npm create", Row: &row139, Is: 0x300000},
-	{Name: "npm ddp", Risk: 4, Worse: worse140},
-	{Name: "npm dedupe", Row: &row848, Risk: 4, Worse: worse140},
-	{Name: "npm deprecate", Row: &row139, Risk: 6},
-	{Name: "npm dist-tag", Row: &row139, Risk: 6},
-	{Name: "npm doctor", Row: &row851, Risk: 4},
-	{Name: "npm edit", Row: &row139},
-	{Name: "npm exec", Wrapper: &wrapper147, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row851, Risk: 1},
-	{Name: "npm explore", Row: &row139},
-	{Name: "npm fund", Row: &row851, Risk: 1, Worse: worse855},
-	{Name: "npm get", Row: &row851, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row851, Risk: 1},
-	{Name: "npm hook", Row: &row139},
-	{Name: "npm i", Row: &row848, Is: 0x300000, Risk: 4, Worse: worse140},
+	{Name: "npm config set", Row: &row875},
+	{Name: "npm create", Row: &row142, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse143},
+	{Name: "npm dedupe", Row: &row869, Risk: 4, Worse: worse143},
+	{Name: "npm deprecate", Row: &row142, Risk: 6},
+	{Name: "npm dist-tag", Row: &row142, Risk: 6},
+	{Name: "npm doctor", Row: &row872, Risk: 4},
+	{Name: "npm edit", Row: &row142},
+	{Name: "npm exec", Wrapper: &wrapper150, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row872, Risk: 1},
+	{Name: "npm explore", Row: &row142},
+	{Name: "npm fund", Row: &row872, Risk: 1, Worse: worse876},
+	{Name: "npm get", Row: &row872, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row872, Risk: 1},
+	{Name: "npm hook", Row: &row142},
+	{Name: "npm i", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row851, Risk: 4},
-	{Name: "npm init", Row: &row139, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row848, Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "npm install-test", Row: &row848, Is: 0x200000},
-	{Name: "npm it", Row: &row848, Is: 0x200000},
-	{Name: "npm la", Row: &row851, Risk: 1},
-	{Name: "npm link", Row: &row856, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row851, Risk: 1},
-	{Name: "npm ll", Row: &row851, Risk: 1},
-	{Name: "npm ln", Row: &row856, Is: 0x100000, Risk: 3},
-	{Name: "npm login", Row: &row139, Is: 0x100000},
-	{Name: "npm logout", Row: &row139},
-	{Name: "npm ls", Row: &row851, Risk: 1},
-	{Name: "npm org", Row: &row139},
-	{Name: "npm outdated", Row: &row851, Risk: 4},
-	{Name: "npm owner", Row: &row139, Risk: 6},
-	{Name: "npm pack", Row: &row851, Risk: 3},
-	{Name: "npm ping", Row: &row851, Risk: 4},
-	{Name: "npm pkg", Row: &row853, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row857},
-	{Name: "npm pkg fix", Row: &row857},
+	{Name: "npm info", Row: &row872, Risk: 4},
+	{Name: "npm init", Row: &row142, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm install-test", Row: &row869, Is: 0x200000},
+	{Name: "npm it", Row: &row869, Is: 0x200000},
+	{Name: "npm la", Row: &row872, Risk: 1},
+	{Name: "npm link", Row: &row877, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row872, Risk: 1},
+	{Name: "npm ll", Row: &row872, Risk: 1},
+	{Name: "npm ln", Row: &row877, Is: 0x100000, Risk: 3},
+	{Name: "npm login", Row: &row142, Is: 0x100000},
+	{Name: "npm logout", Row: &row142},
+	{Name: "npm ls", Row: &row872, Risk: 1},
+	{Name: "npm org", Row: &row142},
+	{Name: "npm outdated", Row: &row872, Risk: 4},
+	{Name: "npm owner", Row: &row142, Risk: 6},
+	{Name: "npm pack", Row: &row872, Risk: 3},
+	{Name: "npm ping", Row: &row872, Risk: 4},
+	{Name: "npm pkg", Row: &row874, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row878},
+	{Name: "npm pkg fix", Row: &row878},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row857},
-	{Name: "npm prefix", Row: &row851, Risk: 1},
-	{Name: "npm profile", Row: &row139},
-	{Name: "npm prune", Row: &row848, Risk: 3},
-	{Name: "npm publish", Row: &row139, Risk: 6},
-	{Name: "npm query", Row: &row851, Risk: 1},
-	{Name: "npm r", Row: &row851, Risk: 3},
-	{Name: "npm rebuild", Row: &row848, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row851, Risk: 3},
-	{Name: "npm restart", Row: &row851},
-	{Name: "npm rm", Row: &row848, Risk: 3},
-	{Name: "npm root", Row: &row851, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row851},
-	{Name: "npm run", Row: &row851, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse140},
+	{Name: "npm pkg set", Row: &row878},
+	{Name: "npm prefix", Row: &row872, Risk: 1},
+	{Name: "npm profile", Row: &row142},
+	{Name: "npm prune", Row: &row869, Risk: 3},
+	{Name: "npm publish", Row: &row142, Risk: 6},
+	{Name: "npm query", Row: &row872, Risk: 1},
+	{Name: "npm r", Row: &row872, Risk: 3},
+	{Name: "npm rebuild", Row: &row869, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row872, Risk: 3},
+	{Name: "npm restart", Row: &row872},
+	{Name: "npm rm", Row: &row869, Risk: 3},
+	{Name: "npm root", Row: &row872, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row872},
+	{Name: "npm run", Row: &row872, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row851, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse140},
-	{Name: "npm search", Row: &row851, Risk: 4},
-	{Name: "npm set", Row: &row139, Is: 0x100000},
-	{Name: "npm set-script", Row: &row139},
-	{Name: "npm show", Row: &row851, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row851, Risk: 3},
-	{Name: "npm star", Row: &row139},
-	{Name: "npm start", Row: &row851, Risk: 2},
-	{Name: "npm stop", Row: &row851},
-	{Name: "npm t", Row: &row851, Risk: 2},
-	{Name: "npm team", Row: &row139},
-	{Name: "npm test", Row: &row851, Risk: 2},
-	{Name: "npm token", Row: &row139, Is: 0x100000},
-	{Name: "npm tst", Row: &row851, Risk: 2},
-	{Name: "npm un", Row: &row851, Risk: 3},
-	{Name: "npm uninstall", Row: &row848, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row851, Risk: 3},
-	{Name: "npm unpublish", Row: &row139, Risk: 6},
-	{Name: "npm up", Row: &row848, Is: 0x200000, Risk: 4, Worse: worse140},
-	{Name: "npm update", Row: &row848, Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "npm upgrade", Risk: 4, Worse: worse140},
-	{Name: "npm urn", Row: &row851},
-	{Name: "npm v", Row: &row851, Risk: 4},
-	{Name: "npm version", Row: &row139, Risk: 3},
-	{Name: "npm view", Row: &row851, Risk: 4},
-	{Name: "npm whoami", Row: &row851, Risk: 4},
-	{Name: "npm why", Row: &row851, Risk: 1},
-	{Name: "npm x", Wrapper: &wrapper147, Arity: 3, Is: 0x200000},
+	{Name: "npm run-script", Row: &row872, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "npm search", Row: &row872, Risk: 4},
+	{Name: "npm set", Row: &row142, Is: 0x100000},
+	{Name: "npm set-script", Row: &row142},
+	{Name: "npm show", Row: &row872, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row872, Risk: 3},
+	{Name: "npm star", Row: &row142},
+	{Name: "npm start", Row: &row872, Risk: 2},
+	{Name: "npm stop", Row: &row872},
+	{Name: "npm t", Row: &row872, Risk: 2},
+	{Name: "npm team", Row: &row142},
+	{Name: "npm test", Row: &row872, Risk: 2},
+	{Name: "npm token", Row: &row142, Is: 0x100000},
+	{Name: "npm tst", Row: &row872, Risk: 2},
+	{Name: "npm un", Row: &row872, Risk: 3},
+	{Name: "npm uninstall", Row: &row869, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row872, Risk: 3},
+	{Name: "npm unpublish", Row: &row142, Risk: 6},
+	{Name: "npm up", Row: &row869, Is: 0x200000, Risk: 4, Worse: worse143},
+	{Name: "npm update", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm upgrade", Risk: 4, Worse: worse143},
+	{Name: "npm urn", Row: &row872},
+	{Name: "npm v", Row: &row872, Risk: 4},
+	{Name: "npm version", Row: &row142, Risk: 3},
+	{Name: "npm view", Row: &row872, Risk: 4},
+	{Name: "npm whoami", Row: &row872, Risk: 4},
+	{Name: "npm why", Row: &row872, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper150, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
 	{Name: "nproc", Is: 0xc0, Risk: 1},
-	{Name: "npx", Wrapper: &wrapper147, Arity: 2, Is: 0x10000c0000010, Risk: 5},
+	{Name: "npx", Wrapper: &wrapper150, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row155},
-	{Name: "nscurl", Row: &row859, Risk: 5},
-	{Name: "nsenter", Wrapper: &wrapper861, Is: 0x1, Risk: 7},
+	{Name: "nroff", Row: &row158},
+	{Name: "nscurl", Row: &row880, Risk: 5},
+	{Name: "nsenter", Wrapper: &wrapper882, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts822},
+	{Name: "ntl", Destroys: acts843},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "nuget", Destroys: acts165},
-	{Name: "numactl", Wrapper: &wrapper863},
-	{Name: "numfmt", Row: &row865, Risk: 1},
+	{Name: "nuget", Destroys: acts168},
+	{Name: "numactl", Wrapper: &wrapper884},
+	{Name: "numfmt", Row: &row886, Risk: 1},
 	{Name: "nuxt", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nuxt prepare", Risk: 2},
 	{Name: "nvcc", Row: &row49, Is: 0x200},
-	{Name: "nvim", Row: &row233},
+	{Name: "nvim", Row: &row236},
 	{Name: "nvm", Is: 0x100000},
-	{Name: "nvme", Is: 0x4000000000, Destroys: acts90},
-	{Name: "nvram", Destroys: acts114},
-	{Name: "nwipe", Destroys: acts90},
-	{Name: "nx", Row: &row867, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse868},
-	{Name: "nx build", Risk: 2, Worse: worse869},
-	{Name: "nx e2e", Risk: 2, Worse: worse869},
-	{Name: "nx exec", Wrapper: &wrapper642, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse869},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse868},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse868},
-	{Name: "nx test", Risk: 2, Worse: worse869},
-	{Name: "nx typecheck", Risk: 2, Worse: worse869},
-	{Name: "nyc", Row: &row162, Is: 0x80008},
+	{Name: "nvme", Is: 0x4000000000, Destroys: acts93},
+	{Name: "nvram", Destroys: acts117},
+	{Name: "nwipe", Destroys: acts93},
+	{Name: "nx", Row: &row888, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse889},
+	{Name: "nx build", Risk: 2, Worse: worse890},
+	{Name: "nx e2e", Risk: 2, Worse: worse890},
+	{Name: "nx exec", Wrapper: &wrapper651, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse890},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse889},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse889},
+	{Name: "nx test", Risk: 2, Worse: worse890},
+	{Name: "nx typecheck", Risk: 2, Worse: worse890},
+	{Name: "nyc", Row: &row165, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper642},
+	{Name: "oao all", Wrapper: &wrapper651},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row871, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row892, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "obsutil cp", Transfer: &options85},
+	{Name: "obsutil cp", Transfer: &options86},
 	{Name: "ocaml", Language: &language8},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts211, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts214, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
-	{Name: "oci os object bulk-upload", Transfer: &options85},
-	{Name: "oci os object get", Transfer: &options85},
-	{Name: "oci os object put", Transfer: &options85},
+	{Name: "oci os object bulk-upload", Transfer: &options86},
+	{Name: "oci os object get", Transfer: &options86},
+	{Name: "oci os object put", Transfer: &options86},
 	{Name: "octave", Language: &language8},
-	{Name: "octosql", Row: &row107},
-	{Name: "od", Row: &row873, Risk: 1},
+	{Name: "octosql", Row: &row110},
+	{Name: "od", Row: &row894, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts22},
-	{Name: "op run", Wrapper: &wrapper364},
-	{Name: "opam", Row: &row149, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts165},
+	{Name: "op run", Wrapper: &wrapper370},
+	{Name: "opam", Row: &row152, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts168},
 	{Name: "open", Row: &row60},
 	{Name: "open-interpreter", Is: 0x100000000},
 	{Name: "openclaw", Is: 0x100000000},
@@ -8363,70 +8512,72 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x100000000},
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
-	{Name: "opensearch", Destroys: acts280},
-	{Name: "openssl", Row: &row875, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts284},
+	{Name: "openssl", Row: &row896, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse876},
+	{Name: "openssl req", Risk: 1, Worse: worse897},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row28, Destroys: acts211},
-	{Name: "opentelemetry-instrument", Wrapper: &wrapper124},
+	{Name: "openstack", Row: &row28, Destroys: acts214},
+	{Name: "opentelemetry-instrument", Wrapper: &wrapper127},
 	{Name: "openvpn", Row: &row42},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts33},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper12},
-	{Name: "oras", Destroys: acts268},
+	{Name: "oras", Destroys: acts272},
 	{Name: "orb", Is: 0x4},
-	{Name: "osacompile", Row: &row859, Risk: 5},
-	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse877},
+	{Name: "osacompile", Row: &row880, Risk: 5},
+	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse898},
 	{Name: "osls", Destroys: acts40},
-	{Name: "osql", Row: &row107, Is: 0x4000000},
-	{Name: "osqueryi", Row: &row107},
+	{Name: "osql", Row: &row110, Is: 0x4000000},
+	{Name: "osqueryi", Row: &row110},
 	{Name: "ossutil", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "ossutil cp", Transfer: &options85},
+	{Name: "ossutil cp", Transfer: &options86},
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x2000000000},
 	{Name: "overmind", Is: 0x2000000000},
-	{Name: "ovh", Destroys: acts211},
-	{Name: "ovsx", Destroys: acts165},
-	{Name: "oxlint", Row: &row109, Is: 0x80008, Risk: 2, Worse: worse110},
-	{Name: "p4", Destroys: acts158},
-	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts113},
-	{Name: "packet", Destroys: acts211},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts878},
+	{Name: "ovh", Destroys: acts214},
+	{Name: "ovsx", Destroys: acts168},
+	{Name: "oxlint", Row: &row112, Is: 0x80008, Risk: 2, Worse: worse113},
+	{Name: "p4", Destroys: acts161},
+	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts116},
+	{Name: "packet", Destroys: acts214},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts899},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts878},
-	{Name: "pandoc", Row: &row155},
-	{Name: "pants", Row: &row126, Is: 0x2000000000, Risk: 2, Worse: worse879},
+	{Name: "pamac", Is: 0x100000, Destroys: acts899},
+	{Name: "pandoc", Row: &row158},
+	{Name: "pants", Row: &row129, Is: 0x2000000000, Risk: 2, Worse: worse900},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row881, Is: 0x2000000008, Risk: 2, Worse: worse882},
-	{Name: "parcel", Row: &row89, Is: 0x2000080008, Risk: 2},
-	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts90},
-	{Name: "partprobe", Destroys: acts90},
-	{Name: "paru", Is: 0x100000, Destroys: acts878},
+	{Name: "paratest", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
+	{Name: "parcel", Row: &row92, Is: 0x2000080008, Risk: 2},
+	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts93},
+	{Name: "partprobe", Destroys: acts93},
+	{Name: "paru", Is: 0x100000, Destroys: acts899},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts22},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "paste", Row: &row884, Risk: 1},
-	{Name: "patch", Row: &row886, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "paste", Row: &row905, Risk: 1},
+	{Name: "patch", Row: &row907, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive887},
-	{Name: "payload", Destroys: acts316},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive908},
+	{Name: "payload", Destroys: acts322},
 	{Name: "pbrun", Is: 0x2000000000001, Risk: 7},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts9},
-	{Name: "pdb", Row: &row107},
+	{Name: "pdb", Row: &row110},
 	{Name: "pdb2", Is: 0x4000000},
-	{Name: "pdftotext", Row: &row155},
-	{Name: "pdm", Row: &row247, Arity: 2, Is: 0x2040000010, Destroys: acts418},
+	{Name: "pdffonts", Row: &row910, Risk: 1},
+	{Name: "pdfinfo", Row: &row910, Risk: 1},
+	{Name: "pdftotext", Row: &row158},
+	{Name: "pdm", Row: &row251, Arity: 2, Is: 0x2040000010, Destroys: acts426},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper51, Arity: 3},
@@ -8437,32 +8588,32 @@ var commands = [...]Command{
 	{Name: "pearl", Is: 0x100000},
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
-	{Name: "perf", Row: &row107},
-	{Name: "perf record", Wrapper: &wrapper889},
-	{Name: "perf stat", Wrapper: &wrapper889},
-	{Name: "perf trace", Wrapper: &wrapper889},
-	{Name: "perl", Language: &language891, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf", Row: &row110},
+	{Name: "perf record", Wrapper: &wrapper912},
+	{Name: "perf stat", Wrapper: &wrapper912},
+	{Name: "perf trace", Wrapper: &wrapper912},
+	{Name: "perl", Language: &language914, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "perl-rename", Risk: 5},
-	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2, Worse: worse892},
+	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2, Worse: worse915},
 	{Name: "pexec", Is: 0x4},
-	{Name: "pfctl", Destroys: acts384},
+	{Name: "pfctl", Destroys: acts392},
 	{Name: "pfexec", Is: 0x2000000000001, Risk: 7},
-	{Name: "pg_dropcluster", Destroys: acts377},
-	{Name: "pg_dump", Row: &row804, Risk: 4},
-	{Name: "pg_dumpall", Row: &row804, Risk: 4},
+	{Name: "pg_dropcluster", Destroys: acts383},
+	{Name: "pg_dump", Row: &row825, Risk: 4},
+	{Name: "pg_dumpall", Row: &row825, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts805},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts805},
-	{Name: "pg_upgrade", Destroys: acts805},
+	{Name: "pg_resetwal", Destroys: acts826},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts826},
+	{Name: "pg_upgrade", Destroys: acts826},
 	{Name: "pgbench", Is: 0x4000000},
-	{Name: "pgcli", Row: &row747, Inspector: "sql", Is: 0x4000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts805},
-	{Name: "pgrep", Row: &row760, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row768, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts826},
+	{Name: "pgrep", Row: &row781, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts55},
 	{Name: "pgrphack", Is: 0x4},
-	{Name: "phinx", Destroys: acts168},
-	{Name: "php", Language: &language894, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row896, Risk: 1, Worse: worse897},
+	{Name: "phinx", Destroys: acts171},
+	{Name: "php", Language: &language917, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row919, Risk: 1, Worse: worse920},
 	{Name: "php artisan", Arity: 3, Is: 0x10, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8471,49 +8622,49 @@ var commands = [...]Command{
 	{Name: "php artisan serve", Risk: 2},
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language659},
-	{Name: "php-cs-fixer", Row: &row899, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row899, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row881, Is: 0x2000000008, Risk: 2, Worse: worse882},
-	{Name: "phpdbg", Language: &language659},
-	{Name: "phpstan", Row: &row881, Is: 0x2000000008, Risk: 2, Worse: worse882},
-	{Name: "phpunit", Row: &row901, Is: 0x2000000008, Risk: 2, Worse: worse902},
+	{Name: "php-cgi", Language: &language672},
+	{Name: "php-cs-fixer", Row: &row922, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row922, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
+	{Name: "phpdbg", Language: &language672},
+	{Name: "phpstan", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
+	{Name: "phpunit", Row: &row924, Is: 0x2000000008, Risk: 2, Worse: worse925},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
-	{Name: "pico", Row: &row233},
+	{Name: "pico", Row: &row236},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language8},
-	{Name: "pidof", Row: &row904, Risk: 1},
+	{Name: "pidof", Row: &row927, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row632},
+	{Name: "pigz", Row: &row641},
 	{Name: "pike", Language: &language8},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row899, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row906, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
+	{Name: "pint", Row: &row922, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row929, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row908, Risk: 1},
-	{Name: "pip config", Row: &row139, Is: 0x100000, Risk: 5},
-	{Name: "pip debug", Row: &row139, Risk: 5},
-	{Name: "pip download", Row: &row910, Is: 0x300000, Risk: 4, Worse: worse911},
-	{Name: "pip freeze", Row: &row908, Risk: 1},
-	{Name: "pip help", Row: &row908, Risk: 1},
-	{Name: "pip index", Row: &row908, Risk: 4},
-	{Name: "pip install", Row: &row910, Is: 0x2000300000, Risk: 4, Worse: worse911},
-	{Name: "pip list", Row: &row908, Risk: 1},
+	{Name: "pip check", Row: &row931, Risk: 1},
+	{Name: "pip config", Row: &row142, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row142, Risk: 5},
+	{Name: "pip download", Row: &row933, Is: 0x300000, Risk: 4, Worse: worse934},
+	{Name: "pip freeze", Row: &row931, Risk: 1},
+	{Name: "pip help", Row: &row931, Risk: 1},
+	{Name: "pip index", Row: &row931, Risk: 4},
+	{Name: "pip install", Row: &row933, Is: 0x2000300000, Risk: 4, Worse: worse934},
+	{Name: "pip list", Row: &row931, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row908, Risk: 1},
-	{Name: "pip uninstall", Row: &row910, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row910, Is: 0x2000200000, Risk: 4, Worse: worse911},
-	{Name: "pipenv", Row: &row913, Arity: 2, Is: 0x2080000000, Parent: true},
-	{Name: "pipenv check", Risk: 4, Worse: worse140},
-	{Name: "pipenv graph", Risk: 4, Worse: worse140},
-	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "pipenv lock", Risk: 4, Worse: worse140},
+	{Name: "pip show", Row: &row931, Risk: 1},
+	{Name: "pip uninstall", Row: &row933, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row933, Is: 0x2000200000, Risk: 4, Worse: worse934},
+	{Name: "pipenv", Row: &row936, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse143},
+	{Name: "pipenv graph", Risk: 4, Worse: worse143},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "pipenv lock", Risk: 4, Worse: worse143},
 	{Name: "pipenv run", Wrapper: &wrapper51, Arity: 3, Parent: true},
-	{Name: "pipenv run coverage", Risk: 2, Worse: worse473},
+	{Name: "pipenv run coverage", Risk: 2, Worse: worse481},
 	{Name: "pipenv run flake8", Risk: 2},
 	{Name: "pipenv run mypy", Risk: 2},
 	{Name: "pipenv run nox", Risk: 2},
@@ -8524,117 +8675,117 @@ var commands = [...]Command{
 	{Name: "pipenv run tox", Risk: 2},
 	{Name: "pipenv run ty", Risk: 2},
 	{Name: "pipenv run unittest", Risk: 2},
-	{Name: "pipenv sync", Risk: 4, Worse: worse140},
+	{Name: "pipenv sync", Risk: 4, Worse: worse143},
 	{Name: "pipx", Arity: 2, Is: 0x100000c0000000, Destroys: acts33},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper147},
+	{Name: "pipx run", Wrapper: &wrapper150},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row247, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row251, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper915, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper938, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper51, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper917, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper940, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts33},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts33},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts416},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts424},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row919, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row942, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row751},
-	{Name: "plutil", Row: &row921, Destroys: acts114},
-	{Name: "pm-suspend", Destroys: acts633},
-	{Name: "pm2", Row: &row89, Arity: 2, Is: 0x100000000000, Destroys: acts432},
+	{Name: "plocate", Row: &row772},
+	{Name: "plutil", Row: &row944, Destroys: acts117},
+	{Name: "pm-suspend", Destroys: acts642},
+	{Name: "pm2", Row: &row92, Arity: 2, Is: 0x100000000000, Destroys: acts440},
 	{Name: "pmap", Is: 0x20000},
-	{Name: "pmset", Destroys: acts114},
-	{Name: "pnpm", Row: &row923, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts136},
+	{Name: "pmset", Destroys: acts117},
+	{Name: "pnpm", Row: &row946, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts139},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper925},
+	{Name: "pnpm -r exec", Wrapper: &wrapper948},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm bench", Risk: 2},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row853, Risk: 1},
-	{Name: "pnpm c list", Row: &row853, Risk: 1},
-	{Name: "pnpm c ls", Row: &row853, Risk: 1},
-	{Name: "pnpm c set", Row: &row854},
+	{Name: "pnpm c get", Row: &row874, Risk: 1},
+	{Name: "pnpm c list", Row: &row874, Risk: 1},
+	{Name: "pnpm c ls", Row: &row874, Risk: 1},
+	{Name: "pnpm c set", Row: &row875},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm codegen", Risk: 2},
 	{Name: "pnpm compile", Risk: 2},
-	{Name: "pnpm config", Row: &row139, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row854},
-	{Name: "pnpm config get", Row: &row853, Risk: 1},
-	{Name: "pnpm config list", Row: &row853, Risk: 1},
-	{Name: "pnpm config ls", Row: &row853, Risk: 1},
-	{Name: "pnpm config set", Row: &row854},
+	{Name: "pnpm config", Row: &row142, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row875},
+	{Name: "pnpm config get", Row: &row874, Risk: 1},
+	{Name: "pnpm config list", Row: &row874, Risk: 1},
+	{Name: "pnpm config ls", Row: &row874, Risk: 1},
+	{Name: "pnpm config set", Row: &row875},
 	{Name: "pnpm coverage", Risk: 2},
-	{Name: "pnpm create", Row: &row139, Is: 0x200000},
+	{Name: "pnpm create", Row: &row142, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
-	{Name: "pnpm dlx", Wrapper: &wrapper147, Arity: 3, Is: 0x200000},
+	{Name: "pnpm dlx", Wrapper: &wrapper150, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
-	{Name: "pnpm env", Row: &row139},
-	{Name: "pnpm exec", Wrapper: &wrapper925, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row927, Risk: 4, Worse: worse140},
+	{Name: "pnpm env", Row: &row142},
+	{Name: "pnpm exec", Wrapper: &wrapper948, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row950, Risk: 4, Worse: worse143},
 	{Name: "pnpm fix", Risk: 2},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row851, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row927, Is: 0x300000, Risk: 4, Worse: worse140},
-	{Name: "pnpm install", Row: &row927, Is: 0x300000, Risk: 4, Worse: worse140},
+	{Name: "pnpm get", Row: &row872, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row950, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "pnpm install", Row: &row950, Is: 0x300000, Risk: 4, Worse: worse143},
 	{Name: "pnpm knip", Risk: 2},
-	{Name: "pnpm la", Row: &row927, Risk: 1},
-	{Name: "pnpm link", Row: &row139, Risk: 3},
+	{Name: "pnpm la", Row: &row950, Risk: 1},
+	{Name: "pnpm link", Row: &row142, Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row927, Risk: 1},
-	{Name: "pnpm ll", Row: &row927, Risk: 1},
-	{Name: "pnpm ln", Row: &row139, Risk: 3},
-	{Name: "pnpm login", Row: &row139},
-	{Name: "pnpm ls", Row: &row927, Risk: 1},
-	{Name: "pnpm outdated", Row: &row927, Risk: 1},
+	{Name: "pnpm list", Row: &row950, Risk: 1},
+	{Name: "pnpm ll", Row: &row950, Risk: 1},
+	{Name: "pnpm ln", Row: &row142, Risk: 3},
+	{Name: "pnpm login", Row: &row142},
+	{Name: "pnpm ls", Row: &row950, Risk: 1},
+	{Name: "pnpm outdated", Row: &row950, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row857},
+	{Name: "pnpm pkg set", Row: &row878},
 	{Name: "pnpm prettify", Risk: 2},
-	{Name: "pnpm prune", Row: &row144, Risk: 3},
-	{Name: "pnpm publish", Row: &row139, Risk: 6},
+	{Name: "pnpm prune", Row: &row147, Risk: 3},
+	{Name: "pnpm publish", Row: &row142, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
-	{Name: "pnpm rm", Row: &row144, Risk: 3},
-	{Name: "pnpm root", Row: &row927, Risk: 1},
-	{Name: "pnpm run", Row: &row927, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse140},
-	{Name: "pnpm setup", Row: &row139},
+	{Name: "pnpm rm", Row: &row147, Risk: 3},
+	{Name: "pnpm root", Row: &row950, Risk: 1},
+	{Name: "pnpm run", Row: &row950, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "pnpm setup", Row: &row142},
 	{Name: "pnpm start", Risk: 2},
-	{Name: "pnpm store", Row: &row139, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm store", Row: &row142, Arity: 3, Is: 0x100000, Risk: 3},
 	{Name: "pnpm storybook", Risk: 2},
-	{Name: "pnpm t", Row: &row927, Risk: 2},
-	{Name: "pnpm test", Row: &row927, Risk: 2},
+	{Name: "pnpm t", Row: &row950, Risk: 2},
+	{Name: "pnpm test", Row: &row950, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm typegen", Risk: 2},
-	{Name: "pnpm uninstall", Row: &row144, Risk: 3},
-	{Name: "pnpm unlink", Row: &row144, Risk: 3},
+	{Name: "pnpm uninstall", Row: &row147, Risk: 3},
+	{Name: "pnpm unlink", Row: &row147, Risk: 3},
 	{Name: "pnpm up", Is: 0x200000, Risk: 5},
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
-	{Name: "pnpm version", Row: &row144, Risk: 3},
-	{Name: "pnpm why", Row: &row927, Risk: 1},
-	{Name: "pnpx", Wrapper: &wrapper147, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
-	{Name: "pod", Row: &row149, Is: 0x40000000, Destroys: acts165},
-	{Name: "poetry", Row: &row247, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts418},
-	{Name: "poetry about", Row: &row929, Risk: 1},
+	{Name: "pnpm version", Row: &row147, Risk: 3},
+	{Name: "pnpm why", Row: &row950, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper150, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "pod", Row: &row152, Is: 0x40000000, Destroys: acts168},
+	{Name: "poetry", Row: &row251, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts426},
+	{Name: "poetry about", Row: &row952, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row929, Risk: 1},
+	{Name: "poetry check", Row: &row952, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row929, Risk: 1},
-	{Name: "poetry env list", Row: &row929, Risk: 1},
-	{Name: "poetry env remove", Row: &row248},
-	{Name: "poetry env use", Row: &row248},
+	{Name: "poetry env info", Row: &row952, Risk: 1},
+	{Name: "poetry env list", Row: &row952, Risk: 1},
+	{Name: "poetry env remove", Row: &row252},
+	{Name: "poetry env use", Row: &row252},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
 	{Name: "poetry run", Wrapper: &wrapper51, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
-	{Name: "poetry run coverage", Risk: 2, Worse: worse473},
+	{Name: "poetry run coverage", Risk: 2, Worse: worse481},
 	{Name: "poetry run flake8", Risk: 2},
 	{Name: "poetry run isort", Risk: 3},
 	{Name: "poetry run mypy", Risk: 2},
@@ -8647,99 +8798,101 @@ var commands = [...]Command{
 	{Name: "poetry run ty", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row929, Risk: 1},
+	{Name: "poetry show", Row: &row952, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row929, Risk: 1, Worse: worse930},
+	{Name: "poetry version", Row: &row952, Risk: 1, Worse: worse953},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts33},
-	{Name: "postcss", Row: &row932, Is: 0x80000},
-	{Name: "posting", Destroys: acts123},
-	{Name: "poweroff", Risk: 6, Destroys: acts633},
+	{Name: "postcss", Row: &row955, Is: 0x80000},
+	{Name: "posting", Destroys: acts126},
+	{Name: "poweroff", Risk: 6, Destroys: acts642},
 	{Name: "powershell", Row: &row60, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row934},
-	{Name: "pre-commit", Row: &row936, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row957},
+	{Name: "pre-commit", Row: &row959, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
 	{Name: "pre-commit validate-config", Risk: 2},
 	{Name: "prename", Risk: 5},
-	{Name: "presto", Row: &row107, Is: 0x4000000},
+	{Name: "presto", Row: &row110, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row938, Is: 0x2000080018, Risk: 2, Worse: worse216},
+	{Name: "prettier", Row: &row961, Is: 0x2000080018, Risk: 2, Worse: worse219},
 	{Name: "prime-run", Wrapper: &wrapper12},
 	{Name: "primusrun", Wrapper: &wrapper12},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse939, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse962, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row941, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts942},
+	{Name: "prisma", Row: &row964, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts965},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma format", Risk: 3},
 	{Name: "prisma generate", Risk: 2},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts942},
+	{Name: "prisma1", Destroys: acts965},
 	{Name: "prlctl", Destroys: acts9},
-	{Name: "prlimit", Wrapper: &wrapper944},
-	{Name: "profiles", Destroys: acts114},
+	{Name: "prlimit", Wrapper: &wrapper967},
+	{Name: "procs", Row: &row389, Is: 0x400000000000000, Risk: 1},
+	{Name: "profiles", Destroys: acts117},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row946, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row948, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row969, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row971, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper12},
 	{Name: "proxychains-ng", Wrapper: &wrapper12},
 	{Name: "proxychains4", Wrapper: &wrapper12},
-	{Name: "pry", Language: &language691, Is: 0x100000},
+	{Name: "pry", Language: &language708, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row881, Is: 0x2000000008, Risk: 2, Worse: worse882},
+	{Name: "psalm", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
 	{Name: "psc", Language: &language8},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts821},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts842},
 	{Name: "pseudo", Wrapper: &wrapper12},
-	{Name: "psql", Row: &row950, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psql", Row: &row973, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row760, Risk: 1},
+	{Name: "pstree", Row: &row781, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "ptpython", Language: &language116, Is: 0x100000},
-	{Name: "ptx", Row: &row952},
+	{Name: "ptpython", Language: &language119, Is: 0x100000},
+	{Name: "ptx", Row: &row975},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper12},
-	{Name: "pulsar-admin", Destroys: acts720},
-	{Name: "pulumi", Row: &row954, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts955},
-	{Name: "pulumi preview", Row: &row957, Risk: 4},
+	{Name: "pulsar-admin", Destroys: acts741},
+	{Name: "pulumi", Row: &row977, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts978},
+	{Name: "pulumi preview", Row: &row980, Risk: 4},
+	{Name: "pup", Row: &row982, Risk: 1},
 	{Name: "puppet", Row: &row28, Destroys: acts30},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
-	{Name: "pvremove", Is: 0x4000000000, Destroys: acts90},
-	{Name: "pw", Risk: 5, Worse: worse958},
-	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts195},
+	{Name: "pvremove", Is: 0x4000000000, Destroys: acts93},
+	{Name: "pw", Risk: 5, Worse: worse983},
+	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts198},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
-	{Name: "py", Language: &language960, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
+	{Name: "py", Language: &language985, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row242, Inspector: "compiled", Risk: 2},
-	{Name: "pycodestyle", Row: &row62},
-	{Name: "pydocstyle", Row: &row62},
+	{Name: "py_compile", Row: &row246, Inspector: "compiled", Risk: 2},
+	{Name: "pycodestyle", Row: &row701},
+	{Name: "pydocstyle", Row: &row701},
 	{Name: "pyenv", Arity: 2},
 	{Name: "pyenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "pyenv global", Is: 0x100000},
 	{Name: "pyenv install", Is: 0x100000},
-	{Name: "pyflakes", Row: &row62},
+	{Name: "pyflakes", Row: &row701},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row962, Is: 0x80008, Risk: 2, Worse: worse93},
-	{Name: "pypy", Language: &language116, Handler: "module"},
-	{Name: "pypy3", Language: &language116, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row962, Is: 0x80008, Risk: 2, Worse: worse93},
-	{Name: "pyspark", Row: &row107},
-	{Name: "pytest", Row: &row964, Is: 0x2000080218, Risk: 2},
-	{Name: "python", Language: &language116, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
+	{Name: "pylint", Row: &row987, Is: 0x80008, Risk: 2, Worse: worse96},
+	{Name: "pypy", Language: &language119, Handler: "module"},
+	{Name: "pypy3", Language: &language119, Arity: 2, Handler: "module"},
+	{Name: "pyright", Row: &row987, Is: 0x80008, Risk: 2, Worse: worse96},
+	{Name: "pyspark", Row: &row110},
+	{Name: "pytest", Row: &row989, Is: 0x2000080218, Risk: 2},
+	{Name: "python", Language: &language119, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
 	{Name: "python -m compileall", Risk: 2},
-	{Name: "python -m coverage", Risk: 2, Worse: worse473},
+	{Name: "python -m coverage", Risk: 2, Worse: worse481},
 	{Name: "python -m dis", Risk: 1},
 	{Name: "python -m doctest", Risk: 2},
 	{Name: "python -m flake8", Risk: 2},
@@ -8748,13 +8901,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse965},
-	{Name: "python -m pip download", Risk: 4, Worse: worse966},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse965},
-	{Name: "python -m pip install", Risk: 4, Worse: worse966},
-	{Name: "python -m pip list", Risk: 1, Worse: worse965},
-	{Name: "python -m pip show", Risk: 1, Worse: worse965},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse966},
+	{Name: "python -m pip check", Risk: 1, Worse: worse990},
+	{Name: "python -m pip download", Risk: 4, Worse: worse991},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse990},
+	{Name: "python -m pip install", Risk: 4, Worse: worse991},
+	{Name: "python -m pip list", Risk: 1, Worse: worse990},
+	{Name: "python -m pip show", Risk: 1, Worse: worse990},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse991},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8777,8 +8930,8 @@ var commands = [...]Command{
 	{Name: "python manage.py showmigrations", Risk: 2},
 	{Name: "python manage.py sqlmigrate", Risk: 2},
 	{Name: "python manage.py test", Risk: 2},
-	{Name: "python2", Language: &language116, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language116, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
+	{Name: "python2", Language: &language119, Arity: 2, Handler: "module"},
+	{Name: "python3", Language: &language119, Arity: 2, Handler: "module", Is: 0x200080410, Parent: true, Like: "python"},
 	{Name: "python3 manage.py", Arity: 3, Parent: true},
 	{Name: "python3 manage.py check", Risk: 2},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
@@ -8796,7 +8949,7 @@ var commands = [...]Command{
 	{Name: "python3.14", Handler: "module", Like: "python"},
 	{Name: "python3.8", Handler: "module"},
 	{Name: "python3.9", Handler: "module"},
-	{Name: "q", Row: &row107},
+	{Name: "q", Row: &row110},
 	{Name: "q chat", Is: 0x100000000},
 	{Name: "q run", Is: 0x100000000},
 	{Name: "q translate", Is: 0x100000000},
@@ -8806,17 +8959,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x100000000},
 	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts417},
-	{Name: "questdb", Row: &row107, Is: 0x4000000},
+	{Name: "quart", Destroys: acts425},
+	{Name: "questdb", Row: &row110, Is: 0x4000000},
 	{Name: "qwen", Is: 0x100000000},
 	{Name: "qwen-code", Is: 0x100000000},
-	{Name: "r2", Row: &row107},
-	{Name: "rabbitmqadmin", Destroys: acts720},
-	{Name: "rabbitmqctl", Destroys: acts720},
+	{Name: "r2", Row: &row110},
+	{Name: "rabbitmqadmin", Destroys: acts741},
+	{Name: "rabbitmqctl", Destroys: acts741},
 	{Name: "racket", Language: &language8, Risk: 5},
-	{Name: "raco", Row: &row149, Is: 0x100000},
-	{Name: "radare2", Row: &row107},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080010, Parent: true, Destroys: acts967},
+	{Name: "raco", Row: &row152, Is: 0x100000},
+	{Name: "radare2", Row: &row110},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080010, Parent: true, Destroys: acts992},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8833,9 +8986,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts968},
-	{Name: "railway run", Wrapper: &wrapper970},
-	{Name: "rake", Row: &row126, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts967},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts993},
+	{Name: "railway run", Wrapper: &wrapper995},
+	{Name: "rake", Row: &row129, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts992},
 	{Name: "raku", Language: &language8},
 	{Name: "rambler", Destroys: acts55},
 	{Name: "rancher", Destroys: acts41},
@@ -8847,40 +9000,40 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x100000000000, Destroys: acts432},
-	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts971, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options972},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts440},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts996, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options997},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options972},
-	{Name: "rclone copyto", Transfer: &options972},
+	{Name: "rclone copy", Transfer: &options997},
+	{Name: "rclone copyto", Transfer: &options997},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options972, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options972, Risk: 6},
+	{Name: "rclone move", Transfer: &options997, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options997, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options972, Risk: 6},
+	{Name: "rclone sync", Transfer: &options997, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row706, Is: 0x80000},
+	{Name: "react-scripts", Row: &row723, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row974, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row999, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Is: 0x4000000000000000, Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
-	{Name: "realm", Destroys: acts195},
+	{Name: "realm", Destroys: acts198},
 	{Name: "realpath", Is: 0x400000000000000, Risk: 1},
 	{Name: "reattach-to-user-namespace", Wrapper: &wrapper12},
-	{Name: "rebar3", Row: &row149, Arity: 2, Is: 0x2000000000, Destroys: acts165},
+	{Name: "rebar3", Row: &row152, Arity: 2, Is: 0x2000000000, Destroys: acts168},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts633},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts642},
 	{Name: "recordio", Is: 0x4},
-	{Name: "red", Row: &row233},
+	{Name: "red", Row: &row236},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row258, Is: 0x10100000, Risk: 5, Worse: worse267, Parent: true, Destroys: acts975},
+	{Name: "redis-cli", Row: &row262, Is: 0x10100000, Risk: 5, Worse: worse271, Parent: true, Destroys: acts1000},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -8921,90 +9074,90 @@ var commands = [...]Command{
 	{Name: "redis-cli xlen", Risk: 4},
 	{Name: "redis-cli zcard", Risk: 4},
 	{Name: "redis-cli zrange", Risk: 4},
-	{Name: "reek", Row: &row119},
+	{Name: "reek", Row: &row122},
 	{Name: "refinery", Destroys: acts55},
-	{Name: "reflex", Wrapper: &wrapper977},
-	{Name: "reg", Destroys: acts978},
-	{Name: "regctl", Destroys: acts268},
-	{Name: "regedit", Destroys: acts114},
+	{Name: "reflex", Wrapper: &wrapper1002},
+	{Name: "reg", Destroys: acts1003},
+	{Name: "regctl", Destroys: acts272},
+	{Name: "regedit", Destroys: acts117},
 	{Name: "regina", Language: &language8},
 	{Name: "regsvr32", Row: &row60},
-	{Name: "release-it", Destroys: acts844},
+	{Name: "release-it", Destroys: acts865},
 	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 5},
-	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts979},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts1004},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo", Destroys: acts158},
-	{Name: "repo forall", Wrapper: &wrapper642},
-	{Name: "resize2fs", Destroys: acts90},
+	{Name: "repo", Destroys: acts161},
+	{Name: "repo forall", Wrapper: &wrapper651},
+	{Name: "resize2fs", Destroys: acts93},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts57},
-	{Name: "restish", Is: 0x20000000, Destroys: acts123},
+	{Name: "restish", Is: 0x20000000, Destroys: acts126},
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x4000800000000000, Risk: 1},
-	{Name: "rev", Row: &row153, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "revive", Row: &row395},
+	{Name: "rev", Row: &row156, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "revive", Row: &row403},
 	{Name: "rexec", Row: &row42},
 	{Name: "rexx", Language: &language8},
-	{Name: "rg", Row: &row981, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row1006, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row301, Is: 0x80000, Destroys: acts299, Wipes: "removed"},
-	{Name: "rip", Destroys: acts299},
+	{Name: "rimraf", Row: &row305, Is: 0x80000, Destroys: acts303, Wipes: "removed"},
+	{Name: "rip", Destroys: acts303},
 	{Name: "rke", Destroys: acts41},
 	{Name: "rlogin", Row: &row42},
 	{Name: "rlwrap", Wrapper: &wrapper12},
-	{Name: "rm", Row: &row301, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts299, Wipes: "asked"},
-	{Name: "rmdir", Row: &row301, Is: 0x100020, Risk: 3, Destroys: acts299, Wipes: "removed"},
+	{Name: "rm", Row: &row305, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts303, Wipes: "asked"},
+	{Name: "rmdir", Row: &row305, Is: 0x100020, Risk: 3, Destroys: acts303, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
-	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "rollup", Row: &row983, Is: 0x2000080018, Risk: 2},
+	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "rollup", Row: &row1008, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
-	{Name: "route", Risk: 1, Worse: worse140, Destroys: acts384},
+	{Name: "route", Risk: 1, Worse: worse143, Destroys: acts392},
 	{Name: "rovodev", Is: 0x100000000},
-	{Name: "rpk", Destroys: acts720},
-	{Name: "rpm", Row: &row985, Risk: 5, Parent: true, Destroys: acts374},
-	{Name: "rpm --query", Risk: 1, Worse: worse986},
-	{Name: "rpm --version", Risk: 1, Worse: worse986},
-	{Name: "rpm -V", Risk: 1, Worse: worse986},
-	{Name: "rpm -Va", Risk: 1, Worse: worse986},
-	{Name: "rpm -q", Risk: 1, Worse: worse986},
-	{Name: "rpm -qR", Risk: 1, Worse: worse986},
-	{Name: "rpm -qa", Risk: 1, Worse: worse986},
-	{Name: "rpm -qai", Risk: 1, Worse: worse986},
-	{Name: "rpm -qal", Risk: 1, Worse: worse986},
-	{Name: "rpm -qc", Risk: 1, Worse: worse986},
-	{Name: "rpm -qd", Risk: 1, Worse: worse986},
-	{Name: "rpm -qf", Risk: 1, Worse: worse986},
-	{Name: "rpm -qi", Risk: 1, Worse: worse986},
-	{Name: "rpm -ql", Risk: 1, Worse: worse986},
+	{Name: "rpk", Destroys: acts741},
+	{Name: "rpm", Row: &row1010, Risk: 5, Parent: true, Destroys: acts380},
+	{Name: "rpm --query", Risk: 1, Worse: worse1011},
+	{Name: "rpm --version", Risk: 1, Worse: worse1011},
+	{Name: "rpm -V", Risk: 1, Worse: worse1011},
+	{Name: "rpm -Va", Risk: 1, Worse: worse1011},
+	{Name: "rpm -q", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qR", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qa", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qai", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qal", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qc", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qd", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qf", Risk: 1, Worse: worse1011},
+	{Name: "rpm -qi", Risk: 1, Worse: worse1011},
+	{Name: "rpm -ql", Risk: 1, Worse: worse1011},
 	{Name: "rpm-ostree", Destroys: acts33},
-	{Name: "rpmquery", Row: &row985},
+	{Name: "rpmquery", Row: &row1010},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row107, Wrapper: &wrapper889},
+	{Name: "rr", Row: &row110, Wrapper: &wrapper912},
 	{Name: "rsh", Row: &row42},
 	{Name: "rsnapshot", Destroys: acts57},
-	{Name: "rspec", Row: &row988, Is: 0x2000080008, Risk: 2, Worse: worse989},
-	{Name: "rsync", Row: &row991, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse992, Destroys: acts993, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row1013, Is: 0x2000080008, Risk: 2, Worse: worse1014},
+	{Name: "rsync", Row: &row1016, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse1017, Destroys: acts1018, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper792},
+	{Name: "rtx exec", Wrapper: &wrapper813},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row995, Is: 0x80008, Risk: 2, Worse: worse996},
-	{Name: "ruby", Language: &language998, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row1000, Risk: 1, Worse: worse1001},
-	{Name: "ruff", Row: &row1003, Is: 0x80200, Risk: 2, Worse: worse216, Parent: true},
-	{Name: "ruff analyze", Row: &row1005},
-	{Name: "ruff check", Row: &row1005},
+	{Name: "rubocop", Row: &row1020, Is: 0x80008, Risk: 2, Worse: worse1021},
+	{Name: "ruby", Language: &language1023, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row1025, Risk: 1, Worse: worse1026},
+	{Name: "ruff", Row: &row1028, Is: 0x80200, Risk: 2, Worse: worse219, Parent: true},
+	{Name: "ruff analyze", Row: &row1030},
+	{Name: "ruff check", Row: &row1030},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row1005, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row1030, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper1007, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper1032, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row60},
 	{Name: "runghc", Language: &language8, Is: 0x100200},
@@ -9013,78 +9166,81 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper642},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper651},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row1009, Is: 0x200, Risk: 2, Worse: worse1010},
+	{Name: "rustc", Row: &row1034, Is: 0x200, Risk: 2, Worse: worse1035},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row1012, Is: 0x8, Risk: 3},
-	{Name: "rustup", Row: &row423, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
-	{Name: "rustup component", Arity: 3, Is: 0x100000},
+	{Name: "rustfmt", Row: &row1037, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row431, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
+	{Name: "rustup component", Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "rustup component list", Row: &row1039, Risk: 1},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row1014, Risk: 1},
-	{Name: "rustup target", Arity: 3, Is: 0x100000},
-	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rustup which", Row: &row1014, Risk: 1},
-	{Name: "rview", Row: &row233},
-	{Name: "rvim", Row: &row233},
+	{Name: "rustup show", Row: &row1041, Risk: 1},
+	{Name: "rustup target", Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "rustup target list", Row: &row1039, Risk: 1},
+	{Name: "rustup toolchain", Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "rustup toolchain list", Row: &row1043, Risk: 1},
+	{Name: "rustup which", Row: &row1041, Risk: 1},
+	{Name: "rview", Row: &row236},
+	{Name: "rvim", Row: &row236},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row247, Arity: 2, Destroys: acts418},
+	{Name: "rye", Row: &row251, Arity: 2, Destroys: acts426},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper51, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts21},
-	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts777, Recursive: []string{"*"}},
-	{Name: "s3cmd get", Transfer: &options84},
-	{Name: "s3cmd put", Transfer: &options84},
-	{Name: "s3cmd sync", Transfer: &options84},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts777, Recursive: []string{"*"}},
-	{Name: "s5cmd cp", Transfer: &options84},
-	{Name: "s5cmd mv", Transfer: &options84},
-	{Name: "s5cmd sync", Transfer: &options84},
+	{Name: "s3cmd", Row: &row42, Inspector: "transfer", Is: 0x8000000000, Destroys: acts798, Recursive: []string{"*"}},
+	{Name: "s3cmd get", Transfer: &options85},
+	{Name: "s3cmd put", Transfer: &options85},
+	{Name: "s3cmd sync", Transfer: &options85},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts798, Recursive: []string{"*"}},
+	{Name: "s5cmd cp", Transfer: &options85},
+	{Name: "s5cmd mv", Transfer: &options85},
+	{Name: "s5cmd sync", Transfer: &options85},
 	{Name: "s6-envdir", Is: 0x4},
 	{Name: "s6-ioconnect", Is: 0x4},
 	{Name: "s6-notifyoncheck", Is: 0x4},
 	{Name: "s6-setsid", Is: 0x4},
-	{Name: "s6-setuidgid", Wrapper: &wrapper619, Is: 0x1},
-	{Name: "s6-svc", Destroys: acts432},
-	{Name: "sage", Language: &language116},
+	{Name: "s6-setuidgid", Wrapper: &wrapper627, Is: 0x1},
+	{Name: "s6-svc", Destroys: acts440},
+	{Name: "sage", Language: &language119},
 	{Name: "salt", Row: &row28, Destroys: acts30},
 	{Name: "salt-call", Row: &row28, Destroys: acts30},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts30},
 	{Name: "sam", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "samba-tool", Destroys: acts195},
+	{Name: "samba-tool", Destroys: acts198},
 	{Name: "samply", Is: 0x4},
-	{Name: "samu", Row: &row126, Is: 0x2000000018},
+	{Name: "samu", Row: &row129, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language8},
-	{Name: "sbt", Row: &row1016, Arity: 2, Is: 0x2003000810, Risk: 2, Destroys: acts628},
+	{Name: "sbt", Row: &row1045, Arity: 2, Is: 0x2003000810, Risk: 2, Destroys: acts636},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts432},
-	{Name: "scala", Row: &row698, Language: &language8, Is: 0x1200},
+	{Name: "sc", Destroys: acts440},
+	{Name: "scala", Row: &row715, Language: &language8, Is: 0x1200},
 	{Name: "scala-cli", Language: &language8, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalafmt", Is: 0x2000000018},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts211},
+	{Name: "scaleway", Destroys: acts214},
 	{Name: "scan-build", Wrapper: &wrapper12},
-	{Name: "scc", Row: &row1018, Risk: 1},
+	{Name: "scc", Row: &row1047, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row126, Is: 0x2000000018, Risk: 2, Worse: worse786},
+	{Name: "scons", Row: &row129, Is: 0x2000000018, Risk: 2, Worse: worse807},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "scp", Row: &row1020, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row1049, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
-	{Name: "scrub", Destroys: acts90},
-	{Name: "scutil", Destroys: acts114},
-	{Name: "scw", Row: &row28, Destroys: acts211},
-	{Name: "sdiff", Row: &row1022, Risk: 1},
+	{Name: "scrub", Destroys: acts93},
+	{Name: "scutil", Destroys: acts117},
+	{Name: "scw", Row: &row28, Destroys: acts214},
+	{Name: "sdiff", Row: &row1051, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts55},
 	{Name: "sea-orm-cli", Destroys: acts55},
@@ -9092,60 +9248,60 @@ var commands = [...]Command{
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row1024, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse1025},
+	{Name: "sed", Row: &row1053, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse63},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts844},
-	{Name: "semgrep", Row: &row1027, Risk: 2, Worse: worse1028},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts865},
+	{Name: "semgrep", Row: &row1055, Risk: 2, Worse: worse1056},
 	{Name: "sendemail", Destroys: acts21},
 	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "sendxmpp", Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts1029},
-	{Name: "sequelize-cli", Destroys: acts1029},
+	{Name: "sequelize", Arity: 2, Destroys: acts1057},
+	{Name: "sequelize-cli", Destroys: acts1057},
 	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts432},
-	{Name: "set", Inspector: "set", Is: 0x4000800000100000, Risk: 1, Worse: worse939, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper1031},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts440},
+	{Name: "set", Inspector: "set", Is: 0x4000800000100000, Risk: 1, Worse: worse962, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper1059},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts10},
-	{Name: "setfacl", Row: &row1033, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row1035},
+	{Name: "setfacl", Row: &row1061, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row1063},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper619, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper1037},
-	{Name: "setuidgid", Wrapper: &wrapper619, Is: 0x1},
-	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts90},
-	{Name: "sftp", Row: &row1039, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper1041, Is: 0x1},
-	{Name: "sg_format", Destroys: acts90},
-	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts90},
+	{Name: "setpriv", Wrapper: &wrapper627, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper1065},
+	{Name: "setuidgid", Wrapper: &wrapper627, Is: 0x1},
+	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts93},
+	{Name: "sftp", Row: &row1067, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper1069, Is: 0x1},
+	{Name: "sg_format", Destroys: acts93},
+	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts93},
 	{Name: "sgpt", Is: 0x100000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row781, Risk: 1},
-	{Name: "sha224sum", Row: &row781, Risk: 1},
-	{Name: "sha256sum", Row: &row781, Risk: 1},
-	{Name: "sha384sum", Row: &row781, Risk: 1},
-	{Name: "sha512sum", Row: &row781, Risk: 1},
-	{Name: "shasum", Row: &row1043, Risk: 1},
+	{Name: "sha1sum", Row: &row802, Risk: 1},
+	{Name: "sha224sum", Row: &row802, Risk: 1},
+	{Name: "sha256sum", Row: &row802, Risk: 1},
+	{Name: "sha384sum", Row: &row802, Risk: 1},
+	{Name: "sha512sum", Row: &row802, Risk: 1},
+	{Name: "shasum", Row: &row1071, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
-	{Name: "shellcheck", Row: &row234, Risk: 2, Worse: worse93},
-	{Name: "shfmt", Row: &row1045, Risk: 2, Worse: worse93},
+	{Name: "shellcheck", Row: &row238, Risk: 2, Worse: worse96},
+	{Name: "shfmt", Row: &row1073, Risk: 2, Worse: worse96},
 	{Name: "shift", Is: 0x4000800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row1047, Is: 0x4000100020, Risk: 6, Destroys: acts299, Wipes: "files"},
-	{Name: "shuf", Row: &row1049, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts633},
+	{Name: "shred", Row: &row1075, Is: 0x4000100020, Risk: 6, Destroys: acts303, Wipes: "files"},
+	{Name: "shuf", Row: &row1077, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts642},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts16},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row833, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row854, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row437},
+	{Name: "sk", Row: &row445},
 	{Name: "skaffold", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts416},
-	{Name: "skopeo", Destroys: acts268},
-	{Name: "sl", Destroys: acts158},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts424},
+	{Name: "skopeo", Destroys: acts272},
+	{Name: "sl", Destroys: acts161},
 	{Name: "slack", Destroys: acts16},
 	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts16},
 	{Name: "slackcat", Destroys: acts16},
@@ -9160,120 +9316,120 @@ var commands = [...]Command{
 	{Name: "snapcraft", Is: 0x2000000000},
 	{Name: "snice", Inspector: "kill", Is: 0x100000000000},
 	{Name: "snow", Is: 0x4000000},
-	{Name: "snowsql", Row: &row107, Is: 0x4000000},
+	{Name: "snowsql", Row: &row110, Is: 0x4000000},
 	{Name: "socat", Row: &row60, Is: 0x4028000400000, Risk: 4},
 	{Name: "socketfilterfw", Destroys: acts10},
 	{Name: "soda", Destroys: acts55},
 	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1051},
-	{Name: "sops exec-file", Wrapper: &wrapper1053},
-	{Name: "sort", Row: &row1055, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1079},
+	{Name: "sops exec-file", Wrapper: &wrapper1081},
+	{Name: "sort", Row: &row1083, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x4000080200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
-	{Name: "spark", Destroys: acts168},
-	{Name: "spark-shell", Row: &row107},
-	{Name: "spark-sql", Row: &row107, Is: 0x4000000},
-	{Name: "spctl", Destroys: acts114},
-	{Name: "sphinx-build", Row: &row1057, Is: 0x2000080008, Risk: 2},
+	{Name: "spark", Destroys: acts171},
+	{Name: "spark-shell", Row: &row110},
+	{Name: "spark-sql", Row: &row110, Is: 0x4000000},
+	{Name: "spctl", Destroys: acts117},
+	{Name: "sphinx-build", Row: &row1085, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row273, Risk: 3},
-	{Name: "sponge", Row: &row1059, Is: 0x20},
+	{Name: "split", Row: &row277, Risk: 3},
+	{Name: "sponge", Row: &row1087, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
 	{Name: "sq", Is: 0x4000000},
 	{Name: "sqitch", Destroys: acts55},
 	{Name: "sql-migrate", Destroys: acts55},
-	{Name: "sqlc", Row: &row129, Arity: 2, Parent: true},
+	{Name: "sqlc", Row: &row132, Arity: 2, Parent: true},
 	{Name: "sqlc compile", Risk: 2},
 	{Name: "sqlc vet", Risk: 2},
-	{Name: "sqlcipher", Row: &row107, Is: 0x4000000},
+	{Name: "sqlcipher", Row: &row110, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1061, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1089, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
-	{Name: "sqlite", Row: &row107, Is: 0x4000000},
-	{Name: "sqlite-utils", Row: &row107},
-	{Name: "sqlite3", Row: &row381, Inspector: "sql", Is: 0xc104000, Risk: 5},
-	{Name: "sqlplus", Row: &row107, Is: 0x4100000},
+	{Name: "sqlite", Row: &row110, Is: 0x4000000},
+	{Name: "sqlite-utils", Row: &row110},
+	{Name: "sqlite3", Row: &row387, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlplus", Row: &row110, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts55},
-	{Name: "srm", Row: &row301, Is: 0x100000, Risk: 6, Destroys: acts299, Wipes: "removed"},
+	{Name: "srm", Row: &row305, Is: 0x100000, Risk: 6, Destroys: acts303, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1063, Risk: 1},
+	{Name: "ss", Row: &row1091, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1065, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1065, Wrapper: &wrapper1067, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1093, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1093, Wrapper: &wrapper1095, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1069, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "ssh-keygen", Row: &row1097, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts21},
 	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1071, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts165},
-	{Name: "stack bench", Risk: 2, Worse: worse140},
-	{Name: "stack build", Risk: 2, Worse: worse140},
+	{Name: "stack", Row: &row1099, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts168},
+	{Name: "stack bench", Risk: 2, Worse: worse143},
+	{Name: "stack build", Risk: 2, Worse: worse143},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
 	{Name: "stack ghci", Is: 0x800},
-	{Name: "stack haddock", Risk: 2, Worse: worse140},
+	{Name: "stack haddock", Risk: 2, Worse: worse143},
 	{Name: "stack install", Is: 0x100000},
 	{Name: "stack repl", Is: 0x800},
-	{Name: "stack test", Risk: 2, Worse: worse140},
+	{Name: "stack test", Risk: 2, Worse: worse143},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standard", Risk: 2, Worse: worse1072},
-	{Name: "standard-version", Destroys: acts844},
-	{Name: "standardrb", Row: &row119},
+	{Name: "standard", Risk: 2, Worse: worse1100},
+	{Name: "standard-version", Destroys: acts865},
+	{Name: "standardrb", Row: &row122},
 	{Name: "start", Row: &row60},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1074, Is: 0x400080000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row395, Is: 0x8, Risk: 2, Worse: worse93},
-	{Name: "stdbuf", Wrapper: &wrapper1076, Is: 0x800000000000000},
-	{Name: "steampipe", Row: &row107},
+	{Name: "stat", Row: &row1102, Is: 0x400080000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row403, Is: 0x8, Risk: 2, Worse: worse96},
+	{Name: "stdbuf", Wrapper: &wrapper1104, Is: 0x800000000000000},
+	{Name: "steampipe", Row: &row110},
 	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row932, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper762, Is: 0x20000},
-	{Name: "strapi", Destroys: acts316},
+	{Name: "storybook", Row: &row955, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper783, Is: 0x20000},
+	{Name: "strapi", Destroys: acts322},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1078, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1106, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
-	{Name: "stylelint", Row: &row89, Is: 0x2000080008, Risk: 2, Worse: worse216},
+	{Name: "stylelint", Row: &row92, Is: 0x2000080008, Risk: 2, Worse: worse219},
 	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper619, Is: 0x1},
-	{Name: "subl", Row: &row233},
+	{Name: "su-exec", Wrapper: &wrapper627, Is: 0x1},
+	{Name: "subl", Row: &row236},
 	{Name: "sucrase-node", Language: &language8},
-	{Name: "sudo", Wrapper: &wrapper1080, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1108, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
-	{Name: "sum", Row: &row155, Risk: 1},
+	{Name: "sum", Row: &row158, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1081},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1109},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
-	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts432},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts440},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "surge .", Transfer: &options85},
-	{Name: "surreal", Row: &row107},
+	{Name: "surge .", Transfer: &options86},
+	{Name: "surreal", Row: &row110},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
-	{Name: "sv", Destroys: acts432},
-	{Name: "svelte-check", Row: &row1083, Is: 0x80000, Risk: 2, Worse: worse93},
+	{Name: "sv", Destroys: acts440},
+	{Name: "svelte-check", Row: &row1111, Is: 0x80000, Risk: 2, Worse: worse96},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2, Destroys: acts158},
+	{Name: "svn", Arity: 2, Destroys: acts161},
 	{Name: "sw_vers", Risk: 1},
 	{Name: "swaks", Is: 0x8000000000, Destroys: acts21},
 	{Name: "swapoff", Risk: 6, Destroys: acts10},
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1085, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1113, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
-	{Name: "swift download", Transfer: &options85},
+	{Name: "swift download", Transfer: &options86},
 	{Name: "swift package", Is: 0x100000, Risk: 5, Parent: true},
 	{Name: "swift package clean", Risk: 3},
 	{Name: "swift package describe", Risk: 2},
@@ -9288,20 +9444,20 @@ var commands = [...]Command{
 	{Name: "swift repl", Is: 0x800},
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
-	{Name: "swift upload", Transfer: &options85},
-	{Name: "swift-frontend", Row: &row1087, Is: 0x200},
-	{Name: "swiftc", Row: &row1087, Is: 0x200, Risk: 2},
+	{Name: "swift upload", Transfer: &options86},
+	{Name: "swift-frontend", Row: &row1115, Is: 0x200},
+	{Name: "swiftc", Row: &row1115, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language8},
 	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1088},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1089},
-	{Name: "sysdig", Row: &row107},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1116},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1117},
+	{Name: "sysdig", Row: &row110},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1091, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts432},
+	{Name: "systemctl", Row: &row1119, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts440},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
@@ -9316,92 +9472,92 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1092},
+	{Name: "systemctl show", Risk: 1, Worse: worse1120},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper12},
 	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1094},
-	{Name: "systemsetup", Destroys: acts114},
+	{Name: "systemd-run", Wrapper: &wrapper1122},
+	{Name: "systemsetup", Destroys: acts117},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1096, Risk: 1},
-	{Name: "tail", Row: &row1098, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts211},
+	{Name: "tac", Row: &row1124, Risk: 1},
+	{Name: "tail", Row: &row1126, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts214},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts41},
-	{Name: "tap", Row: &row696, Is: 0x80000},
-	{Name: "tar", Row: &row1100, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1101, Destroys: acts1102, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row713, Is: 0x80000},
+	{Name: "tar", Row: &row1128, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1129, Destroys: acts1130, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1104, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1132, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
-	{Name: "taskkill", Is: 0x100000000000, Destroys: acts416},
-	{Name: "tasklist", Row: &row1105, Risk: 1, Worse: worse1106},
-	{Name: "taskset", Wrapper: &wrapper1108, Is: 0x20000},
-	{Name: "tc", Destroys: acts384},
-	{Name: "tcc", Row: &row1110, Is: 0x1200},
-	{Name: "tccutil", Destroys: acts114},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts424},
+	{Name: "tasklist", Row: &row1133, Risk: 1, Worse: worse1134},
+	{Name: "taskset", Wrapper: &wrapper1136, Is: 0x20000},
+	{Name: "tc", Destroys: acts392},
+	{Name: "tcc", Row: &row1138, Is: 0x1200},
+	{Name: "tccutil", Destroys: acts117},
 	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
-	{Name: "tcpdump", Row: &row107},
+	{Name: "tcpdump", Row: &row110},
 	{Name: "tcpserver", Is: 0x4},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts16},
-	{Name: "tea", Arity: 2, Destroys: acts446},
+	{Name: "tea", Arity: 2, Destroys: acts454},
 	{Name: "teams", Destroys: acts16},
-	{Name: "tee", Row: &row1112, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1140, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts16},
-	{Name: "telinit", Risk: 6, Destroys: acts633},
+	{Name: "telinit", Risk: 6, Destroys: acts642},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper364},
-	{Name: "telnet", Row: &row820, Is: 0x4028000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper370},
+	{Name: "telnet", Row: &row841, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts55},
-	{Name: "terraform", Row: &row1114, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1115},
+	{Name: "terraform", Row: &row1142, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1143},
 	{Name: "terraform apply", Row: &row28, Risk: 6},
 	{Name: "terraform console", Row: &row28},
 	{Name: "terraform destroy", Row: &row28, Risk: 6},
-	{Name: "terraform fmt", Row: &row1117, Risk: 3},
+	{Name: "terraform fmt", Row: &row1145, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
-	{Name: "terraform get", Row: &row1117, Risk: 4},
-	{Name: "terraform graph", Row: &row1117, Risk: 1},
+	{Name: "terraform get", Row: &row1145, Risk: 4},
+	{Name: "terraform graph", Row: &row1145, Risk: 1},
 	{Name: "terraform import", Row: &row28, Risk: 6},
-	{Name: "terraform init", Row: &row1117, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1145, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row28},
-	{Name: "terraform output", Row: &row1117, Risk: 1, Worse: worse1118},
-	{Name: "terraform plan", Row: &row1117, Risk: 4},
-	{Name: "terraform providers", Row: &row1117, Arity: 3, Risk: 1, Worse: worse140, Parent: true},
+	{Name: "terraform output", Row: &row1145, Risk: 1, Worse: worse1146},
+	{Name: "terraform plan", Row: &row1145, Risk: 4},
+	{Name: "terraform providers", Row: &row1145, Arity: 3, Risk: 1, Worse: worse143, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1117, Risk: 1, Worse: worse1118},
+	{Name: "terraform show", Row: &row1145, Risk: 1, Worse: worse1146},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1120, Risk: 4},
-	{Name: "terraform state pull", Row: &row1120, Risk: 4},
-	{Name: "terraform state show", Row: &row1120, Risk: 4},
+	{Name: "terraform state list", Row: &row1148, Risk: 4},
+	{Name: "terraform state pull", Row: &row1148, Risk: 4},
+	{Name: "terraform state show", Row: &row1148, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
-	{Name: "terraform validate", Row: &row1117, Risk: 1},
-	{Name: "terraform version", Row: &row1117, Risk: 1},
+	{Name: "terraform validate", Row: &row1145, Risk: 1},
+	{Name: "terraform version", Row: &row1145, Risk: 1},
 	{Name: "terraform workspace", Row: &row28, Arity: 3},
-	{Name: "terragrunt", Row: &row1114, Arity: 2, Destroys: acts1115},
+	{Name: "terragrunt", Row: &row1142, Arity: 2, Destroys: acts1143},
 	{Name: "terragrunt apply", Row: &row28},
 	{Name: "terragrunt destroy", Row: &row28},
 	{Name: "terragrunt run-all", Row: &row28},
 	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
-	{Name: "testdisk", Destroys: acts90},
-	{Name: "texlua", Language: &language407},
-	{Name: "textql", Row: &row107},
-	{Name: "tflint", Row: &row1122, Is: 0x2000000010, Risk: 2, Worse: worse176},
+	{Name: "testdisk", Destroys: acts93},
+	{Name: "texlua", Language: &language415},
+	{Name: "textql", Row: &row110},
+	{Name: "tflint", Row: &row1150, Is: 0x2000000010, Risk: 2, Worse: worse179},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1124, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1152, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1126, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1154, Is: 0x802000000000000},
 	{Name: "times", Is: 0x4000800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9411,17 +9567,17 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1128, Risk: 1},
-	{Name: "tomlq", Row: &row1130, Risk: 5},
+	{Name: "tokei", Row: &row1156, Risk: 1},
+	{Name: "tomlq", Row: &row1158, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1132},
+	{Name: "toolbox run", Wrapper: &wrapper1160},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1134, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row842, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse843},
-	{Name: "toybox", Wrapper: &wrapper131},
+	{Name: "touch", Row: &row1162, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row863, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse864},
+	{Name: "toybox", Wrapper: &wrapper134},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
 	{Name: "tracepath", Inspector: "lookup", Risk: 4},
@@ -9429,116 +9585,116 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x100000000},
 	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x4000000000104000, Risk: 1},
-	{Name: "trash", Row: &row301, Is: 0x100000, Destroys: acts299, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts299},
-	{Name: "trash-put", Row: &row301, Destroys: acts299, Wipes: "removed"},
-	{Name: "trdsql", Row: &row107},
-	{Name: "tree", Row: &row1136, Inspector: "tree", Risk: 1, Wipes: "listed"},
+	{Name: "trash", Row: &row305, Is: 0x100000, Destroys: acts303, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts303},
+	{Name: "trash-put", Row: &row305, Destroys: acts303, Wipes: "removed"},
+	{Name: "trdsql", Row: &row110},
+	{Name: "tree", Row: &row1164, Inspector: "tree", Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
-	{Name: "trino", Row: &row107, Is: 0x4000000},
-	{Name: "troff", Row: &row155},
+	{Name: "trino", Row: &row110, Is: 0x4000000},
+	{Name: "troff", Row: &row158},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1138, Is: 0x100020, Risk: 6, Destroys: acts299, Wipes: "files"},
+	{Name: "truncate", Row: &row1166, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1140},
-	{Name: "tsc", Row: &row1142, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1168},
+	{Name: "tsc", Row: &row1170, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
-	{Name: "tshark", Row: &row107},
-	{Name: "tskill", Destroys: acts416},
-	{Name: "tslint", Risk: 2, Worse: worse1072},
+	{Name: "tshark", Row: &row110},
+	{Name: "tskill", Destroys: acts424},
+	{Name: "tslint", Risk: 2, Worse: worse1100},
 	{Name: "tsocks", Wrapper: &wrapper12},
-	{Name: "tsort", Row: &row155, Risk: 1},
+	{Name: "tsort", Row: &row158, Risk: 1},
 	{Name: "tsp", Wrapper: &wrapper12},
-	{Name: "tsql", Row: &row107},
+	{Name: "tsql", Row: &row110},
 	{Name: "tsup", Row: &row54, Is: 0x2000080018},
 	{Name: "tsx", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "tty", Is: 0x40, Risk: 1},
 	{Name: "ttyd", Wrapper: &wrapper12},
 	{Name: "ttyrec", Is: 0x4},
-	{Name: "tune2fs", Destroys: acts90},
-	{Name: "tup", Row: &row126, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1144, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1145},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts821},
+	{Name: "tune2fs", Destroys: acts93},
+	{Name: "tup", Row: &row129, Is: 0x2000000000},
+	{Name: "turbo", Row: &row1172, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1173},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts842},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts16},
-	{Name: "twine", Row: &row139, Destroys: acts418},
-	{Name: "ty", Row: &row1147, Is: 0x80018, Parent: true},
-	{Name: "ty check", Risk: 2, Worse: worse1148},
+	{Name: "twine", Row: &row142, Destroys: acts426},
+	{Name: "ty", Row: &row1175, Is: 0x80018, Parent: true},
+	{Name: "ty check", Risk: 2, Worse: worse1176},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1150, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1151},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1151},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1151},
+	{Name: "typedoc", Row: &row1178, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1179},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1179},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1179},
 	{Name: "typeset", Inspector: "declare", Is: 0x4000000000000000, Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row234, Risk: 2, Worse: worse93},
+	{Name: "typos", Row: &row238, Risk: 2, Worse: worse96},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts384},
+	{Name: "ufw", Is: 0x100000, Destroys: acts392},
 	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
-	{Name: "ul", Row: &row155},
+	{Name: "ul", Row: &row158},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper642},
+	{Name: "ultra", Wrapper: &wrapper651},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1153},
-	{Name: "uncompress", Row: &row245},
-	{Name: "unexpand", Row: &row400, Risk: 1},
-	{Name: "uniq", Row: &row1155, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1157, Is: 0x2000000018, Risk: 2},
-	{Name: "unix2dos", Row: &row358, Risk: 3},
-	{Name: "unix2mac", Row: &row358},
-	{Name: "unlink", Row: &row301, Is: 0x100020, Risk: 6, Destroys: acts299, Wipes: "files"},
-	{Name: "unlz4", Row: &row766},
-	{Name: "unlzma", Row: &row768},
-	{Name: "unpigz", Row: &row632},
+	{Name: "unbuffer", Wrapper: &wrapper1181},
+	{Name: "uncompress", Row: &row249},
+	{Name: "unexpand", Row: &row408, Risk: 1},
+	{Name: "uniq", Row: &row1183, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1185, Is: 0x2000000018, Risk: 2},
+	{Name: "unix2dos", Row: &row364, Risk: 3},
+	{Name: "unix2mac", Row: &row364},
+	{Name: "unlink", Row: &row305, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
+	{Name: "unlz4", Row: &row787},
+	{Name: "unlzma", Row: &row789},
+	{Name: "unpigz", Row: &row641},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x4000800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1159},
+	{Name: "unshare", Wrapper: &wrapper1187},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row768, Risk: 3},
-	{Name: "unzip", Row: &row1161, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1162},
-	{Name: "unzstd", Row: &row1164, Risk: 3},
+	{Name: "unxz", Row: &row789, Risk: 3},
+	{Name: "unzip", Row: &row1189, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1190},
+	{Name: "unzstd", Row: &row1192, Risk: 3},
 	{Name: "up", Destroys: acts40},
-	{Name: "upcloud", Destroys: acts211},
-	{Name: "upctl", Destroys: acts211},
+	{Name: "upcloud", Destroys: acts214},
+	{Name: "upctl", Destroys: acts214},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts195},
-	{Name: "users", Row: &row155, Risk: 1},
-	{Name: "usql", Row: &row747, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts198},
+	{Name: "users", Row: &row158, Risk: 1},
+	{Name: "usql", Row: &row768, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts9},
-	{Name: "uudecode", Row: &row155},
-	{Name: "uuencode", Row: &row155},
-	{Name: "uv", Row: &row247, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1165},
+	{Name: "uudecode", Row: &row158},
+	{Name: "uuencode", Row: &row158},
+	{Name: "uv", Row: &row251, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1193},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1167, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1169, Risk: 4},
+	{Name: "uv build", Row: &row1195, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1197, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1171, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1171, Risk: 1},
-	{Name: "uv pip list", Row: &row1171, Risk: 1},
-	{Name: "uv pip show", Row: &row1171, Risk: 1},
-	{Name: "uv pip tree", Row: &row1171, Risk: 1},
+	{Name: "uv pip check", Row: &row1199, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1199, Risk: 1},
+	{Name: "uv pip list", Row: &row1199, Risk: 1},
+	{Name: "uv pip show", Row: &row1199, Risk: 1},
+	{Name: "uv pip tree", Row: &row1199, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1173, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1201, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
-	{Name: "uv run coverage", Risk: 2, Worse: worse473},
+	{Name: "uv run coverage", Risk: 2, Worse: worse481},
 	{Name: "uv run flake8", Risk: 2},
 	{Name: "uv run isort", Risk: 3},
 	{Name: "uv run mypy", Risk: 2},
@@ -9552,11 +9708,11 @@ var commands = [...]Command{
 	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x2000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x2000300000, Risk: 5},
-	{Name: "uv tool run", Wrapper: &wrapper147},
+	{Name: "uv tool run", Wrapper: &wrapper150},
 	{Name: "uv tree", Risk: 4},
 	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper147, Arity: 2, Is: 0xc0000000, Parent: true},
+	{Name: "uvx", Wrapper: &wrapper150, Arity: 2, Is: 0xc0000000, Parent: true},
 	{Name: "uvx black", Risk: 3},
 	{Name: "uvx flake8", Risk: 2},
 	{Name: "uvx isort", Risk: 3},
@@ -9568,183 +9724,184 @@ var commands = [...]Command{
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row234, Risk: 2, Worse: worse93},
-	{Name: "valgrind", Wrapper: &wrapper1175},
+	{Name: "vale", Row: &row238, Risk: 2, Worse: worse96},
+	{Name: "valgrind", Wrapper: &wrapper1203},
 	{Name: "vared", Inspector: "state"},
-	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts94},
+	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts97},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts9},
-	{Name: "vcpkg", Row: &row149, Is: 0x100000, Destroys: acts165},
-	{Name: "vdir", Row: &row315, Risk: 1},
+	{Name: "vcpkg", Row: &row152, Is: 0x100000, Destroys: acts168},
+	{Name: "vdir", Row: &row321, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1177, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts840, Recursive: []string{"*"}},
-	{Name: "vercel deploy", Transfer: &options85},
-	{Name: "vercel inspect", Row: &row1178, Risk: 4},
-	{Name: "vercel list", Row: &row1178, Risk: 4},
-	{Name: "vercel logs", Row: &row1178, Risk: 4},
-	{Name: "vercel ls", Row: &row1178, Risk: 4},
-	{Name: "vgreduce", Destroys: acts90},
-	{Name: "vgremove", Is: 0x4000000000, Destroys: acts90},
-	{Name: "vi", Row: &row233},
+	{Name: "vercel", Row: &row1205, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts861, Recursive: []string{"*"}},
+	{Name: "vercel deploy", Transfer: &options86},
+	{Name: "vercel inspect", Row: &row1206, Risk: 4},
+	{Name: "vercel list", Row: &row1206, Risk: 4},
+	{Name: "vercel logs", Row: &row1206, Risk: 4},
+	{Name: "vercel ls", Row: &row1206, Risk: 4},
+	{Name: "vgreduce", Destroys: acts93},
+	{Name: "vgremove", Is: 0x4000000000, Destroys: acts93},
+	{Name: "vi", Row: &row236},
 	{Name: "vibe", Is: 0x100000000},
 	{Name: "vibe-kanban", Is: 0x100000000},
 	{Name: "viddy", Is: 0x4},
-	{Name: "view", Row: &row233},
+	{Name: "view", Row: &row236},
 	{Name: "vigr", Risk: 7},
-	{Name: "vim", Row: &row233},
-	{Name: "vimdiff", Row: &row233},
-	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts195},
+	{Name: "vim", Row: &row236},
+	{Name: "vimdiff", Row: &row236},
+	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts198},
 	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row983, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row1008, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1180, Is: 0x2000080018, Risk: 2, Worse: worse1181},
+	{Name: "vitest", Row: &row1208, Is: 0x2000080018, Risk: 2, Worse: worse1209},
 	{Name: "viztracer", Language: &language1},
+	{Name: "vm_stat", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0xc0000000, Destroys: acts33},
 	{Name: "volta install", Is: 0x100000},
 	{Name: "volta run", Wrapper: &wrapper51},
 	{Name: "vopono", Is: 0x4},
-	{Name: "vsce", Destroys: acts165},
+	{Name: "vsce", Destroys: acts168},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1142, Is: 0x2000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts211},
-	{Name: "vultr-cli", Destroys: acts211},
-	{Name: "vulture", Row: &row62, Risk: 2, Worse: worse93},
+	{Name: "vue-tsc", Row: &row1170, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts214},
+	{Name: "vultr-cli", Destroys: acts214},
+	{Name: "vulture", Row: &row701, Risk: 2, Worse: worse96},
 	{Name: "w", Risk: 1},
-	{Name: "w3m", Row: &row386, Risk: 4},
+	{Name: "w3m", Row: &row394, Risk: 4},
 	{Name: "wacli", Destroys: acts16},
-	{Name: "waf", Row: &row126, Is: 0x2000000018},
+	{Name: "waf", Row: &row129, Is: 0x2000000018},
 	{Name: "wait", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "warp"},
 	{Name: "warp agent", Is: 0x100000000},
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1183, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1185},
+	{Name: "watch", Wrapper: &wrapper1211, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1213},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
-	{Name: "waypoint", Row: &row28, Destroys: acts113},
-	{Name: "wc", Row: &row1187, Arity: 1, Is: 0x1c0, Risk: 1},
-	{Name: "web-ext", Destroys: acts165},
-	{Name: "webpack", Row: &row983, Is: 0x2000080018, Risk: 2},
+	{Name: "waypoint", Row: &row28, Destroys: acts116},
+	{Name: "wc", Row: &row1215, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts168},
+	{Name: "webpack", Row: &row1008, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
-	{Name: "werf", Destroys: acts645},
+	{Name: "werf", Destroys: acts654},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper642},
+	{Name: "west forall", Wrapper: &wrapper651},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts384},
-	{Name: "wget", Row: &row1189, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1190, Keeps: &keeps1191},
+	{Name: "wg-quick", Destroys: acts392},
+	{Name: "wget", Row: &row1217, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1218, Keeps: &keeps1219},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
-	{Name: "where", Row: &row1105, Risk: 1, Worse: worse1106},
+	{Name: "where", Row: &row1133, Risk: 1, Worse: worse1134},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "who", Row: &row155, Risk: 1},
+	{Name: "who", Row: &row158, Risk: 1},
 	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "whois", Row: &row42, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1193, Is: 0x100000, Risk: 6, Destroys: acts299},
-	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts90},
+	{Name: "wipe", Row: &row1221, Is: 0x100000, Risk: 6, Destroys: acts303},
+	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts93},
 	{Name: "wireit", Is: 0x2000000000},
-	{Name: "wireshark", Row: &row107},
+	{Name: "wireshark", Row: &row110},
 	{Name: "wish", Language: &language8},
 	{Name: "with-lock-ex", Is: 0x4},
 	{Name: "wmic", Row: &row60},
 	{Name: "wolframscript", Language: &language8},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
 	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row46, Destroys: acts316},
+	{Name: "wp", Row: &row46, Destroys: acts322},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1194},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1222},
 	{Name: "wrangler d1", Is: 0x800},
-	{Name: "wrangler deploy", Transfer: &options85},
-	{Name: "wrangler r2", Transfer: &options85},
+	{Name: "wrangler deploy", Transfer: &options86},
+	{Name: "wrangler r2", Transfer: &options86},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1196, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper642},
+	{Name: "wsl", Wrapper: &wrapper1224, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper651},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper674},
+	{Name: "x86_64", Wrapper: &wrapper689},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts829},
+	{Name: "xbps-remove", Destroys: acts850},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1198, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1199},
+	{Name: "xcodebuild", Row: &row1226, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1227},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
 	{Name: "xe", Is: 0x4},
 	{Name: "xfce4-terminal", Is: 0x4},
-	{Name: "xfs_growfs", Destroys: acts90},
-	{Name: "xh", Row: &row666, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts667},
-	{Name: "xhs", Is: 0x8008020000000, Destroys: acts667},
+	{Name: "xfs_growfs", Destroys: acts93},
+	{Name: "xh", Row: &row681, Arity: 1, Inspector: "fetch", Is: 0x8028020000000, Risk: 4, Destroys: acts682},
+	{Name: "xhs", Is: 0x8008020000000, Destroys: acts682},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts416},
-	{Name: "xmllint", Row: &row1201, Risk: 1, Worse: worse1202},
-	{Name: "xo", Risk: 2, Worse: worse1072},
-	{Name: "xonsh", Language: &language116, Is: 0x100000},
-	{Name: "xq", Row: &row1130, Risk: 5},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts424},
+	{Name: "xmllint", Row: &row1229, Risk: 1, Worse: worse1230},
+	{Name: "xo", Risk: 2, Worse: worse1100},
+	{Name: "xonsh", Language: &language119, Is: 0x100000},
+	{Name: "xq", Row: &row1158, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper298},
-	{Name: "xxd", Row: &row1204, Risk: 1},
-	{Name: "xz", Row: &row768, Risk: 3},
-	{Name: "xzcat", Row: &row153, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "xzdiff", Row: &row155},
-	{Name: "xzgrep", Row: &row157, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "xzless", Row: &row155},
-	{Name: "xzmore", Row: &row155},
+	{Name: "xvfb-run", Wrapper: &wrapper302},
+	{Name: "xxd", Row: &row1232, Risk: 1},
+	{Name: "xz", Row: &row789, Risk: 3},
+	{Name: "xzcat", Row: &row156, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "xzdiff", Row: &row158},
+	{Name: "xzgrep", Row: &row160, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "xzless", Row: &row158},
+	{Name: "xzmore", Row: &row158},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1206, Is: 0x80000, Risk: 2, Worse: worse93},
-	{Name: "yapf", Row: &row62, Risk: 3},
-	{Name: "yarn", Row: &row1208, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts136},
+	{Name: "yamllint", Row: &row1234, Is: 0x80000, Risk: 2, Worse: worse96},
+	{Name: "yapf", Row: &row62, Is: 0x80000, Risk: 2, Worse: worse63},
+	{Name: "yarn", Row: &row1236, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts139},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn bench", Risk: 2},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn codegen", Risk: 2},
 	{Name: "yarn compile", Risk: 2},
-	{Name: "yarn config", Row: &row139, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row853, Risk: 1},
-	{Name: "yarn config list", Row: &row853, Risk: 1},
-	{Name: "yarn config set", Row: &row854},
-	{Name: "yarn config unset", Row: &row854},
+	{Name: "yarn config", Row: &row142, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row874, Risk: 1},
+	{Name: "yarn config list", Row: &row874, Risk: 1},
+	{Name: "yarn config set", Row: &row875},
+	{Name: "yarn config unset", Row: &row875},
 	{Name: "yarn coverage", Risk: 2},
-	{Name: "yarn create", Row: &row139, Is: 0x200000},
+	{Name: "yarn create", Row: &row142, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
-	{Name: "yarn dlx", Wrapper: &wrapper147, Arity: 3, Is: 0x300000},
+	{Name: "yarn dlx", Wrapper: &wrapper150, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper925, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper948, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn fix", Risk: 2},
 	{Name: "yarn format", Risk: 2},
-	{Name: "yarn global", Row: &row139, Is: 0x200000},
-	{Name: "yarn info", Row: &row927, Risk: 4},
-	{Name: "yarn install", Row: &row927, Is: 0x100000, Risk: 4},
+	{Name: "yarn global", Row: &row142, Is: 0x200000},
+	{Name: "yarn info", Row: &row950, Risk: 4},
+	{Name: "yarn install", Row: &row950, Is: 0x100000, Risk: 4},
 	{Name: "yarn knip", Risk: 2},
-	{Name: "yarn licenses", Row: &row927, Risk: 1},
+	{Name: "yarn licenses", Row: &row950, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row927, Risk: 1},
-	{Name: "yarn login", Row: &row139},
-	{Name: "yarn npm", Row: &row139, Risk: 6},
-	{Name: "yarn plugin", Row: &row139, Is: 0x100000},
+	{Name: "yarn list", Row: &row950, Risk: 1},
+	{Name: "yarn login", Row: &row142},
+	{Name: "yarn npm", Row: &row142, Risk: 6},
+	{Name: "yarn plugin", Row: &row142, Is: 0x100000},
 	{Name: "yarn prettify", Risk: 2},
-	{Name: "yarn publish", Row: &row139, Risk: 6},
+	{Name: "yarn publish", Row: &row142, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row927, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse140},
+	{Name: "yarn run", Row: &row950, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
 	{Name: "yarn storybook", Risk: 2},
-	{Name: "yarn test", Row: &row927, Risk: 2},
+	{Name: "yarn test", Row: &row950, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn typegen", Risk: 2},
@@ -9753,55 +9910,57 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row927, Risk: 1},
-	{Name: "yarn why", Row: &row927, Risk: 1},
+	{Name: "yarn versions", Row: &row950, Risk: 1},
+	{Name: "yarn why", Row: &row950, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper642},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper651},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row818, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts878},
-	{Name: "yc", Destroys: acts211},
+	{Name: "yasm", Row: &row839, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts899},
+	{Name: "yc", Destroys: acts214},
 	{Name: "yes", Risk: 1},
+	{Name: "yj", Row: &row1238, Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1210, Risk: 4},
-	{Name: "yq", Row: &row1212, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1213},
-	{Name: "yt-dlp", Row: &row1210, Risk: 4},
+	{Name: "youtube-dl", Row: &row1240, Risk: 4},
+	{Name: "yq", Row: &row1242, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1243},
+	{Name: "yt-dlp", Row: &row1240, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
 	{Name: "zbackup", Destroys: acts57},
-	{Name: "zcat", Row: &row153, Risk: 1, Recursive: []string{"-r", "--recursive"}},
-	{Name: "zcmp", Row: &row155},
-	{Name: "zdiff", Row: &row155},
+	{Name: "zcat", Row: &row156, Risk: 1, Recursive: []string{"-r", "--recursive"}},
+	{Name: "zcmp", Row: &row158},
+	{Name: "zdiff", Row: &row158},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts942},
+	{Name: "zenstack", Destroys: acts965},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zfs", Destroys: acts90},
-	{Name: "zgrep", Row: &row157, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1215, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zfs", Destroys: acts93},
+	{Name: "zgrep", Row: &row160, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zig", Row: &row1245, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1217, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts259},
+	{Name: "zip", Row: &row1247, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zipinfo", Row: &row1249, Risk: 1},
+	{Name: "zkCli.sh", Destroys: acts263},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row764, Risk: 1},
+	{Name: "zless", Row: &row785, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row764},
-	{Name: "zpool", Is: 0x4000000000, Destroys: acts90},
+	{Name: "zmore", Row: &row785},
+	{Name: "zpool", Is: 0x4000000000, Destroys: acts93},
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1164, Risk: 3},
-	{Name: "zstdcat", Row: &row155},
+	{Name: "zstd", Row: &row1192, Risk: 3},
+	{Name: "zstdcat", Row: &row158},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zstdless", Row: &row155},
-	{Name: "zstdmt", Row: &row1164},
+	{Name: "zstdless", Row: &row158},
+	{Name: "zstdmt", Row: &row1192},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},
@@ -9810,518 +9969,518 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 424, 1869, 2021, 0, 0, 0, 0, 0, 3104, 0, 0, 0, 0, 1976, 0, 0,
-	0, 0, 2186, 0, 0, 0, 0, 0, 1324, 1118, 0, 0, 0, 0, 2797, 0, 0, 0, 0, 0, 894, 2217, 0, 0, 0, 0, 556, 0, 887, 0, 3977, 398,
-	0, 0, 0, 0, 0, 0, 3218, 0, 0, 4011, 527, 499, 0, 0, 0, 0, 0, 0, 1071, 0, 0, 1235, 0, 364, 0, 0, 0, 0, 2614, 2778, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3058, 0, 0, 0, 0, 0, 902, 0, 3898, 3492, 0, 1213, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3577, 0, 306, 3013, 0, 1562, 0, 0, 0, 0, 0, 2612, 0, 0, 0, 0, 664, 2250, 2445, 0, 1338,
-	0, 0, 0, 0, 0, 0, 0, 0, 3376, 0, 0, 0, 0, 0, 2298, 0, 0, 0, 0, 0, 0, 339, 2071, 0, 0, 0, 0, 0, 2264, 0, 1147, 3795,
-	2528, 0, 0, 0, 0, 0, 348, 0, 0, 3793, 1942, 0, 0, 0, 0, 0, 0, 0, 0, 1692, 0, 0, 0, 0, 1400, 0, 2444, 0, 3107, 1601, 0, 976,
-	588, 1981, 0, 431, 0, 0, 0, 0, 427, 0, 729, 0, 0, 0, 0, 3486, 0, 3197, 0, 0, 0, 0, 0, 0, 443, 2594, 0, 1919, 0, 0, 0, 0,
-	0, 0, 3544, 2685, 0, 0, 545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1677, 46, 0, 0, 0, 0, 0, 0, 0, 2876, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1024, 570, 0, 0, 818, 3892, 0, 0, 0, 0, 0, 0, 0, 0, 2226, 1871, 3291, 0, 3353, 0, 0, 0, 2735, 0, 0, 53, 820, 3045, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 869, 192, 0, 0, 0, 2177, 2648, 0, 0, 1786, 0, 0, 0, 59, 0, 0, 0, 0, 0, 1308, 0, 0,
-	808, 0, 2726, 3395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2282, 2740, 3823, 0, 0, 318, 2219, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1836, 0, 2055, 1521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 2589, 401, 106, 989, 3830, 0, 0, 1513, 0, 2281, 3728, 0, 0, 0, 0,
-	0, 0, 0, 0, 1152, 0, 2954, 0, 0, 0, 0, 0, 0, 0, 0, 1865, 0, 0, 0, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 0, 3951, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 0, 0, 0, 3482, 1666, 0, 0, 4003, 0, 0, 0, 2789, 1566, 0, 1775,
-	2297, 0, 0, 0, 0, 0, 0, 0, 753, 2359, 2863, 3184, 0, 0, 0, 0, 0, 0, 1803, 0, 0, 2784, 0, 0, 0, 0, 0, 0, 2919, 367, 3193, 2129,
-	0, 0, 0, 0, 0, 0, 0, 904, 3327, 1993, 0, 0, 0, 3909, 0, 0, 0, 0, 0, 0, 468, 2273, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2761, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 677, 0,
-	0, 0, 0, 291, 0, 0, 0, 0, 0, 509, 1304, 2621, 0, 0, 3645, 0, 0, 2156, 0, 2417, 0, 13, 0, 0, 0, 1955, 0, 1875, 3025, 0, 0, 0,
-	0, 0, 0, 1947, 0, 3039, 0, 0, 0, 281, 0, 0, 0, 2662, 0, 0, 0, 0, 0, 0, 0, 519, 0, 0, 0, 0, 0, 213, 0, 0, 0, 0,
-	350, 0, 0, 497, 0, 0, 0, 0, 2050, 0, 0, 0, 0, 532, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3237, 0, 0, 0, 4032, 0,
-	0, 3470, 3939, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3834, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1903, 0, 0, 0, 0, 2171, 0, 0, 85, 406, 2652, 3349, 0, 0, 0, 1455, 0, 0, 0, 0, 0, 0, 0, 0, 3836, 2334, 0, 3981, 0, 0, 0, 0,
-	0, 0, 0, 0, 1413, 0, 1300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2607, 2194, 0, 690, 0, 0, 0, 3585, 0, 0,
-	0, 0, 1182, 2249, 0, 0, 1248, 0, 1822, 0, 0, 0, 3180, 0, 0, 3071, 0, 0, 0, 183, 0, 1511, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1350, 0, 0, 949, 2953, 0, 2770, 0, 0, 1230, 0, 0, 0, 0, 0, 3275, 0, 0, 0, 0, 530, 0, 0, 0, 0, 0, 0, 0, 1880, 0, 0, 0,
-	0, 0, 3149, 0, 0, 0, 0, 562, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 4002, 0, 0, 2728, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1059, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1762, 0, 0, 2079, 3876, 0, 0, 0, 1475, 0, 0, 2251,
-	0, 0, 0, 2601, 0, 0, 2618, 0, 3630, 1750, 1992, 0, 0, 1407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1556, 2485, 0, 0,
-	0, 0, 0, 0, 1691, 0, 0, 437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 426, 2833, 9, 3539, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 331, 0, 0, 0, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 0, 2452, 0, 2200, 0, 0, 133, 0, 0, 0, 0, 0, 0, 0, 2839, 0,
-	0, 0, 0, 0, 0, 3543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2808, 0, 0, 0, 0, 0, 0, 3480, 3952, 0, 2097, 2151, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 730, 0, 0, 0, 0, 0, 0, 0, 0, 715, 0, 0, 0, 1284, 0, 0, 2163, 2841, 0, 2616, 0, 0, 0, 0,
-	0, 2819, 0, 0, 0, 0, 0, 1309, 1719, 1824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1280, 0, 0, 0, 0, 0, 0, 446, 0, 0, 0, 0, 0,
-	0, 0, 0, 2188, 0, 0, 2255, 3573, 0, 0, 0, 0, 0, 2854, 0, 0, 0, 0, 0, 3868, 0, 0, 0, 0, 0, 0, 1336, 0, 0, 0, 0, 0,
-	0, 1469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2754, 0, 453, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 0, 0, 3459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1359, 1941, 0, 0, 1578, 0, 1036, 0,
-	0, 0, 0, 0, 1560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 974, 2633, 0, 0, 0, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1790, 0, 0, 1506, 0, 566, 2951, 0, 491, 2584, 0, 3495, 1997, 0, 2845, 0, 402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1557, 0, 0, 3116, 3454,
-	0, 3005, 0, 0, 0, 0, 0, 0, 0, 0, 3929, 0, 0, 0, 0, 451, 0, 1422, 0, 0, 0, 0, 2646, 0, 0, 3546, 0, 0, 0, 0, 0, 2521,
-	0, 0, 0, 963, 3276, 0, 0, 0, 2408, 0, 3806, 0, 0, 0, 2459, 0, 0, 0, 0, 3747, 0, 0, 832, 552, 1711, 3335, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2553, 0, 4026, 0, 0, 0, 0, 0, 757, 1257, 0, 0, 3600, 704, 2498, 0, 0, 0, 0, 3168, 0, 0, 1572, 0,
-	0, 1957, 0, 1883, 3604, 0, 0, 0, 0, 0, 0, 0, 3008, 755, 0, 0, 0, 0, 1216, 1263, 110, 2119, 0, 0, 0, 3517, 1168, 0, 2965, 0, 0, 0,
-	0, 0, 866, 0, 0, 0, 0, 3609, 0, 0, 0, 324, 2753, 0, 0, 3132, 2104, 0, 0, 0, 0, 2967, 1690, 0, 3603, 2658, 0, 0, 0, 0, 0, 1295,
-	0, 2868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1605, 0, 1357, 0, 0, 1241, 3153, 0, 0, 0, 1977, 0, 0, 0, 0, 0, 0,
-	1480, 2563, 2925, 0, 0, 0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 0, 0, 1310, 0, 1161, 1301, 2583, 2984, 3735, 1634, 2036, 726, 3591, 0, 535, 0, 0,
-	1211, 0, 0, 0, 0, 0, 1061, 1669, 4031, 0, 0, 1026, 2450, 3617, 0, 0, 3122, 0, 2689, 0, 0, 0, 0, 0, 0, 0, 2047, 0, 0, 0, 0, 0,
-	0, 0, 855, 0, 0, 0, 0, 2807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1002, 0, 1533, 0, 0, 3010, 0, 0, 0, 1307, 0, 0, 1966,
-	0, 0, 0, 0, 1673, 0, 0, 0, 0, 0, 0, 3730, 3849, 738, 1580, 2286, 0, 1039, 0, 2414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1747, 0, 0, 0, 0, 794, 0, 0, 0, 0, 0, 3931, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2375, 0, 0, 3972, 86, 0, 0, 0,
-	0, 2983, 0, 0, 0, 1551, 2892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 202, 0, 0, 0, 0, 0, 0, 323, 3214, 1094, 0,
-	0, 3519, 2184, 0, 0, 0, 0, 0, 0, 2107, 3216, 384, 2261, 2316, 0, 0, 2949, 0, 0, 0, 746, 0, 0, 0, 0, 1593, 2672, 0, 0, 0, 0, 3404,
-	0, 620, 0, 0, 0, 0, 0, 0, 1089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1085, 0, 0, 0, 51, 942, 3419, 0, 987,
-	0, 0, 1467, 0, 0, 0, 0, 0, 0, 3382, 0, 2272, 1453, 0, 0, 244, 0, 2701, 0, 448, 0, 3592, 0, 0, 3392, 0, 0, 0, 0, 0, 0, 1239,
-	3385, 0, 0, 0, 0, 725, 0, 0, 0, 0, 3011, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3209, 0, 0, 0, 947, 0, 0, 0, 0,
-	0, 0, 1431, 0, 0, 1783, 0, 0, 0, 1050, 2814, 3341, 0, 0, 3127, 3829, 0, 0, 0, 0, 0, 3001, 0, 0, 220, 0, 1892, 0, 0, 3643, 2126, 105,
-	0, 0, 0, 3333, 0, 1825, 2591, 4013, 0, 0, 0, 0, 2535, 0, 0, 0, 683, 775, 1700, 1614, 0, 0, 3965, 0, 0, 207, 23, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3436, 0, 0, 0, 0, 1163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1231, 0, 0, 3883, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3957, 3073, 0, 0, 0, 3450, 0, 0, 0, 0, 1991, 1751, 2060, 0, 2164, 0, 0, 0, 0, 0, 1921, 0, 0, 0, 2857, 0, 0, 2404,
-	0, 0, 0, 0, 1818, 0, 0, 0, 0, 0, 0, 0, 612, 0, 698, 0, 0, 335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1575, 3562, 0, 0, 3346,
-	0, 3422, 0, 1287, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 2346, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2314, 3668, 0, 0, 0, 0, 0, 2127, 0,
-	0, 0, 0, 3145, 3306, 0, 1862, 0, 0, 0, 0, 0, 129, 0, 1075, 0, 0, 0, 0, 0, 0, 0, 901, 0, 3891, 0, 224, 1564, 2484, 1815, 3158, 0,
-	0, 0, 966, 0, 0, 236, 0, 0, 0, 0, 0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 1912, 0, 0, 0, 0, 0, 2454, 0, 2775, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2598, 415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 410, 985, 0, 0, 0, 0, 0, 0, 3776, 0, 0, 3334,
-	3319, 0, 0, 0, 204, 0, 2560, 0, 0, 2990, 0, 0, 0, 0, 0, 0, 1066, 0, 810, 0, 3178, 1982, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 295, 0, 356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 197, 0, 0, 0, 0, 3222, 0, 420, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2295, 0, 2971, 2427, 3614, 0, 0, 2141, 3565, 0, 0, 860, 0, 973, 0, 0, 0, 2905, 573, 781, 1188, 0, 0, 0, 0, 0, 4027, 125,
-	289, 0, 0, 0, 2801, 0, 0, 0, 0, 3904, 0, 0, 0, 0, 3213, 0, 0, 2343, 1130, 2865, 0, 0, 0, 0, 3232, 0, 0, 0, 0, 0, 3618, 842,
-	0, 0, 0, 0, 0, 1785, 0, 2545, 0, 2195, 0, 0, 0, 473, 0, 344, 0, 2999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2025, 0, 0, 0, 0,
-	2262, 0, 0, 0, 0, 0, 3759, 0, 0, 0, 0, 0, 0, 0, 0, 1980, 0, 2434, 3398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 741, 0, 0, 0, 0, 0, 970, 0, 0, 0, 0, 0, 0, 0, 847, 642, 0, 0, 0, 0, 0,
-	0, 697, 0, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 0, 467, 0, 0, 0, 0, 0, 1401, 317, 3416, 0, 0, 0, 0, 0, 0, 763, 0, 0, 0,
-	0, 0, 2309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2829, 0, 0, 1712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 548, 0, 2664, 3247, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0,
-	0, 0, 924, 1176, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 2354, 0, 0, 0, 0, 0, 0, 0, 3036, 412, 0, 0, 0,
-	0, 2088, 0, 732, 0, 0, 0, 636, 0, 0, 1548, 2959, 0, 0, 0, 3112, 1018, 0, 0, 90, 2927, 3817, 353, 514, 0, 0, 2084, 4020, 47, 0, 0, 2964,
-	0, 0, 0, 0, 0, 408, 2416, 0, 0, 0, 0, 0, 0, 1832, 3860, 0, 0, 2474, 0, 0, 0, 1821, 2862, 0, 0, 0, 0, 629, 3318, 3928, 0, 0,
-	0, 1043, 0, 0, 2991, 0, 0, 0, 0, 0, 0, 0, 0, 0, 375, 0, 619, 0, 0, 0, 0, 0, 0, 0, 3648, 1383, 0, 0, 0, 3271, 0, 0,
-	0, 1015, 0, 3702, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2780, 264, 2196, 2772, 3815, 0, 0, 0,
-	3683, 0, 0, 0, 0, 2671, 3261, 0, 0, 0, 0, 0, 2462, 0, 223, 0, 0, 633, 0, 0, 0, 483, 669, 52, 0, 0, 2977, 0, 0, 1541, 0, 0,
-	3847, 0, 0, 0, 0, 1860, 0, 0, 999, 0, 2276, 0, 0, 0, 0, 0, 0, 0, 993, 0, 0, 0, 0, 1055, 0, 0, 0, 1723, 0, 0, 0, 0,
-	0, 0, 861, 0, 0, 3653, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 1791, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 1136, 1840, 0,
-	3666, 2213, 3805, 0, 2826, 0, 739, 0, 0, 0, 0, 0, 0, 3896, 0, 0, 0, 0, 0, 0, 2904, 3, 0, 0, 0, 1830, 0, 0, 0, 0, 35, 1611,
-	0, 0, 1497, 0, 0, 0, 3551, 0, 2898, 0, 0, 0, 0, 0, 3280, 0, 0, 1430, 3865, 0, 0, 438, 1376, 43, 0, 0, 0, 0, 0, 3164, 0, 0,
-	0, 0, 745, 686, 3561, 0, 0, 0, 0, 2644, 0, 0, 0, 2329, 0, 0, 0, 0, 597, 792, 2300, 0, 1599, 2573, 0, 0, 0, 2045, 2423, 1010, 2804, 2943,
-	1186, 3799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1958, 3524, 0, 0, 0, 833, 962, 0, 0, 0, 2843, 0, 0, 0, 0, 0, 0, 3185,
-	0, 3163, 0, 625, 0, 3343, 0, 0, 0, 138, 157, 479, 0, 0, 0, 0, 2835, 0, 0, 0, 0, 0, 0, 3241, 0, 1022, 1736, 2736, 0, 0, 0, 0,
-	0, 3403, 3532, 0, 0, 0, 538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3738, 779, 815, 2292, 0, 0, 390, 3096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1461, 0, 0, 0, 0, 0, 0, 0, 0, 2135, 0, 0, 0, 3160,
-	0, 0, 0, 0, 1616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 958, 0, 0, 0, 0, 0, 0, 1314, 1918, 0, 0, 0, 0, 0, 0, 1536, 1990, 0,
-	912, 0, 0, 0, 0, 0, 0, 2809, 0, 0, 0, 0, 0, 1678, 1064, 2499, 2522, 3754, 0, 0, 0, 1852, 0, 875, 3596, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1252, 0, 1440, 0, 0, 0, 1454, 0, 0, 653, 1008, 0, 0, 0, 806, 0, 0, 0, 0, 990, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 300, 3507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2625, 0, 0, 1112, 1493, 0, 0, 0, 0, 0, 0, 3328, 0, 0, 0,
-	0, 0, 1652, 1724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 585, 813, 1748, 2379, 1349, 0, 0, 0, 0, 488, 0, 0, 0, 0, 0, 0, 0, 0,
-	3586, 0, 342, 0, 1058, 0, 0, 0, 0, 2446, 0, 2929, 0, 0, 0, 0, 0, 0, 3984, 0, 0, 0, 0, 0, 0, 0, 935, 2800, 0, 0, 0, 0,
-	0, 2199, 0, 0, 0, 0, 0, 0, 0, 845, 0, 2221, 3009, 0, 0, 0, 0, 3308, 0, 219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 61, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3177, 0, 93, 0, 2597, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 0, 0, 288, 795, 3093, 0, 918, 848, 0, 0, 0, 0, 0, 572, 0,
-	0, 0, 0, 0, 0, 2626, 0, 0, 925, 2351, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2590, 0, 0, 2674, 0, 2739, 0, 0, 2413, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 830, 2562, 0, 1648, 544, 0, 0, 0, 0, 0, 1076, 1196, 0, 0, 0, 0, 0, 2831, 0, 0, 1049, 0, 0, 944, 1001,
-	3844, 0, 0, 0, 0, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1144, 0, 2849, 0, 0, 0, 2063, 0, 0, 502, 0, 0, 0,
-	0, 3968, 0, 0, 964, 0, 0, 0, 0, 1704, 0, 0, 0, 969, 2935, 0, 0, 0, 0, 0, 0, 3337, 0, 3311, 2540, 0, 0, 0, 0, 0, 0, 0,
-	814, 0, 0, 0, 3510, 206, 0, 0, 0, 0, 0, 0, 2198, 2847, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3501, 429, 0, 3387, 0, 0, 3270, 3465,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 661, 798, 1555, 1733, 2365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 550, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3769, 0, 0, 0, 0, 2453, 3352, 0, 0, 0, 2118, 0, 128, 0, 0, 0, 0, 1522, 0, 0, 1760, 0, 3969, 2133,
-	0, 1685, 0, 0, 0, 0, 0, 0, 0, 2400, 0, 0, 0, 1107, 0, 0, 0, 511, 0, 0, 0, 1660, 0, 0, 616, 1234, 0, 0, 0, 1269, 2095, 3995,
-	0, 0, 0, 0, 0, 3753, 0, 3664, 0, 0, 3798, 3274, 0, 0, 0, 0, 0, 0, 458, 0, 0, 0, 0, 0, 0, 0, 0, 2889, 0, 0, 1661, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 623, 1285, 811, 0, 0, 551, 0, 0, 0, 0, 1470, 0, 0, 0, 3988, 0, 0, 365, 0,
-	0, 0, 0, 0, 54, 1671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1863, 0, 0, 0, 0, 0, 0, 3699, 0, 594, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3370, 0, 0, 0, 1073, 0, 0, 0, 0, 3568, 0, 0, 0, 0, 0, 0, 0, 0, 149, 1995, 19,
-	0, 3549, 0, 0, 1420, 0, 0, 3672, 2358, 0, 0, 0, 0, 0, 0, 0, 3173, 0, 0, 1797, 0, 0, 0, 0, 0, 3485, 0, 0, 0, 0, 0, 3414,
-	1904, 0, 0, 865, 0, 3658, 0, 1266, 0, 0, 0, 0, 0, 2396, 2451, 3937, 0, 0, 0, 0, 1394, 0, 0, 1524, 0, 0, 0, 0, 0, 3391, 3701, 2937,
-	0, 0, 0, 0, 1325, 0, 0, 0, 1488, 0, 0, 0, 0, 0, 539, 1199, 0, 0, 0, 0, 0, 3881, 0, 0, 2539, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1721, 0, 0, 0, 0, 0, 769, 2610, 1417, 4034, 0, 330, 0, 1436, 2650, 0, 0, 0, 4024, 0, 0, 0, 0, 3705, 0, 1240, 1402, 1707,
-	640, 0, 0, 0, 0, 0, 0, 2656, 0, 0, 858, 0, 0, 0, 0, 0, 3671, 0, 0, 3938, 1137, 2169, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	634, 0, 0, 0, 1600, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2536, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1839, 2691, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0,
-	0, 600, 3611, 0, 0, 1833, 1306, 0, 0, 1128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2624, 0, 0, 4028, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2824, 0, 0, 0, 824, 3038, 0, 2548, 0, 3579, 0, 0, 0, 0, 4023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 506, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3017, 0, 0, 1264, 734, 0, 0, 0, 0, 1356, 0, 0, 0, 0, 0, 0, 3902, 0, 0, 0, 0, 0, 0, 3970, 0, 0, 0, 0, 2328, 0, 0, 1770,
-	3152, 0, 3940, 0, 0, 0, 0, 919, 3992, 0, 0, 0, 0, 0, 39, 0, 624, 0, 0, 0, 0, 0, 0, 0, 2230, 0, 0, 0, 0, 0, 3350, 0,
-	0, 0, 2065, 0, 0, 0, 0, 0, 0, 0, 2117, 0, 0, 2236, 0, 0, 0, 0, 1035, 2146, 0, 0, 0, 0, 0, 750, 0, 0, 0, 0, 0, 2082,
-	0, 0, 0, 0, 0, 0, 1973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3717, 1895, 0, 66, 2786, 238, 239, 3525, 0, 0, 0, 0, 0,
-	0, 250, 1680, 0, 4014, 0, 3512, 0, 2844, 0, 2374, 2704, 0, 1749, 0, 587, 0, 0, 411, 0, 667, 2210, 0, 608, 701, 0, 0, 0, 1302, 0, 0, 0,
-	0, 0, 0, 0, 0, 2191, 2555, 0, 3961, 0, 873, 0, 0, 0, 0, 0, 0, 0, 14, 2436, 0, 0, 0, 0, 0, 0, 955, 0, 0, 0, 2368, 0,
-	0, 145, 0, 0, 0, 1670, 0, 0, 463, 2695, 3791, 3758, 0, 8, 0, 0, 0, 0, 0, 3723, 0, 0, 0, 788, 0, 0, 0, 558, 0, 0, 0, 0,
-	0, 0, 0, 3652, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1917, 0, 0, 0, 0, 0, 1158, 0, 933, 0, 0, 0, 0, 0, 0, 0, 270,
-	0, 2790, 0, 188, 2783, 1226, 3199, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4019, 0, 0, 269, 0, 762, 3372, 0, 0, 0, 0, 2939, 0, 0, 0, 0,
-	0, 3628, 0, 0, 0, 0, 0, 3301, 0, 0, 0, 643, 0, 0, 1457, 934, 1030, 0, 0, 0, 0, 793, 2139, 0, 0, 0, 0, 3157, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 2395, 0, 0, 0, 0, 1930, 3063, 914,
-	0, 0, 0, 0, 0, 2628, 0, 0, 2092, 2509, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1311, 0, 0, 0, 1124, 2131, 0, 0, 0, 0, 334, 0, 0,
-	2054, 0, 3268, 0, 0, 0, 0, 2600, 0, 2556, 0, 2603, 0, 0, 2975, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2891, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1210, 0, 836, 298, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3893,
-	0, 0, 0, 1738, 2998, 0, 0, 0, 0, 0, 0, 0, 0, 1104, 0, 0, 3300, 3082, 0, 0, 1820, 1077, 1273, 2655, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 212, 0, 0, 0, 0, 0, 0, 1705, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2013, 1554, 0, 785, 0,
-	0, 2124, 3693, 495, 0, 0, 0, 371, 520, 0, 0, 0, 0, 0, 1793, 0, 0, 0, 1132, 1776, 0, 0, 0, 3012, 0, 0, 0, 0, 0, 0, 0, 0,
-	635, 682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1937, 1965, 0, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 768, 2085, 2340, 0, 452, 0, 0, 0, 0,
-	1105, 1979, 0, 0, 0, 0, 1636, 0, 0, 0, 1631, 0, 2948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2684, 0, 0, 0, 0, 0,
-	0, 0, 2762, 0, 0, 0, 3879, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 665, 1428, 486, 1696, 1856, 3511, 0, 3564, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 1021, 1656, 0, 0, 1702, 0, 2028, 0, 0, 2802, 0, 1938, 0, 0, 2924, 0, 0, 0, 0, 40, 341, 2077, 3471,
-	3531, 2623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 444, 3240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2457, 3667, 0, 0, 0, 0, 0, 0, 0, 0, 1421, 0, 1553, 0, 0, 0, 3299, 1505, 2538, 1798, 3552, 0, 0, 1329, 0, 0, 1899,
-	0, 1200, 3505, 3808, 0, 0, 2602, 2729, 0, 1568, 0, 0, 0, 0, 0, 0, 177, 2344, 0, 0, 0, 754, 1380, 2788, 982, 1344, 0, 0, 0, 0, 0, 0,
-	0, 0, 559, 0, 0, 2383, 0, 143, 595, 3722, 0, 0, 0, 1767, 0, 0, 3678, 0, 0, 0, 1439, 3438, 0, 0, 0, 0, 0, 2234, 0, 0, 0, 1221,
-	0, 0, 3119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1804, 0, 0, 0, 0, 0, 3987, 0, 0, 0, 0, 1851, 0, 0, 0, 0, 0, 0,
-	0, 0, 203, 1201, 0, 0, 0, 0, 0, 770, 1340, 311, 0, 1528, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1111, 0, 0, 0, 3367, 1173, 2401, 2675,
-	430, 2851, 2936, 3461, 0, 0, 0, 1901, 0, 3203, 0, 0, 3339, 0, 0, 77, 0, 0, 0, 0, 111, 0, 3037, 0, 0, 263, 0, 0, 0, 2551, 0, 0,
-	2720, 0, 0, 1384, 0, 266, 780, 1087, 2881, 3520, 170, 355, 0, 0, 1145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2015, 2901, 724, 0, 0, 0, 0,
-	0, 0, 0, 774, 0, 0, 0, 0, 0, 0, 0, 328, 0, 0, 1006, 0, 0, 508, 582, 2566, 95, 0, 316, 1571, 0, 0, 2613, 3460, 0, 0, 0, 0,
-	2389, 0, 0, 3030, 0, 3457, 0, 1814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3657, 0, 0, 1016, 2832, 0, 0, 0, 2315, 0, 0, 714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2599, 0, 972,
-	0, 0, 1801, 441, 1559, 0, 0, 2000, 0, 1859, 0, 0, 0, 0, 1885, 0, 0, 0, 0, 0, 3978, 0, 1117, 2181, 0, 1289, 3113, 2688, 3720, 0, 115, 0,
-	0, 0, 0, 0, 0, 0, 0, 3360, 0, 0, 0, 0, 0, 0, 0, 906, 0, 0, 0, 0, 0, 4017, 1799, 0, 0, 1100, 3040, 3060, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1826, 0, 0, 0, 0, 0, 0, 0, 0, 1492, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2017, 0, 0, 0, 0, 0, 0, 3807, 3233, 0, 0, 3733, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1293, 2711, 0, 0, 2699, 0, 0, 0, 252, 0, 0, 803, 2945, 0, 0, 2938, 0, 0, 0, 0, 2225, 722, 0, 3917, 1260, 2855, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2622, 0, 0, 3911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 782, 0, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2558, 0, 0, 0, 0, 721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2703, 0, 3074, 0, 681, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1358, 0, 0, 0, 476, 0, 0, 2339, 3064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1014, 0, 0, 0,
-	0, 0, 0, 1403, 0, 0, 0, 1070, 3351, 0, 0, 0, 190, 960, 2431, 1445, 2896, 0, 0, 0, 0, 0, 3725, 0, 0, 0, 0, 0, 0, 0, 0, 1758,
-	0, 0, 0, 0, 1472, 0, 2838, 0, 0, 0, 0, 0, 0, 0, 540, 230, 0, 0, 0, 0, 0, 998, 0, 0, 3870, 0, 0, 0, 0, 3156, 0, 0,
-	0, 0, 3839, 1925, 3125, 0, 1565, 0, 0, 0, 2569, 0, 0, 0, 0, 1496, 0, 591, 2519, 3762, 1080, 0, 0, 0, 3297, 0, 0, 0, 0, 0, 1531, 0,
-	0, 0, 214, 0, 1090, 2517, 0, 0, 0, 0, 0, 2338, 0, 0, 0, 0, 0, 0, 3752, 0, 0, 3003, 0, 0, 0, 0, 0, 0, 0, 583, 0, 0,
-	0, 0, 0, 1251, 0, 0, 0, 0, 0, 0, 0, 2541, 834, 0, 0, 1185, 0, 0, 0, 0, 1233, 22, 0, 0, 0, 0, 0, 0, 0, 3515, 0, 1654,
-	2106, 3205, 0, 0, 3620, 1537, 0, 0, 0, 0, 1887, 0, 0, 1204, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3302, 1191, 0, 0, 0, 0, 0, 382,
-	2479, 0, 0, 2641, 0, 0, 1625, 0, 0, 0, 0, 0, 0, 632, 0, 3115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1933, 829, 1268, 3196, 0, 0, 2635,
-	0, 0, 0, 0, 2327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2767, 0, 0, 0, 1471, 0, 0, 0, 0, 0, 3186, 0, 3826, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 102, 0, 2794, 0, 0, 0, 0, 0, 1649, 0, 0, 0, 0, 3401, 0, 0,
-	0, 0, 0, 0, 0, 0, 1227, 0, 0, 0, 2746, 0, 0, 0, 580, 0, 1954, 879, 1809, 0, 0, 0, 0, 1381, 1706, 0, 2978, 3996, 118, 0, 0, 0,
-	181, 0, 0, 0, 895, 0, 0, 0, 0, 2727, 0, 0, 1782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3502, 961, 0, 2930, 0, 0, 0, 0,
-	0, 0, 0, 0, 340, 2926, 0, 2677, 132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3479, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3595, 0, 0, 3374, 0, 3329, 0, 0, 10, 0, 0, 0, 3257, 0, 1577, 0, 0, 0, 0, 0, 423, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 1093, 0, 1121, 0, 55, 76, 2455, 0, 0, 0, 0, 727, 675, 0, 0, 0, 3483, 2970, 0, 0,
-	0, 0, 0, 0, 0, 3859, 2024, 0, 0, 0, 0, 0, 0, 0, 959, 0, 0, 0, 0, 0, 0, 2947, 0, 0, 672, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1847, 0, 1208, 0, 2805, 0, 0, 0, 0, 0, 3948, 0, 0, 1409, 857, 0, 0, 0, 0, 267, 1437, 3612, 3641, 0,
-	464, 0, 0, 1245, 2708, 2384, 0, 0, 0, 0, 0, 1000, 0, 2420, 0, 0, 450, 2312, 2108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 186, 1291, 0, 3593, 1081, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4009, 0, 0, 1503, 1848, 0, 0,
-	0, 0, 0, 2546, 0, 0, 0, 0, 0, 2422, 685, 3843, 0, 0, 0, 3490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 0, 3685, 1893, 1082,
-	3494, 0, 0, 0, 0, 567, 1463, 1729, 3606, 2534, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3283, 0, 537, 2140, 3932, 3686, 0, 2782, 0, 2741, 0, 0, 0,
-	0, 1009, 0, 0, 2121, 0, 0, 0, 0, 0, 0, 2557, 0, 0, 0, 1004, 2185, 2490, 0, 436, 0, 0, 3067, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0, 0, 3244, 3433, 0, 0, 1414, 0, 0, 3365, 0, 0, 0, 0, 2820, 0, 0, 0, 0, 0, 0, 0,
-	0, 156, 0, 0, 0, 0, 0, 1720, 2643, 0, 0, 0, 3906, 0, 0, 0, 32, 2620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1433, 0, 0,
-	0, 0, 0, 2062, 0, 3131, 2303, 2733, 0, 0, 0, 2543, 0, 0, 0, 0, 3310, 630, 0, 0, 2102, 0, 0, 49, 0, 0, 0, 0, 0, 975, 0, 0,
-	0, 0, 0, 0, 0, 1718, 0, 2769, 0, 936, 0, 0, 0, 3824, 0, 0, 0, 0, 3087, 0, 1375, 1699, 0, 0, 2716, 0, 249, 469, 0, 3226, 1256, 3858,
-	0, 0, 3202, 1166, 0, 0, 0, 2005, 3451, 0, 0, 0, 0, 3882, 0, 0, 0, 0, 0, 994, 218, 1626, 2115, 0, 2887, 3054, 50, 3503, 0, 0, 0, 3109,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1072, 0, 2576, 0,
-	1927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1438, 0, 0, 0, 0, 0, 1632, 0, 0, 2342, 0, 0, 1842, 0, 0, 0, 0, 0, 0,
-	1900, 1113, 0, 1347, 0, 0, 0, 0, 0, 0, 3069, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 312, 2096, 0, 0, 0, 1498, 0, 0, 0,
-	3749, 1255, 0, 0, 0, 0, 0, 2494, 3227, 3294, 0, 0, 1653, 927, 0, 2969, 0, 0, 0, 477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0,
-	0, 0, 0, 0, 0, 0, 2465, 3206, 0, 0, 0, 576, 0, 0, 0, 0, 0, 0, 3388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1835, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3062, 2073, 3407, 2747, 0, 0, 3437, 0,
-	2587, 0, 3303, 0, 0, 0, 0, 2172, 1189, 2506, 0, 67, 0, 0, 0, 0, 0, 0, 1183, 2275, 0, 0, 2473, 0, 3949, 0, 0, 0, 0, 0, 461, 0,
-	3477, 0, 0, 0, 0, 0, 0, 0, 0, 1514, 0, 0, 0, 0, 0, 0, 2069, 897, 466, 2308, 3848, 0, 0, 2080, 3547, 2149, 1398, 0, 0, 0, 2043, 361,
-	0, 0, 0, 2166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1950, 0, 0, 3106, 3886, 0, 0, 1321, 0, 0, 0, 2051, 0, 280, 351, 2719, 3967, 0, 0,
-	0, 0, 3980, 0, 0, 0, 0, 0, 0, 2818, 0, 0, 0, 0, 0, 0, 0, 0, 242, 0, 0, 0, 791, 1361, 2040, 0, 302, 1341, 2086, 201, 258, 2912,
-	0, 0, 0, 0, 0, 2212, 3126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3974, 0, 0, 0, 2870, 0, 563, 0, 543, 0, 2041, 0,
-	0, 0, 0, 2180, 0, 1499, 0, 0, 0, 1388, 3743, 0, 2477, 0, 0, 1841, 296, 3469, 0, 0, 0, 0, 0, 0, 0, 0, 1540, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1735, 0, 850, 1879, 0, 0, 3057, 0, 0, 0, 1042, 0, 2, 655, 4010, 673, 1238, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 498, 3084, 1574, 0, 0, 2796, 0, 0, 0, 3498, 0, 0, 0, 0, 0, 0, 0, 120, 1745, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1598, 0, 0, 0, 0, 260, 0, 0, 0, 0, 349, 0, 3148, 0, 3920, 0, 3941, 0, 0, 0, 1715, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3736, 0, 0, 0, 3070, 0, 0, 2986, 0, 0, 0, 0, 3449, 0, 0, 1544, 0, 0, 0, 0, 0, 0, 0, 1156, 3059, 2493, 0, 3368, 0, 0, 112,
-	0, 0, 0, 0, 0, 0, 325, 0, 0, 0, 0, 0, 2481, 0, 0, 2360, 3015, 0, 0, 0, 0, 0, 0, 2899, 2544, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 626, 0, 579, 0, 3265, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1372, 2742, 0, 0, 0, 0, 0, 1370, 0, 0, 1867, 0, 0, 0, 0, 0, 0, 3535, 3703, 0, 1047, 3508, 0, 0, 0, 0,
-	0, 0, 0, 0, 2247, 0, 0, 0, 0, 0, 0, 0, 0, 1447, 0, 3432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1405, 0, 0, 0, 3811,
-	0, 0, 0, 0, 1857, 0, 0, 0, 0, 0, 2009, 1354, 0, 0, 3147, 1278, 3636, 0, 0, 0, 2596, 0, 0, 0, 3695, 0, 0, 2559, 0, 1459, 0, 0,
-	1406, 0, 34, 81, 3429, 3760, 0, 78, 457, 1115, 0, 0, 0, 1048, 0, 3462, 2168, 0, 0, 0, 0, 1495, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
-	1084, 1827, 0, 0, 0, 482, 3887, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3541, 0, 0, 0, 2549, 0, 0, 0, 0, 0, 0, 0, 878, 0, 0,
-	0, 0, 0, 0, 1624, 1772, 3406, 0, 0, 0, 0, 0, 0, 2392, 0, 0, 0, 0, 0, 0, 0, 2461, 0, 121, 2033, 0, 0, 0, 2815, 0, 851, 0,
-	332, 0, 696, 3430, 0, 0, 2676, 0, 0, 1326, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 0, 0, 547, 2872, 854, 0, 889, 2029, 0, 3446, 2907, 0,
-	0, 0, 0, 0, 0, 1139, 0, 0, 0, 0, 0, 0, 3796, 0, 0, 0, 0, 0, 0, 0, 0, 3997, 0, 166, 0, 1209, 0, 0, 0, 0, 0, 3718,
-	2960, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 0, 2245, 2840, 0, 3905, 0, 1756,
-	1854, 1765, 2482, 0, 0, 0, 0, 1959, 0, 16, 2271, 3975, 0, 0, 0, 0, 1125, 0, 0, 0, 0, 0, 3691, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1460, 0, 3224, 0, 0, 0, 0, 0, 2109, 593, 931, 2550, 0, 0, 0, 0, 0, 2415, 0, 0, 0, 185, 0, 0, 0, 3124,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1576, 0, 0, 0, 0, 0, 2348, 0, 2472, 3262, 0, 0,
-	0, 0, 0, 883, 0, 0, 0, 0, 3120, 0, 644, 0, 0, 0, 752, 0, 0, 0, 3889, 0, 0, 0, 756, 0, 0, 2112, 0, 0, 1620, 0, 0, 1366,
-	0, 0, 0, 0, 786, 2190, 0, 0, 0, 0, 0, 3187, 3542, 3221, 490, 0, 0, 0, 17, 3088, 0, 0, 0, 2424, 0, 0, 0, 0, 0, 0, 0, 3994,
-	2208, 2254, 3381, 0, 148, 0, 0, 3613, 0, 0, 0, 0, 0, 0, 0, 2776, 0, 0, 0, 0, 0, 0, 0, 3506, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3545, 0, 0, 3423, 0, 195, 0, 0, 0, 524, 0, 0, 841, 0, 3100, 0, 0, 0, 0, 0, 2911, 0, 0, 0, 1005, 2985, 0, 0, 3528, 0,
-	0, 2950, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2995, 0, 0, 0, 0, 0, 0, 0, 3557, 0, 0, 0, 0,
-	0, 0, 1662, 0, 0, 0, 4008, 3654, 0, 0, 0, 2160, 0, 0, 0, 0, 2680, 0, 0, 0, 0, 0, 71, 929, 3272, 2159, 0, 3825, 0, 501, 0, 0,
-	0, 222, 0, 0, 2608, 3627, 1456, 0, 3179, 0, 2089, 0, 0, 0, 3894, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2152, 0, 0, 3594, 0, 0, 529, 492, 574, 0, 0, 765, 3259, 0, 0, 0, 1214, 0, 0, 3985, 0, 0, 1913, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 283, 2489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 776, 2974, 1319, 0, 0, 2220, 3644, 0, 0,
-	0, 0, 0, 1709, 0, 0, 0, 0, 0, 3390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1441, 2537, 0, 744, 800, 0, 0, 1033, 647, 0,
-	1594, 1928, 0, 0, 1382, 0, 0, 0, 2248, 817, 802, 3246, 2524, 0, 0, 0, 0, 0, 0, 2996, 0, 0, 0, 831, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 228, 0, 0, 3230, 2324, 2291, 0, 0, 0, 0, 0, 3290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 549, 835, 0, 0, 0, 0, 3201,
-	0, 0, 0, 2687, 0, 0, 0, 0, 0, 892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1012, 0, 2290, 0, 1259, 0, 0, 0, 1538, 0, 0, 0,
-	0, 0, 0, 0, 1053, 0, 0, 0, 0, 2980, 0, 0, 0, 0, 0, 0, 3582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2007, 0, 0, 0, 1102, 1508, 0, 0, 308, 0, 478, 0, 0, 1404, 3665, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1028, 445, 0, 0, 0,
-	2513, 0, 0, 0, 0, 0, 0, 0, 0, 2094, 0, 3745, 0, 0, 0, 4001, 0, 0, 0, 0, 0, 0, 2330, 1761, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3919, 560, 3320, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 304, 0, 0, 0, 1768, 0, 0, 465, 2238, 0, 0, 379, 3473, 0, 0, 0, 0, 0, 314, 0, 0, 0, 1395, 0, 0, 3661,
-	0, 0, 0, 1812, 0, 0, 0, 0, 0, 0, 1795, 275, 0, 0, 0, 0, 0, 0, 0, 0, 748, 0, 0, 0, 0, 1244, 378, 3731, 0, 2167, 0, 0,
-	0, 0, 0, 0, 0, 2637, 0, 0, 1853, 3413, 0, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0,
-	0, 0, 0, 0, 0, 684, 2721, 0, 0, 0, 3166, 0, 0, 503, 0, 0, 0, 0, 0, 0, 0, 1882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2834, 953, 3601, 0, 0, 0, 0, 980, 0, 0, 0, 0, 0, 837, 0, 0, 0, 1275, 2458, 0, 1674, 1120, 0, 0, 0, 481, 0, 0, 3281, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 4021, 0, 3029, 0, 0, 0, 0, 0, 1032, 0, 3550, 0, 0, 3118, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 241, 611, 0, 0, 0, 0, 1891, 0, 0, 0, 0, 0, 0, 618, 913, 1922, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 2732, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2836, 3234, 0, 0, 0, 0, 3183, 0, 0, 3698, 0, 0, 1193, 0, 0, 0, 0, 1396, 0, 0, 0, 0, 2748, 1744, 1486, 0, 139,
-	0, 0, 0, 2654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 917, 0, 3831, 554, 0, 0, 0, 0, 0, 0, 2421, 0, 0, 0, 0, 1948,
-	0, 0, 0, 0, 3332, 0, 0, 0, 0, 1019, 0, 0, 0, 0, 0, 0, 0, 3566, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3748, 3487, 0, 0,
-	3466, 0, 2962, 0, 0, 0, 0, 0, 1693, 0, 235, 3934, 0, 0, 3317, 0, 0, 1610, 432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1170, 0, 0, 0,
-	0, 0, 0, 2311, 658, 0, 1442, 2774, 0, 0, 0, 0, 0, 196, 0, 0, 923, 0, 0, 0, 0, 0, 678, 0, 3447, 0, 0, 1627, 0, 0, 0, 0,
-	0, 0, 787, 159, 0, 920, 0, 0, 0, 0, 0, 0, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3768, 3629, 0, 0, 0, 0, 0, 0, 928, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 863, 0, 0, 0, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 107, 0, 0, 1794, 0, 0,
-	0, 0, 0, 0, 0, 377, 512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3851, 706, 0, 0, 0, 3269, 1353, 3999, 0, 0, 0, 2148, 3489, 3533, 3907,
-	3681, 0, 0, 0, 0, 0, 0, 0, 0, 0, 826, 0, 3534, 0, 297, 0, 0, 191, 0, 0, 0, 0, 0, 1351, 3724, 0, 0, 0, 0, 0, 0, 2243,
-	3790, 0, 3989, 0, 0, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 1106, 0, 3051, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2318, 0, 0, 0, 1246, 0, 2216, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3273, 592, 1563, 0, 0, 0, 0,
-	0, 0, 3425, 0, 0, 0, 0, 2915, 82, 3956, 0, 225, 89, 0, 0, 693, 0, 0, 388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1343, 1846, 0, 0, 0, 0, 0, 0, 1367, 0, 0, 0, 0, 0, 2921, 0, 0, 0, 2500, 0, 0, 2638, 0, 3105, 3650, 25, 2331, 1943, 2323, 0, 0,
-	0, 0, 0, 0, 0, 3204, 0, 0, 0, 113, 0, 0, 0, 3514, 0, 0, 0, 0, 0, 0, 0, 1806, 1103, 2193, 2038, 3169, 0, 0, 0, 0, 0, 0,
-	0, 0, 376, 0, 0, 0, 0, 1543, 2144, 0, 0, 1369, 2816, 2075, 0, 0, 0, 2793, 0, 0, 0, 0, 0, 1978, 97, 1823, 2170, 273, 0, 0, 0, 0,
-	0, 0, 0, 0, 1850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3775, 0, 142, 0, 0, 0, 0, 0, 2377, 0, 0, 0,
-	0, 0, 871, 0, 0, 428, 2464, 3424, 0, 0, 0, 0, 0, 1479, 0, 0, 0, 3434, 3739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1500, 0, 0,
-	0, 1716, 0, 0, 0, 0, 0, 0, 0, 0, 1363, 94, 0, 2441, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3182, 0, 586, 0, 0, 0, 0, 0, 3588, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3397, 0, 1679, 0,
-	3175, 1710, 3688, 926, 0, 3123, 0, 0, 0, 0, 0, 2779, 0, 119, 1972, 0, 1582, 1771, 0, 0, 0, 3583, 0, 0, 0, 0, 0, 1262, 0, 0, 0, 0,
-	0, 0, 0, 4030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1861, 0, 0, 0, 0, 0, 485, 3943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2611, 0, 2407, 3766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3499, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1935, 0, 0, 0, 1205, 1352, 0, 0, 2201, 0, 2707, 0, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1236, 0, 0, 0, 0, 0, 0, 1752, 0, 844, 0, 0, 0, 0, 822, 2700, 0, 0, 0, 309, 4006, 0, 709, 0, 0, 0, 0,
-	0, 0, 0, 0, 3496, 1800, 0, 0, 0, 0, 0, 3924, 0, 1232, 0, 0, 229, 0, 2301, 2771, 0, 0, 3716, 0, 0, 0, 0, 0, 2588, 899, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 439, 3228, 0, 0, 0, 0, 0, 1898, 0, 3208, 0, 0, 0, 0, 0, 0, 0,
-	0, 2744, 0, 0, 0, 0, 2586, 0, 0, 0, 3402, 0, 0, 0, 0, 1303, 0, 0, 0, 0, 0, 0, 0, 2682, 0, 0, 2606, 0, 0, 0, 0, 0,
-	0, 1946, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3412, 1675, 0, 3842, 2696, 0, 0, 0, 0, 0,
-	1829, 0, 0, 0, 0, 2287, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1746, 0, 0, 0, 0, 0, 0, 0, 0, 2468, 2852, 0, 0, 3567, 0, 3521, 0,
-	0, 274, 2697, 3838, 1595, 0, 0, 0, 0, 2008, 0, 0, 0, 0, 0, 1237, 3637, 0, 0, 1905, 1167, 0, 0, 819, 0, 0, 2987, 0, 0, 0, 1615, 0,
-	0, 456, 0, 2884, 0, 1542, 2798, 2698, 0, 864, 3608, 1088, 0, 0, 0, 0, 0, 2381, 1068, 1805, 1858, 2307, 2214, 0, 0, 0, 0, 0, 2372, 0, 0, 0,
-	0, 0, 0, 0, 2867, 0, 3626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 184, 2531, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2341, 1637, 1773, 0,
-	0, 0, 0, 0, 0, 0, 0, 208, 3345, 1190, 0, 0, 1618, 321, 2274, 0, 0, 0, 0, 0, 0, 0, 0, 1485, 0, 0, 0, 0, 0, 3102, 0, 3707,
-	0, 1095, 2822, 1985, 3439, 3151, 2504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3640, 0, 0, 0, 1877, 1635, 1416, 0, 0, 0, 0, 3355, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2864, 0, 2347, 0, 2252, 3684, 389, 0, 0, 0, 0, 2846, 578, 0, 0, 162, 0, 1939, 0, 0, 0, 0, 0, 0,
-	1657, 0, 0, 0, 0, 0, 0, 433, 2860, 0, 0, 3080, 0, 352, 0, 0, 0, 0, 0, 1890, 0, 3530, 0, 0, 0, 0, 2432, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 74, 584, 1378, 0, 1644, 0, 0, 2714, 3198, 0, 1187, 0, 0, 0, 0, 0, 1207, 0, 0, 0, 0, 3292, 0, 0,
-	0, 3947, 0, 0, 0, 0, 0, 0, 0, 3908, 2893, 0, 0, 0, 0, 0, 496, 0, 0, 0, 0, 0, 0, 3509, 1434, 0, 2363, 0, 0, 0, 1998, 0,
-	0, 0, 1203, 0, 0, 0, 0, 0, 0, 3744, 0, 0, 921, 1727, 2385, 0, 0, 0, 0, 0, 0, 0, 764, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1288, 0, 0, 995, 221, 0, 2817, 2438, 0, 0, 0, 0, 0, 1342, 0, 3033, 0, 0, 0, 0,
-	2053, 0, 0, 0, 0, 3248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1426, 2256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2469, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1663, 0, 0, 2561, 0, 0, 0, 0, 0, 0, 0, 0, 3219, 0, 0, 0, 0, 0, 2394, 0, 3210, 0, 0, 0, 1429, 1484,
-	0, 0, 2367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3737, 42, 3295, 0, 0, 0, 0,
-	3861, 0, 0, 0, 3646, 0, 1688, 0, 0, 0, 345, 422, 0, 0, 3500, 0, 0, 0, 2579, 3245, 2266, 0, 141, 0, 3663, 0, 0, 3682, 0, 419, 937, 2768,
-	0, 0, 0, 0, 0, 0, 294, 0, 0, 0, 0, 0, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 0, 983, 0, 0, 0, 0, 0, 2319, 0, 0,
-	0, 0, 0, 0, 0, 3094, 0, 0, 0, 0, 2387, 387, 136, 3816, 1622, 2032, 0, 0, 0, 0, 0, 2382, 3472, 0, 2885, 0, 0, 198, 3034, 0, 0, 0,
-	0, 0, 1873, 0, 210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 405, 0, 0, 0, 0, 2823, 0, 0, 0, 0, 1757, 2751, 2916, 0, 0, 3440,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1689, 0, 0, 0, 3782, 0, 0, 0, 880, 1397,
-	4000, 0, 383, 3000, 3757, 0, 0, 1387, 0, 0, 0, 0, 0, 3357, 0, 0, 0, 0, 1078, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 0,
-	564, 0, 0, 651, 0, 0, 0, 0, 471, 0, 0, 0, 0, 0, 0, 3159, 0, 3441, 525, 0, 2155, 0, 0, 0, 0, 0, 0, 0, 2605, 0, 0, 0,
-	0, 1561, 0, 2078, 0, 0, 385, 2869, 0, 0, 0, 0, 0, 0, 0, 0, 2058, 0, 0, 2350, 0, 0, 0, 0, 0, 0, 2425, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 253, 0, 0, 3607, 939, 1368, 0, 0, 0, 0, 0, 0, 2582, 0, 0, 957, 3379, 1766, 0, 0, 0,
-	688, 0, 0, 0, 0, 0, 971, 2683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3316, 0, 898, 1483, 0, 0, 0, 0, 0, 370, 0, 0, 0, 0,
-	0, 0, 0, 0, 470, 0, 0, 0, 0, 0, 0, 0, 1013, 0, 0, 0, 0, 0, 0, 0, 687, 0, 2507, 0, 0, 0, 0, 0, 0, 0, 2467, 2006,
-	0, 0, 0, 0, 397, 3146, 0, 0, 1923, 0, 0, 0, 1788, 0, 0, 0, 1228, 0, 0, 0, 0, 0, 0, 0, 0, 610, 1701, 2492, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2310, 0, 0, 0, 0, 0, 3772, 2955, 526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3589, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2946, 0, 0, 0, 0, 425, 0, 391, 1390, 2660, 978, 3794, 2182, 2888, 3880, 2766, 0, 668, 0, 0, 0, 0, 0, 117, 2222, 0, 3225, 0, 1519, 0,
-	0, 790, 932, 2665, 0, 0, 0, 0, 0, 0, 0, 0, 0, 333, 0, 0, 0, 0, 2241, 3638, 0, 0, 0, 0, 0, 0, 0, 2388, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 259, 1876, 0, 1450, 0, 0, 0, 0, 1780, 0, 0, 0, 0, 0, 0, 1944, 3371, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3862, 0, 0, 0, 1339, 1845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1225, 70, 0, 0, 0, 541, 0, 0, 3913, 0, 2052,
-	3091, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3400, 3536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3597, 3256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3435, 3742, 0, 0, 0, 0, 0, 0, 0, 2269, 0, 0, 0, 0, 0, 823, 1695,
-	0, 0, 2035, 0, 2362, 0, 0, 0, 0, 2027, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1034, 2268, 3869, 1292, 38, 1897, 0, 0, 0, 3789,
-	0, 0, 0, 0, 0, 766, 3810, 0, 0, 0, 0, 0, 0, 329, 0, 0, 0, 0, 0, 1518, 0, 0, 0, 0, 0, 3571, 0, 2993, 0, 0, 0, 0,
-	0, 0, 1999, 0, 3373, 0, 0, 1807, 0, 3578, 646, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1218, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2142, 3973, 0, 1726, 0, 2574, 3053, 0, 1676, 2023, 3121, 0, 0, 0, 0, 0, 0, 0, 3267, 0, 0, 3384, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 3028, 3526, 0, 0, 916, 0, 3560, 0, 0, 0, 1916, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1906, 0, 4018, 877, 2828, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2976, 0, 0, 3217, 0, 1967, 0, 0, 0, 0, 3642, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2138, 1623, 2209, 3616, 0, 0, 0, 0, 0, 0, 0, 735, 2520, 2615, 0, 0, 0, 0, 0, 2357, 0, 0, 0, 565, 0, 0, 0, 0,
-	0, 2830, 3452, 0, 1411, 3966, 3746, 0, 2042, 0, 0, 0, 2879, 0, 0, 1373, 1843, 0, 0, 0, 0, 0, 0, 1920, 2202, 3324, 0, 2491, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 890, 0, 240, 0, 1949, 0, 0, 0, 1328, 0, 799, 155, 0, 0, 0, 0, 2760, 0, 301, 679, 2125, 0, 0, 0, 0, 0, 0,
-	0, 0, 3103, 0, 1223, 0, 1399, 2859, 2130, 2738, 3574, 0, 0, 0, 0, 0, 0, 2105, 0, 0, 0, 0, 0, 0, 2057, 3704, 0, 0, 0, 0, 0, 1567,
-	0, 0, 0, 0, 0, 3212, 0, 2317, 2580, 0, 0, 0, 0, 0, 1811, 0, 0, 0, 0, 0, 3690, 0, 0, 0, 0, 2409, 948, 1532, 0, 2575, 0, 3944,
-	0, 0, 0, 2463, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 598, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 2114,
-	0, 0, 0, 0, 0, 0, 0, 0, 2470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 172, 174, 2253, 2486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	460, 2206, 0, 0, 703, 0, 0, 0, 0, 1613, 0, 0, 0, 0, 0, 0, 2070, 0, 0, 1478, 2663, 0, 0, 0, 487, 821, 0, 2034, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 262, 2378, 0, 0, 2306, 0, 0, 0, 0, 0, 0, 0, 0, 1057, 852, 1320, 3326, 243, 1584, 3755, 0,
-	0, 0, 0, 2686, 0, 0, 0, 2157, 0, 1046, 0, 2812, 0, 0, 0, 1274, 0, 1667, 0, 0, 0, 0, 3380, 0, 1063, 0, 0, 0, 0, 0, 0, 0,
-	0, 2153, 3493, 0, 0, 0, 251, 256, 2989, 3420, 3674, 88, 0, 0, 0, 0, 2722, 0, 0, 1020, 0, 0, 0, 0, 0, 1133, 0, 0, 0, 3922, 0, 0,
-	0, 0, 2678, 0, 0, 3427, 0, 1874, 0, 0, 0, 0, 1327, 0, 0, 3946, 0, 0, 1687, 2914, 0, 0, 0, 2158, 0, 0, 1523, 0, 0, 0, 3136, 0,
-	0, 0, 2673, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2651, 0, 0, 0, 0, 359, 0, 0, 0, 0, 0, 1086, 0, 3914, 0, 0,
-	0, 0, 0, 4004, 0, 0, 0, 0, 2942, 0, 0, 3778, 0, 0, 0, 0, 0, 3933, 0, 0, 0, 3751, 0, 0, 0, 0, 0, 0, 2880, 0, 0, 0,
-	0, 69, 0, 3556, 0, 0, 2666, 0, 0, 0, 0, 1151, 0, 3277, 0, 0, 1181, 0, 0, 0, 0, 0, 0, 2667, 0, 3910, 0, 0, 0, 771, 884, 2237,
-	0, 2791, 3903, 3971, 0, 0, 0, 0, 176, 403, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 0, 0, 2337, 0, 0, 0, 0, 1476,
-	2750, 0, 0, 3358, 0, 1658, 0, 0, 0, 0, 0, 605, 3253, 0, 0, 0, 2994, 0, 0, 0, 1299, 3362, 493, 0, 254, 2178, 0, 0, 0, 0, 0, 0,
-	310, 3134, 194, 1067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2370, 0, 0, 2979, 700, 0, 3649, 0, 0, 0, 1129, 0, 0, 1608, 0, 0, 0, 0,
-	707, 0, 996, 1787, 0, 0, 0, 0, 1838, 1940, 1297, 0, 2061, 0, 0, 0, 3871, 0, 0, 0, 0, 0, 292, 0, 1315, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2150, 0, 0, 0, 0, 1271, 2895, 0, 0, 0, 2242, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 711, 0,
-	0, 0, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 0, 0, 0, 1415, 0, 0, 0, 0, 0, 0, 0, 0, 3207, 0, 0, 1989, 0, 0, 0, 0, 0,
-	392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1526, 0, 0, 542, 0, 0, 0, 0, 3042, 3727, 0, 0, 3488, 2026, 0, 0, 0, 0, 3137, 0, 0,
-	0, 0, 0, 1025, 2147, 0, 0, 1647, 557, 0, 0, 3331, 0, 1665, 0, 0, 3258, 0, 876, 2280, 0, 248, 3014, 3802, 0, 3417, 0, 3250, 3314, 3676, 0, 0,
-	0, 0, 2523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1162, 0, 0, 2189, 0, 0, 0, 1583, 0, 0, 0, 0, 0, 0, 0, 1172,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3092, 0, 0, 0, 1419, 1952, 2003, 2527, 0, 0, 1254, 0, 0, 0, 0, 1276, 1392, 1778, 3792, 1410, 0, 0,
-	0, 0, 3200, 0, 0, 0, 0, 2267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 0, 0, 0, 3399, 0, 0, 705, 0, 0, 0, 337,
-	1512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1054, 2011, 2745, 286, 0, 0, 0, 0, 0, 0, 0, 0, 0, 232, 0, 0, 0,
-	0, 3885, 0, 0, 0, 0, 0, 1379, 0, 0, 2284, 0, 0, 0, 881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3659, 0, 0, 0, 0, 0, 0,
-	3114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 1290, 0, 0, 3083, 0, 758, 1038, 0, 3223, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 3364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2018, 0, 0, 3563, 1796, 0, 0, 3852, 0, 0, 0,
-	0, 0, 0, 0, 1122, 3587, 2270, 0, 0, 0, 2402, 0, 0, 2376, 2516, 0, 0, 0, 0, 0, 0, 2725, 2173, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 0, 0, 0, 0, 0, 3873, 0, 0, 0, 1628, 0, 0, 0, 0, 0, 639, 649, 2642, 0, 723, 0, 1743,
-	3675, 0, 1468, 0, 0, 0, 0, 0, 0, 56, 662, 0, 0, 0, 2031, 0, 0, 0, 0, 0, 0, 2756, 0, 0, 0, 3170, 2302, 0, 0, 0, 3846, 0,
-	0, 0, 0, 0, 0, 0, 0, 2571, 0, 0, 0, 0, 3694, 1169, 0, 2293, 2781, 0, 3172, 0, 0, 0, 0, 0, 0, 0, 680, 108, 0, 0, 407, 2777,
-	1808, 0, 0, 0, 0, 0, 0, 652, 0, 0, 0, 0, 0, 0, 922, 279, 1374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3048, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2567, 2636, 0, 0, 1313, 0, 0, 0, 0, 0, 0, 0, 3266, 3821, 0, 0,
-	0, 513, 0, 0, 0, 0, 0, 0, 0, 1023, 0, 0, 0, 773, 2731, 0, 0, 3027, 0, 0, 0, 1535, 393, 0, 0, 0, 1592, 0, 0, 0, 0, 0,
-	0, 0, 3293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2326, 0, 0, 0, 1142, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2313, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2228, 903, 2405, 0, 1490, 285, 3963, 0, 0, 0, 2001, 2447, 0, 0, 0, 3856, 0, 0, 0, 3712, 0, 3108, 0, 0, 0, 0, 0, 0, 2724, 1855, 0, 0,
-	0, 0, 0, 3598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 660, 3800, 0, 0, 0, 0, 0, 0, 2515, 0, 0, 0, 0, 0, 0, 0, 0,
-	1984, 0, 1345, 2858, 3129, 868, 0, 0, 1083, 1423, 1198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1316, 0, 484, 1633, 0, 731, 0, 0, 0,
-	0, 0, 3599, 0, 0, 0, 2897, 0, 449, 0, 1123, 0, 0, 0, 0, 0, 523, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 234, 0, 0, 0, 0, 3523, 0, 0, 1219, 0, 2010, 2906, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2120, 0, 0, 0, 0, 2406, 0, 83, 0, 0, 0, 0, 1330, 0, 0, 1683, 0, 0, 0, 0, 0, 3055, 0, 0, 0, 1335, 0, 0, 659,
-	3144, 2426, 0, 0, 0, 0, 0, 778, 0, 0, 0, 0, 3150, 0, 0, 3625, 0, 609, 0, 0, 0, 0, 0, 0, 2972, 0, 0, 2966, 3878, 0, 3785, 0,
-	0, 0, 0, 0, 0, 1140, 0, 0, 0, 3097, 0, 0, 0, 0, 0, 0, 3812, 0, 2132, 0, 0, 3580, 0, 0, 0, 0, 0, 0, 0, 1114, 0, 1888,
-	0, 0, 0, 3863, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2278, 0, 0, 0, 941, 0, 152, 0, 0, 0, 0, 0, 867, 0,
-	3780, 1754, 0, 0, 986, 0, 0, 0, 2518, 0, 2581, 0, 0, 0, 0, 0, 0, 0, 0, 0, 205, 0, 0, 0, 435, 0, 0, 4022, 0, 0, 0, 0,
-	3763, 1473, 0, 0, 0, 0, 358, 0, 2873, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 0, 2391, 3052, 617, 3463, 0, 0, 0, 0, 0, 0, 1126, 0,
-	1810, 0, 3872, 1197, 0, 0, 0, 0, 2442, 2973, 767, 0, 0, 0, 0, 0, 0, 2593, 0, 0, 581, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2928, 0, 0, 0, 146, 0, 0, 628, 0, 475, 0, 0, 0, 0, 0, 2223, 3296, 0, 1487, 0, 3089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1267, 0, 0, 0, 0, 2910, 0, 0, 1175, 2349, 3405, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3714, 0, 0, 0, 0, 0, 0, 0, 3558, 809, 0, 0, 2495, 154, 3786, 0, 0, 135, 0, 0, 0, 0, 0, 992,
-	0, 0, 0, 615, 749, 158, 0, 2941, 0, 1096, 0, 0, 0, 2737, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 0, 0, 0,
-	0, 2179, 604, 0, 0, 3143, 0, 0, 0, 0, 2645, 0, 0, 0, 0, 0, 0, 1179, 2019, 3022, 0, 0, 0, 0, 0, 3548, 3553, 0, 0, 0, 0, 1547,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 553, 0, 0, 72, 930, 0, 0, 3959, 0, 0, 1596, 0, 3895, 0, 0, 0, 0, 0, 0, 0, 2403, 0,
-	0, 0, 0, 713, 0, 0, 0, 2145, 0, 0, 0, 2918, 0, 0, 3656, 84, 3418, 0, 0, 3321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2787, 1864,
-	0, 0, 0, 3408, 1742, 3687, 1550, 57, 0, 0, 0, 1573, 1253, 3455, 0, 0, 1570, 0, 0, 0, 0, 0, 0, 0, 0, 1258, 0, 0, 0, 0, 1968, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 394, 0, 0, 1630, 3857, 0, 1131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0,
-	0, 0, 0, 0, 3729, 1393, 0, 0, 0, 0, 3154, 0, 638, 0, 0, 0, 0, 0, 0, 0, 4025, 0, 0, 3610, 0, 0, 0, 0, 0, 0, 0, 0,
-	2296, 1418, 0, 0, 0, 147, 0, 0, 0, 1931, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1986, 0, 360, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2390, 0, 0, 0, 0, 0, 0, 0, 2322, 0, 0, 3764, 3481, 0, 0, 144, 2355, 173, 2435, 3982, 0, 0, 3669, 0, 0,
-	2693, 3155, 0, 0, 0, 692, 0, 0, 0, 3304, 0, 0, 2657, 0, 1159, 0, 0, 1681, 1911, 0, 2917, 2773, 3777, 347, 0, 0, 0, 561, 907, 0, 0, 1427,
-	1525, 2204, 1027, 0, 0, 702, 777, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3298, 0, 0, 0, 0, 3631, 0, 0, 0, 956, 265, 2283, 0, 2958, 0, 0,
-	0, 0, 0, 0, 3072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2920, 0, 0, 0, 0, 0, 1220, 2233, 3235, 2161, 3884,
-	0, 1141, 0, 0, 0, 0, 784, 0, 0, 2894, 0, 0, 0, 0, 0, 0, 743, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1127, 0, 3366, 0,
-	0, 0, 0, 0, 0, 0, 0, 1222, 0, 0, 0, 1686, 0, 0, 505, 0, 0, 0, 888, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3958, 1684, 2542, 0, 0, 0, 0, 0, 0, 0, 0, 3007, 0, 178, 2369, 0, 2398, 0, 26, 233, 0, 0, 0, 1195, 0, 3023, 0, 0, 1902, 2497, 1581,
-	3639, 0, 0, 0, 0, 0, 0, 282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3709, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3415, 3142, 0, 0, 571, 3877, 870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2103, 3254, 0, 1135, 3605, 0, 1641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3041, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 3309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 938, 0, 0, 0, 0, 0,
-	0, 0, 3139, 0, 0, 0, 0, 0, 3677, 596, 0, 0, 0, 0, 2505, 0, 3167, 0, 2449, 797, 0, 320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3555,
-	1332, 0, 0, 480, 1174, 0, 0, 0, 0, 3252, 0, 0, 0, 0, 0, 0, 0, 0, 399, 0, 0, 1154, 0, 3098, 2533, 0, 0, 0, 1391, 0, 0, 0,
-	2480, 0, 0, 0, 0, 1247, 0, 0, 0, 0, 1651, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 366, 2399, 0, 0, 0, 0, 0, 641, 150, 3389,
-	0, 0, 1629, 0, 0, 0, 0, 2886, 0, 0, 3809, 2956, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3804, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1272, 1956, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3621, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1037, 0, 2037, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3740, 0, 0, 0, 0, 0, 3305, 0, 2717, 168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1755, 0, 0, 1617, 1831, 0, 733, 454, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3875, 0, 2856, 0, 0, 100, 0, 3522, 0, 0, 0, 1017, 3006,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3263, 0, 0, 0, 3024, 0, 0, 2568, 0, 0, 0, 1789, 0, 0, 3527, 0, 0, 0, 0, 0, 0, 1155, 0,
-	0, 0, 0, 0, 0, 3787, 0, 882, 1003, 1529, 0, 0, 717, 2002, 0, 0, 0, 0, 0, 0, 1079, 0, 0, 0, 2617, 0, 3955, 2694, 0, 0, 0, 3220,
-	534, 0, 0, 0, 1171, 0, 0, 0, 0, 0, 354, 3284, 2030, 0, 0, 179, 0, 0, 0, 0, 910, 0, 1975, 0, 0, 0, 0, 0, 0, 2004, 2554, 0,
-	0, 2653, 0, 0, 0, 0, 0, 0, 1816, 0, 0, 0, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1779, 0, 268, 2437, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 41, 0, 2564, 0, 0, 0, 2874, 3700, 1591, 0, 0, 0, 0, 825, 1868, 2333, 0, 0, 87, 278, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 896, 0, 0, 2940, 0, 126, 0, 0, 0, 0, 0, 0, 0, 3572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1157, 885, 0, 0, 18, 3428, 1590, 3086, 0, 0, 0, 261, 0, 0, 0, 2205, 0, 804, 0, 0, 3464, 0, 0, 0, 676, 0, 3383, 0, 0,
-	0, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 515, 0, 0, 728, 0, 0, 2263, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3448, 0, 0, 0,
-	2207, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2669, 1424, 0, 0, 0, 0, 24, 0, 0, 2429, 2670, 0, 0, 0, 0, 0, 1452,
-	0, 0, 0, 0, 0, 3619, 2821, 3443, 979, 0, 0, 0, 0, 1545, 104, 0, 0, 0, 0, 3828, 0, 1029, 3713, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 977, 4012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 710, 0, 231, 0, 0, 0, 0, 0, 631, 0, 0, 0, 3047, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3850, 0, 2443, 175, 691, 0, 0, 0, 0, 0, 1872, 0, 0, 1926, 0, 0, 1962, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3822, 0, 0, 0, 0, 0, 0, 3019, 0, 0, 1425, 0, 2428, 0, 0, 2460, 0, 0, 0, 0, 0, 0, 0, 1282, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1305, 2258, 0, 0, 0, 0, 3287, 0, 0, 0, 0, 1435, 1844, 2285, 3363, 2475, 0, 0, 533, 0, 0, 0, 0, 0,
-	997, 0, 0, 160, 0, 0, 0, 0, 0, 2913, 0, 0, 3315, 0, 0, 0, 915, 0, 2723, 712, 0, 0, 0, 3458, 0, 0, 0, 0, 2294, 3986, 0, 3538,
-	0, 0, 0, 0, 0, 718, 0, 0, 601, 2364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3044, 0, 0, 2997, 0, 0, 0, 0,
-	0, 0, 0, 64, 2239, 0, 0, 0, 0, 0, 3915, 0, 0, 0, 0, 3855, 0, 0, 0, 0, 0, 0, 0, 4015, 0, 0, 0, 326, 2128, 3936, 0, 0,
-	0, 0, 2871, 1069, 3569, 2056, 0, 0, 3584, 0, 0, 0, 0, 0, 0, 0, 891, 2174, 3359, 0, 2487, 0, 1074, 0, 0, 0, 0, 0, 0, 3715, 3285, 0,
-	0, 0, 0, 3347, 0, 0, 0, 0, 0, 0, 3774, 2661, 0, 0, 500, 1597, 2570, 0, 0, 606, 0, 0, 0, 0, 2640, 163, 0, 0, 1389, 0, 0, 0,
-	0, 1558, 0, 3031, 3393, 2765, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2932, 1150, 0, 0, 474, 2890, 0,
-	0, 0, 3921, 0, 0, 0, 0, 1160, 0, 0, 0, 0, 0, 0, 1639, 0, 2165, 0, 2068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2039, 3411, 0, 0, 0, 0, 0, 0, 0, 1650, 0, 0, 0, 0, 3133, 0, 0, 0, 2659, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2076, 0, 0, 0, 893, 0, 0, 0, 0, 2265, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2713, 0,
-	0, 0, 510, 0, 0, 293, 1149, 2361, 272, 0, 0, 0, 0, 3016, 3239, 3901, 0, 0, 607, 0, 4016, 0, 0, 0, 442, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3255, 0, 0, 0, 0, 134, 0, 0, 0, 0, 0, 0, 0, 0, 3819, 0, 0, 2227, 2629, 0, 0, 0, 0, 0, 3018,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2232, 1586, 2923, 0, 0, 0, 1281, 3708, 0, 1040, 0, 0, 3779, 0, 0, 0, 137, 0, 0, 0, 0, 1642, 3491,
-	193, 0, 2240, 0, 0, 319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1672, 0, 0, 0, 3410, 0, 0, 0, 2203, 0, 0, 0, 0, 0, 0, 0, 369,
-	1602, 0, 0, 0, 3554, 3068, 0, 0, 0, 0, 0, 459, 0, 2116, 3181, 0, 1385, 0, 2792, 0, 0, 0, 3841, 0, 1951, 0, 0, 0, 1645, 840, 0, 0,
-	0, 0, 0, 0, 2709, 3874, 0, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 462, 3853, 0, 856, 0, 0, 0, 0, 1337, 872, 2211, 3660, 0, 343, 3066,
-	0, 0, 0, 1317, 0, 0, 0, 0, 3140, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3983, 0, 0, 3888, 1866, 1987, 2875, 0, 3396, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 874, 807, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1108, 3962, 0, 0,
-	0, 0, 0, 0, 2175, 0, 1764, 0, 0, 0, 2900, 1606, 0, 531, 3602, 1792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1355, 15, 737, 2508, 0, 1481,
-	0, 0, 0, 0, 0, 1143, 0, 0, 0, 0, 0, 1408, 0, 0, 0, 0, 0, 522, 1517, 3581, 3930, 2526, 3662, 2825, 0, 0, 1164, 0, 0, 2356, 0, 0,
-	0, 2099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2197, 0, 0, 0, 599, 0, 0, 3818, 338, 0, 3692, 0, 0, 3369, 0,
-	0, 0, 0, 0, 0, 3960, 0, 0, 0, 1974, 0, 1444, 3174, 0, 0, 0, 0, 3468, 2609, 0, 0, 0, 0, 0, 0, 1740, 3655, 1619, 0, 0, 0, 0,
-	0, 0, 862, 0, 0, 3788, 0, 2909, 1322, 2456, 0, 80, 2229, 2749, 0, 0, 0, 0, 1884, 0, 0, 0, 0, 1728, 0, 0, 0, 0, 1119, 0, 0, 0,
-	3570, 0, 0, 1371, 3453, 0, 0, 0, 1134, 1588, 0, 2335, 257, 0, 2143, 0, 0, 0, 0, 0, 0, 2592, 0, 0, 409, 0, 0, 0, 0, 0, 2529, 0,
-	0, 0, 0, 0, 4, 1914, 0, 0, 3529, 504, 1539, 0, 0, 0, 3954, 277, 0, 0, 1065, 3021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2064, 2502, 0,
-	0, 0, 0, 0, 0, 0, 3075, 3061, 0, 0, 518, 0, 0, 0, 0, 1334, 3991, 0, 838, 0, 1963, 0, 0, 1569, 3286, 0, 0, 0, 0, 0, 3282, 3918,
-	0, 0, 0, 0, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 816, 0, 0, 0, 0, 0, 2759, 0, 0, 1655, 3475, 0, 3444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 555, 516, 0, 0, 0, 0, 0, 1682, 3189, 0, 3540, 0, 0, 0, 0, 0, 0, 1432, 0, 1909,
-	0, 0, 2631, 0, 0, 0, 0, 182, 0, 2012, 0, 0, 0, 0, 3635, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 656, 0, 1817, 3964, 0,
-	0, 0, 0, 0, 0, 0, 0, 1482, 0, 0, 0, 0, 0, 761, 0, 2246, 2471, 0, 0, 0, 0, 0, 0, 0, 3340, 0, 0, 0, 0, 0, 0, 421,
-	0, 226, 671, 3518, 0, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2111, 0, 0, 0, 0, 0, 0, 0, 908, 1296, 2933, 0, 3243, 1360, 0, 0, 0, 0, 0, 2837, 0, 0, 0, 0, 3976, 0, 1945, 0, 0, 434, 1530,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1462, 0, 0, 0, 0, 1491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3325, 0, 2305,
-	0, 0, 650, 0, 0, 0, 0, 0, 45, 965, 2532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3771, 0,
-	0, 0, 0, 0, 0, 2046, 2224, 0, 0, 0, 0, 0, 0, 0, 3813, 0, 0, 0, 0, 2968, 0, 0, 0, 0, 3537, 0, 1994, 0, 1224, 0, 0, 5,
-	3651, 0, 1516, 3090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 991, 0, 0, 0, 0, 0, 0, 0, 1465, 0, 0, 0, 2022, 0, 528, 0, 0, 0, 1250,
-	783, 2627, 0, 0, 380, 2734, 3020, 0, 0, 0, 0, 0, 0, 3342, 0, 0, 0, 0, 0, 2366, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	99, 0, 0, 0, 0, 0, 0, 0, 2668, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3077, 0, 3711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1960, 1510,
-	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1549, 2093, 3803, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 577, 2511, 1242, 1936, 0, 2992, 0, 0, 0, 0, 0, 3837, 0, 2183, 0, 0, 0, 1717, 0, 20, 0, 0, 0, 0, 0,
-	0, 1348, 3278, 0, 3867, 3953, 0, 0, 0, 0, 2059, 0, 0, 0, 0, 3288, 0, 1045, 2110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1507, 0, 0,
-	0, 0, 839, 0, 0, 2647, 0, 2639, 0, 3484, 1446, 0, 0, 0, 0, 0, 694, 0, 0, 1243, 3190, 3990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3171,
-	0, 0, 0, 2850, 0, 0, 0, 2083, 0, 109, 0, 0, 1323, 0, 0, 1983, 3128, 1708, 3504, 3161, 3835, 0, 3467, 0, 417, 0, 0, 0, 0, 0, 0, 0,
-	0, 2632, 0, 0, 0, 0, 0, 0, 1763, 3354, 0, 3633, 0, 0, 0, 0, 0, 0, 1270, 0, 0, 0, 0, 0, 0, 305, 0, 3575, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 0, 1802, 0, 0, 4029, 0, 0, 3801, 0, 2565, 2244, 0, 140, 0, 0, 414, 0,
-	0, 440, 940, 2048, 2448, 3697, 3081, 0, 0, 0, 271, 0, 0, 0, 0, 0, 0, 2353, 905, 3026, 0, 0, 2137, 0, 0, 0, 0, 1552, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 418, 0, 0, 2321, 96, 1177, 2325, 4033, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3117, 0, 0,
-	171, 0, 0, 0, 0, 0, 1194, 0, 0, 0, 0, 0, 0, 7, 1737, 0, 0, 0, 1915, 0, 0, 2861, 3176, 0, 0, 0, 0, 0, 0, 0, 3559, 0,
-	0, 0, 0, 0, 2988, 0, 0, 0, 0, 0, 0, 130, 699, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63,
-	2811, 0, 0, 2049, 2578, 2679, 0, 0, 0, 614, 0, 0, 2320, 0, 0, 1062, 1769, 2690, 0, 0, 0, 0, 0, 0, 0, 1217, 0, 0, 3076, 0, 0, 0,
-	0, 3615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1110, 0, 315, 569, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 216, 0, 0, 0, 0,
-	0, 3897, 103, 0, 0, 0, 0, 0, 1153, 0, 0, 0, 0, 736, 1970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1759, 0, 0, 0, 954, 1011, 0,
-	1448, 0, 0, 0, 0, 1180, 2380, 0, 0, 0, 0, 0, 0, 2016, 0, 0, 0, 0, 4005, 0, 0, 0, 0, 0, 0, 68, 1052, 2386, 0, 0, 0, 0,
-	2352, 416, 0, 0, 0, 0, 2981, 363, 3043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1298, 0, 0, 0, 0, 0, 0, 284, 0, 0, 0, 0,
-	0, 0, 0, 1056, 0, 0, 0, 2705, 3935, 0, 0, 801, 0, 1265, 0, 0, 0, 2411, 0, 0, 1640, 472, 0, 0, 2552, 2412, 3211, 0, 0, 0, 0, 1996,
-	0, 0, 73, 0, 3279, 1215, 0, 0, 2419, 0, 0, 0, 3242, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1730, 0, 3474, 589, 1044, 0, 0,
-	2799, 1878, 2235, 2512, 2304, 2692, 663, 3238, 1659, 0, 0, 0, 2176, 0, 0, 2806, 2440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2466, 849, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 708, 0, 1362, 3032, 0, 0, 0, 0, 0, 1041, 1725, 0, 0, 0, 0, 0, 0, 0, 0, 1501, 0, 0, 0, 0, 0, 0, 1502,
-	0, 3456, 0, 0, 0, 0, 0, 0, 621, 2764, 759, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 1202, 1734, 0, 0, 0, 2020, 2585, 0, 0, 0, 31,
-	760, 3866, 0, 0, 0, 0, 0, 2922, 0, 0, 0, 3942, 0, 0, 3721, 0, 0, 2098, 0, 180, 2332, 666, 3945, 0, 2257, 0, 2866, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 637, 3264, 0, 327, 0, 27, 0, 0, 0, 3162, 0, 2961, 3765, 0, 0, 0, 0, 0, 0, 0, 0, 3323, 0, 0, 0, 1694, 287, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1101, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 0, 843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	336, 0, 0, 1051, 0, 447, 0, 0, 0, 981, 0, 0, 0, 0, 0, 0, 3710, 645, 2952, 0, 3195, 0, 2393, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 373, 828, 0, 0, 0, 0, 0, 489, 3513, 0, 0, 0, 1907, 0, 0, 3670, 3833, 0, 0, 1896, 0, 0, 2619, 3923, 0, 0, 0, 0, 1286, 0, 2373,
-	0, 0, 0, 0, 0, 0, 674, 1097, 0, 2488, 0, 0, 0, 2827, 0, 1520, 3135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2510, 0, 1585,
-	1364, 590, 3756, 0, 0, 0, 0, 0, 3478, 0, 0, 0, 1621, 0, 0, 2501, 3845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3289, 0, 0, 0,
-	3761, 0, 0, 0, 0, 0, 3734, 0, 0, 1953, 0, 0, 0, 1449, 2496, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 2752, 0, 0, 0, 0, 0,
-	3065, 0, 0, 0, 0, 0, 0, 0, 1732, 0, 0, 1165, 2345, 0, 0, 0, 3679, 0, 0, 0, 0, 0, 0, 0, 0, 3926, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2903, 0, 0, 386, 1894, 3378, 346, 2136, 0, 0, 0, 0, 0, 362, 2371, 0, 0, 3002, 0, 0, 0, 0, 0, 0, 0, 0, 3101, 0,
-	0, 2595, 0, 209, 0, 0, 0, 0, 0, 1604, 0, 2710, 0, 3696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1834, 0, 0, 0, 0, 0, 0, 0,
-	0, 494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 161, 0, 0, 1714, 1504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 245, 0, 2299, 0,
-	0, 0, 0, 3767, 3719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1828, 0, 1969, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 603, 1458, 0, 131, 0, 0, 0, 0, 0, 0, 3215, 0, 0, 0, 0, 0, 1849, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2785, 0, 0, 0, 0, 3445, 0, 0, 2883, 0, 1527, 3046, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1646, 0, 2908, 0, 0, 0, 2289, 0, 3078, 0, 0, 0, 0, 3421, 0, 0, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 695, 0, 0, 0, 0, 0, 0,
-	455, 2878, 3814, 3993, 2813, 0, 0, 3361, 0, 0, 0, 0, 0, 3680, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3647, 0, 1607, 0, 0,
-	0, 0, 0, 0, 0, 0, 217, 1971, 0, 0, 0, 0, 0, 0, 3348, 0, 0, 0, 381, 0, 0, 0, 0, 0, 1007, 0, 3623, 0, 0, 0, 0, 1819,
-	0, 772, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2634, 2483, 3950, 0, 0, 0, 0, 0, 0, 3442, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1451, 0, 0, 0, 0, 0, 0, 0, 0, 211, 0, 0, 0, 0, 0, 0, 3377, 0, 3797, 0, 0, 0, 0,
-	0, 0, 237, 0, 0, 0, 0, 0, 0, 0, 0, 1377, 0, 0, 0, 2853, 967, 0, 1489, 2957, 276, 0, 0, 1318, 0, 1932, 3307, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 951, 0, 0, 0, 0, 0, 0, 0, 1961, 0, 3035, 0, 0, 0, 0, 0, 0, 0, 189, 0, 0, 75, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2288, 575, 2934, 2433, 1731, 1277, 2718, 3165, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 0, 0, 0, 3890, 0, 0, 1412,
-	0, 0, 3497, 1466, 0, 0, 0, 0, 0, 3750, 0, 1929, 0, 0, 0, 0, 0, 2681, 0, 0, 0, 2259, 395, 0, 0, 3741, 0, 0, 0, 0, 0, 0,
-	79, 0, 2795, 1249, 0, 0, 2476, 0, 2410, 0, 0, 0, 2758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3900, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3912, 0, 0, 0, 0, 0, 0, 3979, 0, 0, 0, 0, 0, 0, 0, 2081, 2525, 0, 0, 0, 1698, 0, 0, 0, 1474, 0, 0, 3998,
-	0, 0, 521, 0, 0, 0, 0, 2757, 0, 0, 1886, 0, 0, 0, 0, 0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 187,
-	2982, 1668, 2730, 0, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 1184, 2279, 3085, 0, 0, 3689, 0, 0, 0, 0, 0, 0, 2260, 0, 0, 0, 3864, 0, 0,
-	1261, 2649, 0, 0, 0, 0, 0, 0, 1546, 3770, 0, 0, 0, 0, 0, 2478, 0, 0, 0, 0, 0, 0, 0, 0, 1509, 0, 943, 0, 3192, 0, 0, 886,
-	0, 0, 0, 199, 3056, 0, 0, 0, 0, 0, 0, 1116, 2100, 2755, 3516, 0, 0, 0, 0, 0, 859, 0, 0, 374, 0, 0, 0, 2604, 58, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 742, 0, 0, 227,
-	0, 0, 2044, 2134, 2514, 3832, 0, 3409, 0, 689, 988, 3130, 3236, 0, 0, 303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3732, 0, 0, 546, 1910,
-	0, 0, 1697, 0, 3827, 0, 0, 0, 0, 0, 2091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3781, 946, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1988, 846, 2277, 3426, 0, 0, 0, 0, 0, 3386, 3110, 0, 3312, 4007, 0, 0, 0, 0, 0, 0, 0, 2842, 0, 0, 0, 3313, 2715, 0, 1579, 0, 0, 0,
-	0, 0, 0, 1889, 3476, 0, 0, 0, 0, 1206, 0, 60, 0, 0, 0, 3783, 968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1279,
-	0, 0, 670, 0, 648, 2877, 3079, 3925, 0, 0, 0, 0, 0, 984, 0, 3229, 0, 0, 3726, 0, 0, 0, 1494, 0, 0, 0, 0, 0, 1722, 0, 0, 1312,
-	0, 1908, 0, 0, 0, 322, 3673, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0,
-	0, 0, 0, 0, 0, 3111, 0, 3336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3188, 1638, 3099, 3624, 1753, 0, 0, 1099, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 2123, 0, 0, 0, 613, 0, 0, 0, 2439, 357, 2763, 0, 0, 0, 1138, 0, 0, 0, 2503, 0,
-	0, 3344, 0, 299, 0, 0, 0, 2162, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3394, 0, 0, 1346, 0, 3194, 0, 0, 789, 952, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2706, 0, 0, 0, 0, 0, 2215, 0, 0, 0, 3820, 0, 0, 0, 3249, 0, 0, 0, 0,
-	0, 0, 950, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3141, 0, 1934, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 246, 3191,
-	2848, 0, 0, 3622, 0, 0, 3095, 507, 3251, 0, 1294, 0, 909, 0, 0, 2810, 0, 0, 0, 0, 2122, 2087, 1784, 3840, 2931, 3338, 3773, 0, 2702, 2630, 0, 0,
-	0, 0, 0, 0, 0, 2336, 0, 0, 0, 0, 0, 2397, 0, 0, 0, 0, 0, 3431, 3916, 0, 0, 1192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3634, 0, 0, 0, 0, 0, 0, 1774, 0, 0, 2187, 0, 1924, 0, 0, 0, 0, 3260, 0, 0, 1386, 3854, 0, 0, 0, 0, 0,
-	0, 1060, 0, 2712, 0, 0, 0, 0, 2113, 0, 0, 0, 0, 0, 2577, 0, 0, 0, 0, 0, 0, 0, 0, 622, 2963, 0, 0, 3632, 164, 1146, 0, 0,
-	0, 0, 0, 0, 1534, 0, 0, 0, 0, 2014, 0, 0, 2101, 1964, 0, 0, 0, 0, 0, 2430, 2803, 3706, 0, 0, 3004, 0, 0, 1837, 1813, 0, 0, 0,
-	0, 654, 0, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2231, 0, 0, 0, 0, 0, 0, 0, 0, 568, 0, 0, 290, 945, 2902,
-	0, 1603, 3231, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 796, 0, 0, 0, 0, 0, 0, 0, 0, 313, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 425, 1889, 2046, 0, 0, 0, 0, 0, 3134, 0, 0, 0, 0, 2001, 0, 0,
+	0, 0, 2212, 0, 0, 0, 0, 0, 1333, 1125, 0, 0, 0, 0, 2825, 0, 0, 0, 0, 0, 899, 2243, 0, 0, 0, 0, 557, 0, 892, 0, 4011, 399,
+	0, 0, 0, 0, 0, 0, 3248, 0, 0, 4046, 528, 500, 0, 0, 0, 0, 0, 0, 1077, 0, 0, 1243, 0, 365, 0, 0, 0, 0, 2640, 2806, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3088, 0, 0, 0, 0, 0, 907, 0, 3932, 3525, 0, 1221, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3610, 0, 307, 3043, 0, 1571, 0, 0, 0, 0, 0, 2638, 0, 0, 0, 0, 665, 2276, 2471, 0, 1347,
+	0, 0, 0, 0, 0, 0, 0, 0, 3409, 0, 0, 0, 0, 0, 2324, 0, 0, 0, 0, 0, 0, 340, 2096, 0, 0, 0, 0, 0, 2290, 0, 1154, 3828,
+	2554, 0, 0, 0, 0, 0, 349, 0, 0, 3826, 1967, 0, 0, 0, 0, 0, 0, 0, 0, 1701, 0, 0, 0, 0, 1409, 0, 2470, 0, 3137, 1610, 0, 981,
+	589, 2006, 0, 432, 0, 0, 0, 0, 428, 0, 734, 0, 0, 0, 0, 3519, 0, 3227, 0, 0, 0, 0, 0, 0, 444, 2620, 0, 1939, 0, 0, 0, 0,
+	0, 0, 3577, 2713, 0, 0, 546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1686, 46, 0, 0, 0, 0, 0, 0, 0, 2904, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1029, 571, 0, 0, 823, 3926, 0, 0, 0, 0, 0, 0, 0, 0, 2252, 1891, 3324, 0, 3386, 0, 0, 0, 2763, 0, 0, 53, 825, 3075, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 874, 192, 0, 0, 0, 2203, 2674, 0, 0, 1806, 0, 0, 0, 59, 0, 0, 0, 0, 0, 1317, 0, 0,
+	813, 0, 2754, 3428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2308, 2768, 3856, 0, 0, 319, 2245, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1856, 0, 2080, 1530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 2615, 402, 106, 994, 3864, 0, 0, 1522, 0, 2307, 3761, 0, 0, 0, 0,
+	0, 0, 0, 0, 1159, 0, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 1885, 0, 0, 0, 0, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 3985, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 3515, 1675, 0, 0, 4038, 0, 0, 0, 2817, 1575, 0, 1794,
+	2323, 0, 0, 0, 0, 0, 0, 0, 758, 2385, 2891, 3214, 0, 0, 0, 0, 0, 0, 1823, 0, 0, 2812, 0, 0, 0, 0, 0, 0, 2948, 368, 3223, 2154,
+	0, 0, 0, 0, 0, 0, 0, 909, 3360, 2018, 0, 0, 0, 3943, 0, 0, 0, 0, 0, 0, 469, 2299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2789, 0, 0, 0, 0, 0, 0, 2598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 678, 0,
+	0, 0, 0, 292, 0, 0, 0, 0, 0, 510, 1313, 2647, 0, 0, 3678, 0, 0, 2182, 0, 2443, 0, 13, 0, 0, 0, 1980, 0, 1895, 3055, 0, 0, 0,
+	0, 0, 0, 1972, 0, 3069, 0, 0, 0, 282, 0, 0, 0, 2690, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0, 0, 213, 0, 0, 0, 0,
+	351, 0, 0, 498, 0, 0, 0, 0, 2075, 0, 0, 0, 0, 533, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3267, 0, 0, 0, 4068, 0,
+	0, 3503, 3973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3868, 0, 0, 0, 4026, 0, 0, 0, 0, 0,
+	1923, 0, 0, 0, 0, 2197, 0, 0, 85, 407, 2678, 3382, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 0, 0, 3870, 2360, 0, 4015, 0, 0, 0, 0,
+	0, 0, 0, 0, 1422, 0, 1309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2633, 2220, 0, 691, 0, 0, 0, 3618, 0, 0,
+	0, 0, 1190, 2275, 0, 0, 1256, 0, 1842, 0, 0, 0, 3210, 0, 0, 3101, 0, 0, 0, 183, 0, 1520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1359, 0, 0, 954, 2983, 0, 2798, 0, 0, 1238, 0, 0, 0, 0, 0, 3308, 0, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 0, 1900, 0, 0, 0,
+	0, 0, 3179, 0, 0, 0, 0, 563, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 4037, 0, 0, 2756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 2104, 3910, 0, 0, 0, 1484, 0, 0, 2277,
+	0, 0, 0, 2627, 0, 0, 2644, 0, 3663, 1759, 2017, 0, 0, 1416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1565, 2511, 0, 0,
+	0, 0, 0, 0, 1700, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 427, 2861, 9, 3572, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 332, 0, 0, 0, 0, 0, 0, 1374, 0, 0, 0, 0, 0, 0, 2478, 0, 2226, 0, 0, 133, 0, 0, 0, 0, 0, 0, 0, 2867, 0,
+	0, 0, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2836, 0, 0, 0, 0, 0, 0, 3513, 3986, 0, 2122, 2177, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 735, 0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 1292, 0, 0, 2189, 2869, 0, 2642, 0, 0, 0, 0,
+	0, 2847, 0, 0, 0, 0, 0, 1318, 1728, 1844, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1288, 0, 0, 0, 0, 0, 0, 447, 0, 0, 0, 0, 0,
+	0, 0, 0, 2214, 0, 0, 2281, 3606, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0, 3902, 0, 0, 0, 0, 0, 0, 1345, 0, 0, 0, 0, 0,
+	0, 1478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2782, 0, 454, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 0, 0, 3492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 1966, 0, 0, 1587, 0, 1041, 0,
+	0, 0, 0, 0, 1569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 2659, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1810, 0, 0, 1515, 0, 567, 2981, 0, 492, 2610, 0, 3528, 2022, 0, 2873, 0, 403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1566, 0, 0, 3146, 3487,
+	0, 3035, 0, 0, 0, 0, 0, 0, 0, 0, 3963, 0, 0, 0, 0, 452, 0, 1431, 0, 0, 0, 0, 2672, 0, 0, 3579, 0, 0, 0, 0, 0, 2547,
+	0, 0, 0, 968, 3309, 0, 0, 0, 2434, 0, 3839, 0, 0, 0, 2485, 0, 0, 0, 0, 3780, 0, 0, 837, 553, 1720, 3368, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2579, 0, 4062, 0, 0, 0, 0, 0, 762, 1265, 0, 0, 3633, 709, 2524, 0, 0, 0, 0, 3198, 0, 0, 1581, 0,
+	0, 1982, 0, 1903, 3637, 0, 0, 0, 0, 0, 0, 0, 3038, 760, 0, 0, 0, 0, 1224, 1271, 110, 2144, 0, 0, 0, 3550, 1175, 0, 2995, 0, 0, 0,
+	0, 0, 871, 0, 0, 0, 0, 3642, 0, 0, 0, 325, 2781, 0, 0, 3162, 2129, 0, 0, 0, 0, 2997, 1699, 0, 3636, 2686, 0, 0, 0, 0, 0, 1304,
+	0, 2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1614, 0, 1366, 0, 0, 1249, 3183, 0, 0, 0, 2002, 0, 0, 0, 0, 0, 0,
+	1489, 2589, 2954, 0, 0, 0, 0, 0, 0, 1890, 0, 0, 0, 0, 0, 0, 0, 1319, 0, 1168, 1310, 2609, 3014, 3768, 1643, 2061, 731, 3624, 0, 536, 0, 0,
+	1219, 0, 0, 0, 0, 0, 1066, 1678, 4067, 0, 0, 1031, 2476, 3650, 0, 0, 3152, 0, 2717, 0, 0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 0, 0,
+	0, 0, 860, 0, 0, 0, 0, 2835, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1007, 0, 1542, 0, 0, 3040, 0, 0, 0, 1316, 0, 0, 1991,
+	0, 0, 0, 0, 1682, 0, 0, 0, 0, 0, 0, 3763, 3883, 743, 1589, 2312, 0, 1044, 0, 2440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1756, 0, 0, 0, 0, 799, 0, 0, 0, 0, 0, 3965, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2401, 0, 0, 4006, 86, 0, 0, 0,
+	0, 3013, 0, 0, 0, 1560, 2920, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 202, 0, 0, 0, 0, 0, 0, 324, 3244, 1101, 0,
+	0, 3552, 2210, 0, 0, 0, 0, 0, 0, 2132, 3246, 385, 2287, 2342, 0, 0, 2979, 0, 0, 0, 751, 0, 0, 0, 0, 1602, 2700, 0, 0, 0, 0, 3437,
+	0, 621, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 0, 0, 51, 947, 3452, 0, 992,
+	0, 0, 1476, 0, 0, 0, 0, 0, 0, 3415, 0, 2298, 1462, 0, 0, 244, 0, 2729, 0, 449, 0, 3625, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 1247,
+	3418, 0, 0, 0, 0, 730, 0, 0, 0, 0, 3041, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3239, 0, 0, 0, 952, 0, 0, 0, 0,
+	0, 0, 1440, 0, 0, 1802, 0, 0, 0, 1055, 2842, 3374, 0, 0, 3157, 3863, 0, 0, 0, 0, 0, 3031, 0, 0, 220, 0, 1912, 0, 0, 3676, 2151, 105,
+	0, 0, 0, 3366, 0, 1845, 2617, 4048, 0, 0, 0, 0, 2561, 0, 0, 0, 684, 780, 1709, 1623, 0, 0, 3999, 0, 0, 207, 23, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3469, 0, 0, 0, 0, 1170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 3917, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3991, 3103, 0, 0, 0, 3483, 0, 0, 0, 0, 2016, 1760, 2085, 0, 2190, 0, 0, 0, 0, 0, 1941, 0, 0, 0, 2885, 0, 0, 2430,
+	0, 0, 0, 0, 1838, 0, 0, 0, 0, 0, 0, 0, 613, 0, 699, 0, 0, 336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 3595, 0, 0, 3379,
+	0, 3455, 0, 1295, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2444, 2372, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2340, 3701, 0, 0, 0, 0, 0, 2152, 0,
+	0, 0, 0, 3175, 3339, 0, 1882, 0, 0, 0, 0, 0, 129, 1783, 1081, 0, 0, 0, 0, 0, 0, 0, 906, 0, 3925, 0, 224, 1573, 2510, 1835, 3188, 0,
+	0, 0, 971, 0, 0, 236, 0, 0, 0, 0, 0, 0, 0, 0, 1524, 0, 0, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 2480, 0, 2803, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2624, 416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 990, 0, 0, 0, 0, 0, 0, 3809, 0, 0, 3367,
+	3352, 0, 0, 0, 204, 0, 2586, 0, 0, 3020, 0, 0, 0, 0, 0, 0, 1071, 0, 815, 0, 3208, 2007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 296, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 197, 0, 0, 0, 0, 3252, 0, 421, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2321, 0, 3001, 2453, 3647, 0, 0, 2166, 3598, 0, 0, 865, 0, 978, 0, 0, 0, 2933, 574, 786, 1196, 0, 0, 0, 0, 0, 4063, 125,
+	290, 0, 0, 0, 2829, 0, 0, 0, 0, 3938, 0, 0, 0, 0, 3243, 0, 0, 2369, 1137, 2893, 0, 0, 0, 0, 3262, 0, 0, 0, 0, 0, 3651, 847,
+	0, 0, 0, 0, 0, 1805, 0, 2571, 0, 2221, 0, 0, 0, 474, 0, 345, 0, 3029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2050, 0, 0, 0, 0,
+	2288, 0, 0, 0, 0, 0, 3792, 0, 0, 0, 0, 0, 0, 0, 0, 2005, 0, 2460, 3431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 746, 0, 0, 0, 0, 0, 975, 0, 0, 0, 0, 0, 0, 0, 852, 643, 0, 0, 0, 0, 0,
+	0, 698, 0, 0, 0, 1800, 0, 0, 0, 0, 0, 0, 0, 468, 0, 0, 0, 0, 0, 1410, 318, 3449, 0, 0, 0, 0, 0, 0, 768, 0, 0, 0,
+	0, 0, 2335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2857, 0, 0, 1721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 2692, 3277, 0, 0, 0, 0, 0, 0, 0, 2910, 0, 0, 0, 0, 0,
+	0, 0, 929, 1184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 2380, 0, 0, 0, 0, 0, 0, 0, 3066, 413, 0, 0, 0,
+	0, 2113, 0, 737, 0, 0, 0, 637, 0, 0, 1557, 2989, 0, 0, 0, 3142, 1023, 0, 0, 90, 2956, 3850, 354, 515, 0, 0, 2109, 4056, 47, 0, 0, 2994,
+	0, 0, 0, 0, 0, 409, 2442, 0, 0, 0, 0, 0, 0, 1852, 3894, 0, 0, 2500, 0, 0, 0, 1841, 2890, 0, 0, 0, 0, 630, 3351, 3962, 0, 0,
+	0, 1048, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 376, 0, 620, 0, 0, 0, 0, 0, 0, 0, 3681, 1392, 0, 0, 0, 3304, 0, 0,
+	0, 1020, 0, 3735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1186, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2808, 265, 2222, 2800, 3848, 0, 0, 0,
+	3716, 0, 0, 0, 0, 2699, 3294, 0, 0, 0, 0, 0, 2488, 0, 223, 0, 0, 634, 0, 0, 0, 484, 670, 52, 0, 0, 3007, 0, 0, 1550, 0, 0,
+	3881, 0, 0, 0, 0, 1880, 0, 0, 1004, 0, 2302, 0, 0, 0, 0, 0, 0, 0, 998, 0, 0, 0, 0, 1060, 0, 0, 0, 1732, 0, 0, 0, 0,
+	0, 0, 866, 0, 0, 3686, 0, 0, 0, 0, 0, 0, 0, 0, 1105, 0, 1811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 1143, 1860, 0,
+	3699, 2239, 3838, 0, 2854, 0, 744, 0, 0, 0, 0, 0, 0, 3930, 0, 0, 0, 0, 0, 0, 2932, 3, 0, 0, 0, 1850, 0, 0, 0, 0, 35, 1620,
+	0, 0, 1506, 0, 0, 0, 3584, 0, 2926, 0, 0, 0, 0, 0, 3313, 0, 0, 1439, 3899, 0, 0, 439, 1385, 43, 0, 0, 0, 0, 0, 3194, 0, 0,
+	0, 0, 750, 687, 3594, 0, 0, 0, 0, 2670, 0, 0, 0, 2355, 0, 0, 0, 0, 598, 797, 2326, 0, 1608, 2599, 0, 0, 0, 2070, 2449, 1015, 2832, 2973,
+	1194, 3832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 3557, 0, 0, 0, 838, 967, 0, 0, 0, 2871, 0, 0, 0, 0, 0, 0, 3215,
+	0, 3193, 0, 626, 0, 3376, 0, 0, 0, 138, 157, 480, 0, 0, 0, 0, 2863, 0, 0, 0, 0, 0, 0, 3271, 0, 1027, 1745, 2764, 0, 0, 0, 0,
+	0, 3436, 3565, 0, 0, 0, 539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3771, 784, 820, 2318, 0, 0, 391, 3126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0, 0, 0, 0, 0, 0, 0, 0, 2160, 0, 0, 0, 3190,
+	0, 0, 0, 0, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0, 0, 0, 0, 1323, 1938, 0, 0, 0, 0, 0, 0, 1545, 2015, 0,
+	917, 0, 0, 0, 0, 0, 0, 2837, 0, 0, 0, 0, 0, 1687, 1069, 2525, 2548, 3787, 0, 0, 0, 1872, 0, 880, 3629, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1260, 0, 1449, 0, 0, 0, 1463, 0, 0, 654, 1013, 0, 0, 0, 811, 0, 0, 0, 0, 995, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 301, 3540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2651, 0, 0, 1119, 1502, 0, 0, 0, 0, 0, 0, 3361, 0, 0, 0,
+	0, 0, 1661, 1733, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 586, 818, 1757, 2405, 1358, 0, 0, 0, 0, 489, 0, 0, 0, 0, 0, 0, 0, 0,
+	3619, 0, 343, 0, 1063, 0, 0, 0, 0, 2472, 0, 2958, 0, 0, 0, 0, 0, 0, 4018, 0, 0, 0, 0, 708, 0, 0, 940, 2828, 0, 0, 0, 0,
+	0, 2225, 0, 0, 0, 0, 0, 0, 0, 850, 0, 2247, 3039, 0, 0, 0, 0, 3341, 0, 219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 61, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3207, 0, 93, 0, 2623, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1621, 0, 0, 0, 0, 0, 0, 289, 800, 3123, 0, 923, 853, 0, 0, 0, 0, 0, 573, 0,
+	0, 0, 0, 0, 0, 2652, 0, 0, 930, 2377, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2616, 0, 0, 2702, 0, 2767, 0, 0, 2439, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 835, 2588, 0, 1657, 545, 0, 0, 0, 0, 0, 1082, 1204, 0, 0, 0, 0, 0, 2859, 0, 0, 1054, 0, 0, 949, 1006,
+	3878, 0, 0, 0, 0, 0, 0, 308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1151, 0, 2877, 0, 0, 0, 2088, 0, 0, 503, 0, 0, 0,
+	1949, 4002, 0, 0, 969, 0, 0, 0, 0, 1713, 0, 0, 0, 974, 2964, 0, 0, 0, 0, 0, 0, 3370, 0, 3344, 2566, 0, 0, 0, 0, 0, 0, 0,
+	819, 0, 0, 0, 3543, 206, 0, 0, 0, 0, 0, 0, 2224, 2875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3534, 430, 0, 3420, 0, 0, 3303, 3498,
+	0, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 0, 0, 0, 662, 803, 1564, 1742, 2391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 551, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3802, 0, 0, 0, 0, 2479, 3385, 0, 0, 0, 2143, 0, 128, 0, 0, 0, 0, 1531, 0, 0, 1769, 0, 4003, 2158,
+	0, 1694, 0, 0, 0, 0, 0, 0, 0, 2426, 0, 0, 0, 1114, 0, 0, 0, 512, 0, 1948, 0, 1669, 0, 0, 617, 1242, 0, 0, 0, 1277, 2120, 4030,
+	0, 0, 0, 0, 0, 3786, 0, 3697, 0, 0, 3831, 3307, 0, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 0, 2917, 0, 0, 1670, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 624, 1293, 816, 0, 0, 552, 0, 0, 0, 0, 1479, 0, 0, 0, 4022, 0, 0, 366, 0,
+	0, 0, 0, 0, 54, 1680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 3732, 0, 595, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3403, 0, 0, 0, 1079, 0, 0, 0, 0, 3601, 0, 0, 0, 0, 0, 0, 0, 0, 149, 2020, 19,
+	0, 3582, 0, 0, 1429, 0, 0, 3705, 2384, 0, 0, 0, 0, 0, 0, 0, 3203, 0, 0, 1817, 0, 0, 0, 0, 0, 3518, 0, 0, 0, 0, 0, 3447,
+	1924, 0, 0, 870, 0, 3691, 0, 1274, 0, 0, 0, 0, 0, 2422, 2477, 3971, 0, 0, 0, 0, 1403, 0, 0, 1533, 0, 0, 0, 0, 0, 3424, 3734, 2966,
+	0, 0, 0, 0, 1334, 0, 0, 0, 1497, 0, 0, 0, 0, 0, 540, 1207, 0, 0, 0, 0, 0, 3915, 0, 0, 2565, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1730, 0, 0, 0, 0, 0, 774, 2636, 1426, 4070, 0, 331, 0, 1445, 2676, 0, 0, 0, 4060, 1787, 0, 0, 0, 3738, 0, 1248, 1411, 1716,
+	641, 0, 0, 0, 0, 0, 0, 2684, 0, 0, 863, 0, 0, 0, 0, 0, 3704, 0, 0, 3972, 1144, 2195, 0, 0, 0, 0, 0, 0, 1073, 0, 0, 0,
+	635, 0, 0, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2562, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 817, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1859, 2719, 0, 0, 0, 0, 0, 0, 0, 0, 1036, 0, 0,
+	0, 601, 3644, 0, 0, 1853, 1315, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2650, 0, 0, 4064, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2852, 0, 0, 0, 829, 3068, 0, 2574, 0, 3612, 0, 0, 0, 0, 4059, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3047, 0, 0, 1272, 739, 0, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 0, 3936, 0, 0, 0, 0, 0, 0, 4004, 0, 0, 0, 0, 2354, 0, 0, 1779,
+	3182, 0, 3974, 0, 0, 0, 0, 924, 4027, 0, 0, 0, 0, 0, 39, 0, 625, 0, 0, 0, 0, 0, 0, 0, 2256, 0, 0, 0, 0, 0, 3383, 0,
+	0, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 2262, 0, 0, 0, 0, 1040, 2172, 0, 0, 0, 0, 0, 755, 0, 0, 0, 0, 0, 2107,
+	0, 0, 0, 0, 0, 0, 1998, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3750, 1915, 0, 66, 2814, 238, 239, 3558, 0, 0, 0, 0, 0,
+	0, 250, 1689, 0, 4049, 0, 3545, 0, 2872, 0, 2400, 2732, 0, 1758, 0, 588, 0, 0, 412, 0, 668, 2236, 0, 609, 702, 0, 0, 0, 1311, 0, 0, 0,
+	0, 0, 0, 0, 0, 2217, 2581, 0, 3995, 0, 878, 0, 0, 0, 0, 0, 0, 0, 14, 2462, 0, 0, 0, 0, 0, 0, 960, 0, 0, 0, 2394, 0,
+	0, 145, 0, 0, 0, 1679, 0, 0, 464, 2723, 3824, 3791, 0, 8, 0, 0, 0, 0, 0, 3756, 0, 0, 0, 793, 0, 0, 0, 559, 0, 0, 0, 0,
+	0, 0, 0, 3685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1937, 0, 0, 0, 0, 0, 1165, 0, 938, 0, 0, 0, 0, 0, 0, 0, 271,
+	0, 2818, 0, 188, 2811, 1234, 3229, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4055, 0, 0, 270, 0, 767, 3405, 0, 0, 0, 0, 2969, 0, 0, 0, 0,
+	0, 3661, 0, 0, 0, 0, 0, 3334, 0, 0, 0, 644, 0, 0, 1466, 939, 1035, 0, 0, 0, 0, 798, 2164, 0, 0, 0, 0, 3187, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1220, 0, 0, 0, 0, 0, 0, 2421, 0, 0, 0, 0, 1955, 3093, 919,
+	0, 0, 0, 0, 0, 2654, 0, 0, 2117, 2535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1320, 0, 0, 0, 1131, 2156, 0, 0, 0, 0, 335, 0, 0,
+	2079, 0, 3301, 0, 0, 0, 0, 2626, 0, 2582, 0, 2629, 0, 0, 3005, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2919, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1218, 0, 841, 299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3927,
+	0, 0, 0, 1747, 3028, 0, 0, 0, 0, 0, 0, 0, 0, 1111, 0, 0, 3333, 3112, 0, 3285, 1840, 1083, 1281, 2683, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 1714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2038, 1563, 0, 790, 0,
+	0, 2149, 3726, 496, 0, 0, 0, 372, 521, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 1139, 1795, 0, 0, 0, 3042, 0, 0, 0, 0, 0, 0, 0, 0,
+	636, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1962, 1990, 0, 0, 0, 0, 2091, 0, 0, 0, 0, 0, 773, 2110, 2366, 0, 453, 0, 0, 0, 0,
+	1112, 2004, 0, 0, 0, 0, 1645, 0, 0, 0, 1640, 0, 2978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2712, 0, 0, 0, 0, 0,
+	0, 0, 2790, 0, 0, 0, 3913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 1437, 487, 1705, 1876, 3544, 0, 3597, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 1026, 1665, 0, 0, 1711, 0, 2053, 0, 0, 2830, 0, 1963, 0, 0, 2953, 0, 0, 0, 0, 40, 342, 2102, 3504,
+	3564, 2649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 445, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2483, 3700, 0, 0, 0, 0, 0, 0, 0, 0, 1430, 0, 1562, 0, 0, 0, 3332, 1514, 2564, 1818, 3585, 0, 0, 1338, 0, 0, 1919,
+	0, 1208, 3538, 3841, 0, 0, 2628, 2757, 0, 1577, 0, 0, 0, 0, 0, 0, 177, 2370, 0, 0, 0, 759, 1389, 2816, 987, 1353, 0, 0, 0, 0, 0, 0,
+	0, 0, 560, 0, 0, 2409, 0, 143, 596, 3755, 0, 0, 0, 1776, 0, 0, 3711, 0, 0, 0, 1448, 3471, 0, 0, 0, 0, 0, 2260, 0, 0, 0, 1229,
+	0, 0, 3149, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 0, 0, 0, 0, 0, 4021, 0, 0, 0, 0, 1871, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 1209, 0, 0, 0, 0, 0, 775, 1349, 312, 0, 1537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 3400, 1181, 2427, 2703,
+	431, 2879, 2965, 3494, 0, 0, 0, 1921, 0, 3233, 0, 0, 3372, 0, 0, 77, 0, 0, 0, 0, 111, 0, 3067, 0, 0, 264, 0, 0, 0, 2577, 0, 0,
+	2748, 0, 0, 1393, 0, 267, 785, 1094, 2909, 3553, 170, 356, 0, 0, 1152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2040, 2929, 729, 0, 0, 0, 0,
+	0, 0, 0, 779, 0, 0, 0, 0, 0, 0, 0, 329, 0, 0, 1011, 0, 0, 509, 583, 2592, 95, 0, 317, 1580, 0, 0, 2639, 3493, 0, 0, 0, 0,
+	2415, 0, 0, 3060, 0, 3490, 0, 1834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 3168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3690, 0, 0, 1021, 2860, 0, 0, 0, 2341, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2625, 0, 977,
+	0, 0, 1821, 442, 1568, 0, 0, 2025, 0, 1879, 0, 0, 0, 0, 1905, 0, 0, 0, 0, 0, 4012, 0, 1124, 2207, 0, 1297, 3143, 2716, 3753, 0, 115, 0,
+	0, 0, 0, 0, 0, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0, 4053, 1819, 0, 0, 1107, 3070, 3090, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1846, 0, 0, 0, 0, 0, 0, 0, 0, 1501, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2042, 0, 0, 0, 0, 0, 0, 3840, 3263, 0, 0, 3766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1302, 2739, 0, 0, 2727, 0, 0, 0, 252, 0, 0, 808, 2975, 0, 0, 2968, 0, 0, 0, 0, 2251, 727, 0, 3951, 1268, 2883, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2648, 0, 0, 3945, 0, 0, 0, 0, 0, 0, 0, 0, 1176, 0, 0, 787, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2584, 0, 0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2731, 0, 3104, 0, 682, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1367, 0, 0, 0, 477, 0, 0, 2365, 3094, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0,
+	0, 0, 0, 1412, 0, 0, 0, 1076, 3384, 0, 0, 0, 190, 965, 2457, 1454, 2924, 0, 0, 0, 0, 0, 3758, 0, 0, 0, 0, 0, 0, 0, 0, 1767,
+	0, 0, 0, 0, 1481, 0, 2866, 0, 0, 0, 0, 0, 0, 0, 541, 230, 0, 0, 0, 0, 0, 1003, 0, 0, 3904, 0, 0, 0, 0, 3186, 0, 0,
+	0, 0, 3873, 1945, 3155, 0, 1574, 0, 0, 0, 2595, 0, 0, 0, 0, 1505, 0, 592, 2545, 3795, 1087, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 1540, 0,
+	0, 0, 214, 0, 1097, 2543, 0, 0, 0, 0, 0, 2364, 0, 0, 0, 0, 0, 0, 3785, 0, 0, 3033, 0, 0, 0, 0, 0, 0, 0, 584, 0, 0,
+	0, 0, 0, 1259, 0, 0, 0, 0, 0, 0, 0, 2567, 839, 0, 0, 1193, 0, 0, 0, 0, 1241, 22, 0, 0, 0, 0, 0, 0, 0, 3548, 0, 1663,
+	2131, 3235, 0, 0, 3653, 1546, 0, 0, 0, 0, 1907, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3335, 1199, 0, 0, 0, 0, 0, 383,
+	2505, 0, 0, 2667, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 633, 0, 3145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1958, 834, 1276, 3226, 0, 0, 2661,
+	0, 0, 0, 0, 2353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2795, 0, 0, 0, 1480, 0, 0, 0, 0, 0, 3216, 0, 3859, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1673, 0, 0, 0, 0, 102, 0, 2822, 0, 0, 0, 0, 0, 1658, 0, 0, 0, 0, 3434, 0, 0,
+	0, 0, 0, 0, 0, 0, 1235, 0, 0, 0, 2774, 0, 0, 0, 581, 0, 1979, 884, 1829, 0, 0, 0, 0, 1390, 1715, 0, 3008, 4031, 118, 0, 0, 0,
+	181, 0, 0, 0, 900, 0, 0, 0, 0, 2755, 0, 0, 1801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3535, 966, 0, 2959, 0, 0, 0, 0,
+	0, 0, 0, 0, 341, 2955, 0, 2705, 132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3512, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3628, 0, 0, 3407, 0, 3362, 0, 0, 10, 0, 0, 0, 3290, 0, 1586, 0, 0, 0, 0, 0, 424, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2092, 0, 0, 0, 0, 0, 0, 1100, 0, 1128, 0, 55, 76, 2481, 0, 0, 0, 0, 732, 676, 0, 0, 0, 3516, 3000, 0, 0,
+	0, 0, 0, 0, 0, 3893, 2049, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 0, 0, 2977, 0, 0, 673, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1867, 0, 1216, 0, 2833, 0, 0, 0, 0, 0, 3982, 0, 0, 1418, 862, 0, 0, 0, 0, 268, 1446, 3645, 3674, 0,
+	465, 0, 0, 1253, 2736, 2410, 0, 0, 0, 0, 0, 1005, 0, 2446, 0, 0, 451, 2338, 2133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 186, 1300, 0, 3626, 1088, 0, 858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4044, 0, 0, 1512, 1868, 0, 0,
+	0, 0, 0, 2572, 0, 0, 0, 0, 0, 2448, 686, 3877, 0, 0, 0, 3523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 0, 0, 3718, 1913, 1089,
+	3527, 0, 0, 0, 0, 568, 1472, 1738, 3639, 2560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3316, 0, 538, 2165, 3966, 3719, 0, 2810, 0, 2769, 0, 0, 0,
+	0, 1014, 0, 0, 2146, 0, 0, 0, 0, 0, 0, 2583, 0, 0, 0, 1009, 2211, 2516, 0, 437, 0, 0, 3097, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2771, 0, 0, 0, 0, 3274, 3466, 0, 0, 1423, 0, 0, 3398, 0, 0, 0, 0, 2848, 0, 0, 0, 0, 0, 0, 0,
+	0, 156, 0, 0, 0, 0, 0, 1729, 2669, 0, 0, 0, 3940, 0, 0, 0, 32, 2646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0,
+	0, 0, 0, 2087, 0, 3161, 2329, 2761, 0, 0, 0, 2569, 0, 0, 0, 0, 3343, 631, 0, 0, 2127, 0, 0, 49, 0, 0, 0, 0, 0, 980, 0, 0,
+	0, 0, 0, 0, 0, 1727, 0, 2797, 0, 941, 0, 0, 0, 3857, 0, 0, 0, 0, 3117, 0, 1384, 1708, 0, 0, 2744, 0, 249, 470, 0, 3256, 1264, 3892,
+	0, 0, 3232, 1173, 0, 0, 0, 2030, 3484, 0, 0, 0, 0, 3916, 0, 0, 0, 0, 0, 999, 218, 1635, 2140, 0, 2915, 3084, 50, 3536, 0, 0, 0, 3139,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1078, 0, 2602, 0,
+	1952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1447, 0, 0, 0, 0, 0, 1641, 0, 0, 2368, 0, 0, 1862, 0, 0, 0, 0, 0, 0,
+	1920, 1120, 0, 1356, 0, 0, 0, 0, 0, 0, 3099, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 313, 2121, 0, 0, 0, 1507, 0, 0, 0,
+	3782, 1263, 0, 0, 0, 0, 0, 2520, 3257, 3327, 0, 0, 1662, 932, 0, 1781, 2999, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 832, 0, 0,
+	0, 0, 0, 0, 0, 0, 2491, 3236, 0, 0, 0, 577, 0, 0, 0, 0, 0, 0, 3421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1855, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3092, 2098, 3440, 2775, 0, 0, 3470, 0,
+	2613, 0, 3336, 0, 0, 0, 0, 2198, 1197, 2532, 0, 67, 0, 0, 0, 0, 0, 0, 1191, 2301, 0, 0, 2499, 0, 3983, 0, 0, 0, 0, 0, 462, 0,
+	3510, 0, 0, 0, 0, 0, 0, 0, 0, 1523, 0, 0, 0, 0, 0, 0, 2094, 902, 467, 2334, 3882, 0, 0, 2105, 3580, 2175, 1407, 0, 0, 0, 2068, 362,
+	0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1975, 0, 0, 3136, 3920, 0, 0, 1330, 0, 0, 0, 2076, 0, 281, 352, 2747, 4001, 0, 0,
+	0, 0, 4014, 0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 0, 0, 0, 0, 0, 242, 0, 0, 0, 796, 1370, 2065, 0, 303, 1350, 2111, 201, 259, 2941,
+	0, 0, 0, 0, 0, 2238, 3156, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4008, 0, 0, 0, 2898, 0, 564, 0, 544, 0, 2066, 0,
+	0, 0, 0, 2206, 0, 1508, 0, 0, 0, 1397, 3776, 0, 2503, 0, 0, 1861, 297, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 1549, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1744, 0, 855, 1899, 0, 0, 3087, 0, 0, 0, 1047, 0, 2, 656, 4045, 674, 1246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 499, 3114, 1583, 0, 0, 2824, 0, 0, 0, 3531, 0, 0, 0, 0, 0, 0, 0, 120, 1754, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1607, 0, 0, 0, 0, 261, 704, 0, 0, 0, 350, 0, 3178, 0, 3954, 0, 3975, 0, 0, 0, 1724, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3769, 0, 0, 0, 3100, 0, 0, 3016, 0, 0, 0, 0, 3482, 0, 0, 1553, 0, 0, 0, 0, 0, 0, 0, 1163, 3089, 2519, 0, 3401, 0, 0, 112,
+	0, 0, 0, 0, 0, 0, 326, 0, 0, 0, 0, 0, 2507, 0, 0, 2386, 3045, 0, 0, 0, 0, 0, 0, 2927, 2570, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3933, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0, 580, 0, 3298, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1381, 2770, 0, 0, 0, 0, 0, 1379, 0, 0, 1887, 0, 0, 0, 0, 0, 0, 3568, 3736, 0, 1052, 3541, 0, 0, 0, 0,
+	0, 0, 0, 0, 2273, 0, 0, 0, 0, 0, 0, 0, 0, 1456, 0, 3465, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0, 0, 3844,
+	0, 0, 0, 0, 1877, 0, 0, 0, 0, 0, 2034, 1363, 0, 0, 3177, 1286, 3669, 0, 0, 0, 2622, 0, 0, 0, 3728, 0, 0, 2585, 0, 1468, 0, 0,
+	1415, 0, 34, 81, 3462, 3793, 0, 78, 458, 1122, 0, 0, 0, 1053, 0, 3495, 2194, 0, 0, 0, 0, 1504, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
+	1091, 1847, 0, 0, 0, 483, 3921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3574, 0, 0, 0, 2575, 0, 0, 0, 0, 0, 0, 0, 883, 0, 0,
+	0, 0, 0, 0, 1633, 1791, 3439, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 121, 2058, 0, 0, 0, 2843, 0, 856, 0,
+	333, 0, 697, 3463, 0, 0, 2704, 0, 0, 1335, 0, 0, 0, 905, 0, 0, 0, 0, 0, 0, 0, 0, 548, 2900, 859, 0, 894, 2054, 0, 3479, 2935, 0,
+	0, 0, 0, 0, 0, 1146, 0, 0, 0, 0, 0, 0, 3829, 0, 0, 0, 0, 0, 0, 0, 0, 4032, 0, 166, 0, 1217, 0, 0, 0, 0, 0, 3751,
+	2990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0, 0, 0, 0, 2271, 2868, 0, 3939, 0, 1765,
+	1874, 1774, 2508, 0, 0, 0, 0, 1984, 0, 16, 2297, 4009, 0, 0, 0, 0, 1132, 0, 1785, 0, 0, 0, 3724, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1469, 0, 3254, 0, 0, 0, 0, 0, 2134, 594, 936, 2576, 0, 0, 0, 0, 0, 2441, 0, 0, 0, 185, 0, 0, 0, 3154,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1585, 0, 0, 0, 0, 0, 2374, 0, 2498, 3295, 0, 0,
+	0, 0, 0, 888, 0, 0, 0, 0, 3150, 0, 645, 0, 0, 0, 757, 0, 0, 0, 3923, 0, 0, 0, 761, 0, 0, 2137, 0, 0, 1629, 0, 0, 1375,
+	0, 0, 0, 0, 791, 2216, 0, 0, 0, 0, 0, 3217, 3575, 3251, 491, 0, 0, 0, 17, 3118, 0, 0, 0, 2450, 0, 0, 0, 0, 0, 0, 0, 4029,
+	2234, 2280, 3414, 0, 148, 0, 0, 3646, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 0, 0, 0, 0, 3539, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3578, 0, 0, 3456, 0, 195, 0, 0, 0, 525, 0, 0, 846, 0, 3130, 0, 0, 0, 0, 0, 2940, 0, 0, 0, 1010, 3015, 0, 0, 3561, 0,
+	0, 2980, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3025, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 0,
+	0, 0, 1671, 0, 0, 0, 4043, 3687, 0, 0, 0, 2186, 0, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 71, 934, 3305, 2185, 0, 3858, 0, 502, 0, 0,
+	0, 222, 0, 0, 2634, 3660, 1465, 0, 3209, 0, 2114, 0, 0, 0, 3928, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2178, 0, 0, 3627, 0, 0, 530, 493, 575, 0, 0, 770, 3292, 0, 0, 0, 1222, 0, 0, 4019, 0, 0, 1933, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 284, 2515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 781, 3004, 1328, 0, 0, 2246, 3677, 0, 0,
+	0, 0, 0, 1718, 0, 0, 0, 0, 0, 3423, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1450, 2563, 0, 749, 805, 0, 0, 1038, 648, 0,
+	1603, 1953, 0, 0, 1391, 0, 0, 0, 2274, 822, 807, 3276, 2550, 0, 0, 0, 0, 0, 0, 3026, 0, 0, 0, 836, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 228, 0, 0, 3260, 2350, 2317, 0, 0, 0, 0, 0, 3323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 550, 840, 0, 0, 0, 0, 3231,
+	0, 0, 0, 2715, 0, 0, 0, 0, 0, 897, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1017, 0, 2316, 0, 1267, 0, 0, 0, 1547, 0, 0, 0,
+	0, 0, 0, 0, 1058, 0, 0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 3615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2032, 0, 0, 0, 1109, 1517, 0, 0, 309, 0, 479, 0, 0, 1413, 3698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 446, 0, 0, 0,
+	2539, 0, 0, 0, 0, 0, 0, 0, 0, 2119, 0, 3778, 0, 0, 0, 4036, 0, 0, 0, 0, 0, 0, 2356, 1770, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3953, 561, 3353, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 1777, 0, 0, 466, 2264, 0, 0, 380, 3506, 0, 0, 0, 0, 0, 315, 0, 0, 0, 1404, 0, 0, 3694,
+	0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 1815, 276, 0, 0, 0, 0, 0, 0, 0, 0, 753, 0, 0, 0, 0, 1252, 379, 3764, 0, 2193, 0, 0,
+	0, 0, 0, 0, 0, 2663, 0, 0, 1873, 3446, 0, 0, 0, 0, 0, 0, 0, 0, 916, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0,
+	0, 0, 0, 0, 0, 685, 2749, 0, 0, 0, 3196, 0, 0, 504, 0, 0, 0, 0, 0, 0, 0, 1902, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2862, 958, 3634, 0, 0, 0, 0, 985, 0, 0, 0, 0, 0, 842, 0, 0, 0, 1283, 2484, 0, 1683, 1127, 0, 0, 0, 482, 0, 0, 3314, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 4057, 0, 3059, 0, 0, 0, 0, 0, 1037, 0, 3583, 0, 0, 3148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 241, 612, 0, 0, 0, 0, 1911, 0, 0, 0, 0, 0, 0, 619, 918, 1942, 0, 0, 0, 0, 0, 1652, 0, 0, 0, 2760, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2864, 3264, 0, 0, 0, 0, 3213, 0, 0, 3731, 0, 0, 1201, 0, 0, 0, 0, 1405, 0, 0, 0, 0, 2776, 1753, 1495, 0, 139,
+	0, 0, 0, 2682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 922, 0, 3865, 555, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 0, 0, 1973,
+	0, 0, 0, 0, 3365, 0, 0, 0, 0, 1024, 0, 0, 0, 0, 0, 0, 0, 3599, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3781, 3520, 0, 0,
+	3499, 0, 2992, 0, 0, 0, 0, 0, 1702, 0, 235, 3968, 0, 0, 3350, 0, 0, 1619, 433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0,
+	0, 0, 0, 2337, 659, 0, 1451, 2802, 0, 0, 0, 0, 0, 196, 0, 0, 928, 0, 0, 0, 0, 0, 679, 0, 3480, 0, 0, 1636, 0, 0, 0, 0,
+	0, 0, 792, 159, 0, 925, 0, 0, 0, 0, 0, 0, 1712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3801, 3662, 0, 0, 0, 0, 0, 0, 933, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 868, 0, 0, 0, 0, 0, 0, 0, 0, 745, 0, 0, 0, 0, 107, 0, 0, 1814, 0, 0,
+	0, 0, 0, 0, 0, 378, 513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3885, 711, 0, 0, 0, 3302, 1362, 4034, 0, 0, 0, 2174, 3522, 3566, 3941,
+	3714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 831, 0, 3567, 0, 298, 0, 0, 191, 0, 0, 0, 0, 0, 1360, 3757, 0, 0, 0, 0, 0, 0, 2269,
+	3823, 0, 4023, 0, 0, 0, 0, 0, 1473, 0, 0, 0, 0, 0, 0, 1113, 0, 3081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2344, 0, 0, 0, 1254, 0, 2242, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3306, 593, 1572, 0, 0, 0, 0,
+	0, 0, 3458, 0, 0, 0, 0, 2944, 82, 3990, 0, 225, 89, 0, 0, 694, 0, 0, 389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1352, 1866, 0, 0, 0, 0, 0, 0, 1376, 0, 0, 0, 0, 0, 2950, 0, 0, 0, 2526, 0, 0, 2664, 0, 3135, 3683, 25, 2357, 1968, 2349, 0, 0,
+	0, 0, 0, 0, 0, 3234, 0, 0, 0, 113, 0, 0, 0, 3547, 0, 0, 0, 0, 0, 0, 0, 1826, 1110, 2219, 2063, 3199, 0, 0, 0, 0, 0, 0,
+	0, 0, 377, 0, 0, 0, 0, 1552, 2169, 0, 0, 1378, 2844, 2100, 0, 0, 0, 2821, 0, 0, 0, 0, 0, 2003, 97, 1843, 2196, 274, 0, 0, 0, 0,
+	0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3808, 0, 142, 0, 0, 0, 0, 0, 2403, 0, 0, 0,
+	0, 0, 876, 0, 0, 429, 2490, 3457, 0, 0, 0, 0, 0, 1488, 0, 0, 0, 3467, 3772, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 1509, 0, 0,
+	0, 1725, 0, 0, 0, 0, 0, 0, 0, 0, 1372, 94, 0, 2467, 0, 0, 721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3212, 0, 587, 0, 0, 0, 0, 0, 3621, 0, 1618, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 0, 1688, 0,
+	3205, 1719, 3721, 931, 0, 3153, 0, 0, 0, 0, 0, 2807, 0, 119, 1997, 0, 1591, 1780, 0, 0, 0, 3616, 0, 0, 0, 0, 0, 1270, 0, 0, 0, 0,
+	0, 0, 0, 4066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 486, 3977, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2637, 0, 2433, 3799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1960, 0, 0, 0, 1213, 1361, 0, 0, 2227, 0, 2735, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1244, 0, 0, 0, 0, 0, 0, 1761, 0, 849, 0, 0, 0, 0, 827, 2728, 0, 0, 0, 310, 4041, 0, 714, 0, 0, 0, 0,
+	0, 0, 0, 0, 3529, 1820, 0, 0, 0, 0, 0, 3958, 0, 1240, 0, 0, 229, 0, 2327, 2799, 0, 0, 3749, 0, 0, 0, 0, 0, 2614, 904, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 440, 3258, 0, 0, 0, 0, 0, 1918, 0, 3238, 0, 0, 0, 0, 0, 0, 0,
+	0, 2772, 0, 0, 0, 0, 2612, 0, 0, 0, 3435, 0, 0, 0, 0, 1312, 0, 0, 0, 0, 0, 0, 0, 2710, 0, 0, 2632, 0, 0, 0, 0, 0,
+	0, 1971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3445, 1684, 0, 3876, 2724, 0, 0, 0, 0, 0,
+	1849, 0, 0, 0, 0, 2313, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1755, 0, 0, 0, 0, 0, 0, 0, 0, 2494, 2880, 0, 0, 3600, 0, 3554, 0,
+	0, 275, 2725, 3872, 1604, 0, 0, 0, 0, 2033, 0, 0, 0, 0, 0, 1245, 3670, 0, 0, 1925, 1174, 0, 0, 824, 0, 0, 3017, 0, 0, 0, 1624, 0,
+	0, 457, 0, 2912, 0, 1551, 2826, 2726, 0, 869, 3641, 1095, 0, 0, 0, 0, 0, 2407, 1074, 1825, 1878, 2333, 2240, 0, 0, 0, 0, 0, 2398, 0, 0, 0,
+	0, 0, 0, 0, 2895, 0, 3659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 184, 2557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2367, 1646, 1792, 0,
+	0, 0, 0, 0, 0, 0, 0, 208, 3378, 1198, 0, 0, 1627, 322, 2300, 0, 0, 0, 0, 0, 0, 0, 0, 1494, 0, 0, 0, 0, 0, 3132, 0, 3740,
+	0, 1102, 2850, 2010, 3472, 3181, 2530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3673, 0, 0, 0, 1897, 1644, 1425, 0, 0, 0, 0, 3388, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2892, 0, 2373, 0, 2278, 3717, 390, 0, 0, 0, 0, 1803, 579, 2874, 0, 162, 0, 1964, 0, 0, 0, 0, 0, 0,
+	1666, 0, 0, 0, 0, 0, 0, 434, 2888, 0, 0, 3110, 0, 353, 0, 0, 0, 0, 0, 1910, 0, 3563, 0, 0, 0, 0, 2458, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 74, 585, 1387, 0, 1653, 0, 0, 2742, 3228, 0, 1195, 0, 0, 0, 0, 0, 1215, 0, 0, 0, 0, 3325, 0, 0,
+	0, 3981, 0, 0, 0, 0, 0, 0, 0, 3942, 2921, 0, 0, 0, 0, 0, 497, 0, 0, 0, 0, 0, 2937, 3542, 1443, 0, 2389, 0, 0, 0, 2023, 0,
+	0, 0, 1211, 0, 0, 0, 0, 0, 0, 3777, 0, 0, 926, 1736, 2411, 0, 0, 0, 0, 0, 0, 0, 769, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 1000, 221, 0, 2845, 2464, 0, 0, 0, 0, 0, 1351, 0, 3063, 0, 0, 0, 0,
+	2078, 0, 0, 0, 0, 3278, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2495, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1672, 0, 0, 2587, 0, 0, 0, 0, 0, 0, 0, 0, 3249, 0, 0, 0, 0, 0, 2420, 0, 3240, 0, 0, 0, 1438, 1493,
+	0, 0, 2393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3770, 42, 3328, 0, 0, 0, 0,
+	3895, 0, 0, 0, 3679, 0, 1697, 0, 0, 0, 346, 423, 0, 0, 3533, 0, 0, 0, 2605, 3275, 2292, 0, 141, 0, 3696, 0, 0, 3715, 0, 420, 942, 2796,
+	0, 0, 0, 0, 0, 0, 295, 0, 0, 0, 0, 0, 0, 0, 0, 3817, 0, 0, 0, 0, 0, 0, 0, 988, 0, 0, 0, 0, 0, 2345, 0, 0,
+	0, 0, 0, 0, 0, 3124, 0, 0, 0, 0, 2413, 388, 136, 3849, 1631, 2057, 0, 0, 0, 0, 0, 2408, 3505, 0, 2913, 0, 0, 198, 3064, 0, 0, 0,
+	0, 0, 1893, 0, 210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 0, 0, 0, 0, 2851, 0, 0, 0, 0, 1766, 2779, 2945, 0, 0, 3473,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1698, 0, 0, 0, 3815, 0, 0, 0, 885, 1406,
+	4035, 0, 384, 3030, 3790, 0, 0, 1396, 0, 0, 0, 0, 0, 3390, 0, 0, 0, 0, 1084, 0, 0, 0, 0, 0, 0, 3080, 0, 0, 0, 0, 0, 0,
+	565, 0, 0, 652, 0, 0, 0, 0, 472, 1786, 0, 0, 0, 0, 0, 3189, 0, 3474, 526, 0, 2181, 0, 0, 0, 0, 0, 0, 0, 2631, 0, 0, 0,
+	0, 1570, 0, 2103, 0, 0, 386, 2897, 0, 0, 0, 0, 0, 0, 0, 0, 2083, 0, 0, 2376, 0, 0, 0, 0, 0, 0, 2451, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 253, 0, 0, 3640, 944, 1377, 0, 0, 0, 0, 0, 0, 2608, 0, 0, 962, 3412, 1775, 0, 0, 0,
+	689, 0, 0, 0, 0, 0, 976, 2711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3349, 0, 903, 1492, 0, 0, 0, 0, 0, 371, 0, 0, 0, 0,
+	0, 0, 0, 0, 471, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 0, 688, 0, 2533, 0, 0, 0, 0, 0, 0, 0, 2493, 2031,
+	0, 0, 0, 0, 398, 3176, 0, 0, 1943, 0, 0, 0, 1808, 0, 0, 0, 1236, 0, 0, 0, 0, 0, 0, 0, 0, 611, 1710, 2518, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2336, 0, 0, 0, 0, 0, 3805, 2985, 527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3622, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2976, 0, 0, 0, 0, 426, 0, 392, 1399, 2688, 983, 3827, 2208, 2916, 3914, 2794, 0, 669, 0, 0, 0, 0, 0, 117, 2248, 0, 3255, 0, 1528, 0,
+	0, 795, 937, 2693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 334, 0, 0, 0, 0, 2267, 3671, 0, 0, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 260, 1896, 0, 1459, 0, 0, 0, 0, 1799, 0, 0, 0, 0, 0, 0, 1969, 3404, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3896, 0, 0, 0, 1348, 1865, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1233, 70, 0, 0, 0, 542, 0, 0, 3947, 0, 2077,
+	3121, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3433, 3569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 752, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3630, 3289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3468, 3775, 0, 0, 0, 0, 0, 0, 0, 2295, 0, 0, 0, 0, 0, 828, 1704,
+	0, 0, 2060, 0, 2388, 0, 0, 0, 0, 2052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1039, 2294, 3903, 1301, 38, 1917, 0, 0, 0, 3822,
+	0, 0, 0, 0, 0, 771, 3843, 0, 0, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 3604, 0, 3023, 0, 0, 0, 0,
+	0, 0, 2024, 0, 3406, 0, 0, 1827, 0, 3611, 647, 0, 0, 405, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2167, 2680, 4007, 1735, 0, 2600, 3083, 0, 1685, 2048, 3151, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 3417, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 628, 3058, 3559, 0, 0, 921, 0, 3593, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1926, 0, 4054, 882, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3006, 0, 0, 3247, 0, 1992, 0, 0, 0, 0, 3675, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2163, 1632, 2235, 3649, 0, 0, 0, 0, 0, 0, 0, 740, 2546, 2641, 0, 0, 0, 0, 0, 2383, 0, 0, 0, 566, 0, 0, 0, 0,
+	0, 2858, 3485, 0, 1420, 4000, 3779, 0, 2067, 0, 0, 0, 2907, 0, 0, 1382, 1863, 0, 0, 0, 0, 0, 0, 1940, 2228, 3357, 0, 2517, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 895, 0, 240, 0, 1974, 0, 0, 0, 1337, 0, 804, 155, 0, 0, 0, 0, 2788, 0, 302, 680, 2150, 0, 0, 0, 0, 0, 0,
+	0, 0, 3133, 0, 1231, 0, 1408, 2887, 2155, 2766, 3607, 0, 0, 0, 0, 0, 0, 2130, 0, 0, 0, 0, 0, 0, 2082, 3737, 0, 0, 0, 0, 0, 1576,
+	0, 0, 0, 0, 0, 3242, 0, 2343, 2606, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 3723, 0, 0, 0, 0, 2435, 953, 1541, 0, 2601, 0, 3978,
+	0, 0, 0, 2489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1237, 0, 599, 0, 0, 0, 1901, 0, 0, 0, 0, 0, 2139,
+	0, 0, 0, 0, 0, 0, 0, 0, 2496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 172, 174, 2279, 2512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	461, 2232, 0, 0, 707, 0, 0, 0, 0, 1622, 0, 0, 0, 0, 0, 0, 2095, 0, 0, 1487, 2691, 0, 0, 0, 488, 826, 0, 2059, 0, 0, 0, 0,
+	2170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 263, 2404, 0, 0, 2332, 0, 0, 0, 0, 0, 0, 0, 0, 1062, 857, 1329, 3359, 243, 1593, 3788, 0,
+	0, 0, 0, 2714, 0, 0, 0, 2183, 0, 1051, 0, 2840, 0, 0, 0, 1282, 0, 1676, 0, 0, 0, 0, 3413, 0, 1068, 0, 0, 0, 0, 0, 0, 0,
+	0, 2179, 3526, 0, 0, 0, 251, 257, 3019, 3453, 3707, 88, 0, 0, 0, 0, 2750, 0, 0, 1025, 0, 0, 0, 0, 0, 1140, 0, 0, 0, 3956, 0, 0,
+	0, 0, 2706, 0, 0, 3460, 0, 1894, 0, 0, 0, 0, 1336, 0, 0, 3980, 0, 0, 1696, 2943, 0, 0, 0, 2184, 0, 0, 1532, 0, 0, 0, 3166, 0,
+	0, 0, 2701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 360, 0, 0, 0, 0, 0, 1093, 0, 3948, 0, 0,
+	0, 0, 0, 4039, 0, 0, 0, 0, 2972, 0, 0, 3811, 0, 0, 0, 0, 0, 3967, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 2908, 0, 0, 0,
+	0, 69, 0, 3589, 0, 0, 2694, 0, 0, 0, 0, 1158, 0, 3310, 0, 0, 1189, 0, 0, 0, 0, 0, 0, 2695, 0, 3944, 0, 0, 0, 776, 889, 2263,
+	0, 2819, 3937, 4005, 0, 0, 0, 0, 176, 404, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 0, 0, 2363, 0, 0, 0, 0, 1485,
+	2778, 0, 0, 3391, 0, 1667, 0, 0, 0, 0, 0, 606, 3286, 0, 0, 0, 3024, 0, 0, 0, 1308, 3395, 494, 0, 254, 2204, 0, 0, 0, 0, 0, 0,
+	311, 3164, 194, 1072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 3009, 701, 0, 3682, 0, 0, 0, 1136, 0, 0, 1617, 0, 0, 0, 0,
+	712, 0, 1001, 1807, 0, 0, 0, 0, 1858, 1965, 1306, 0, 2086, 0, 0, 0, 3905, 0, 0, 0, 0, 0, 293, 0, 1324, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2176, 0, 0, 0, 0, 1279, 2923, 0, 0, 0, 2268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 716, 0,
+	0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 1424, 0, 0, 0, 0, 0, 0, 0, 0, 3237, 0, 0, 2014, 0, 0, 0, 0, 0,
+	393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 543, 0, 0, 0, 0, 3072, 3760, 0, 0, 3521, 2051, 0, 0, 0, 0, 3167, 0, 0,
+	0, 0, 0, 1030, 2173, 0, 0, 1656, 558, 0, 0, 3364, 0, 1674, 0, 0, 3291, 0, 881, 2306, 0, 248, 3044, 3835, 0, 3450, 0, 3281, 3347, 3709, 0, 0,
+	0, 0, 2549, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1169, 0, 0, 2215, 0, 0, 0, 1592, 0, 0, 0, 0, 0, 0, 0, 1180,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3122, 0, 0, 0, 1428, 1977, 2028, 2553, 0, 0, 1262, 0, 0, 0, 0, 1284, 1401, 1797, 3825, 1419, 0, 0,
+	0, 0, 3230, 0, 0, 0, 0, 2293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1722, 0, 0, 0, 3432, 0, 0, 710, 0, 0, 0, 338,
+	1521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1059, 2036, 2773, 287, 0, 0, 0, 0, 0, 0, 0, 0, 0, 232, 0, 0, 0,
+	0, 3919, 0, 0, 0, 0, 0, 1388, 0, 0, 2310, 0, 0, 0, 886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3692, 0, 0, 0, 0, 0, 0,
+	3144, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1155, 0, 0, 0, 1298, 0, 0, 3113, 0, 763, 1043, 0, 3253, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2043, 0, 0, 3596, 1816, 0, 0, 3886, 0, 0, 0,
+	0, 0, 0, 0, 1129, 3620, 2296, 0, 0, 0, 2428, 0, 0, 2402, 2542, 0, 0, 0, 0, 0, 0, 2753, 2199, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2097, 0, 0, 0, 0, 0, 0, 0, 0, 3907, 0, 0, 0, 1637, 0, 0, 0, 0, 0, 640, 650, 2668, 0, 728, 0, 1752,
+	3708, 0, 1477, 0, 0, 0, 0, 0, 0, 56, 663, 0, 0, 0, 2056, 0, 0, 0, 0, 0, 0, 2784, 0, 0, 0, 3200, 2328, 0, 0, 0, 3880, 0,
+	0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 0, 3727, 1177, 0, 2319, 2809, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 681, 108, 0, 0, 408, 2805,
+	1828, 0, 0, 0, 0, 0, 0, 653, 0, 0, 0, 0, 0, 0, 927, 280, 1383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2593, 2662, 0, 0, 1322, 0, 0, 0, 0, 0, 0, 0, 3299, 3854, 0, 0,
+	0, 514, 0, 0, 0, 0, 0, 0, 0, 1028, 0, 0, 0, 778, 2759, 0, 0, 3057, 0, 0, 0, 1544, 394, 0, 0, 0, 1601, 0, 0, 0, 0, 0,
+	0, 0, 3326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2254, 908, 2431, 0, 1499, 286, 3997, 0, 0, 0, 2026, 2473, 0, 0, 0, 3890, 0, 0, 0, 3745, 0, 3138, 0, 0, 0, 0, 0, 0, 2752, 1875, 0, 0,
+	0, 0, 0, 3631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 661, 3833, 0, 0, 0, 0, 0, 0, 2541, 0, 0, 0, 0, 0, 0, 0, 0,
+	2009, 0, 1354, 2886, 3159, 873, 0, 0, 1090, 1432, 1206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1325, 0, 485, 1642, 0, 736, 0, 0, 0,
+	0, 0, 3632, 0, 0, 0, 2925, 0, 450, 0, 1130, 0, 0, 0, 0, 0, 524, 0, 0, 0, 0, 0, 0, 0, 0, 401, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 234, 0, 0, 0, 0, 3556, 0, 0, 1227, 0, 2035, 2934, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2145, 0, 0, 0, 0, 2432, 0, 83, 0, 0, 0, 0, 1339, 0, 0, 1692, 0, 0, 0, 0, 0, 3085, 0, 0, 0, 1344, 0, 0, 660,
+	3174, 2452, 0, 0, 0, 0, 0, 783, 0, 0, 0, 0, 3180, 0, 0, 3658, 0, 610, 0, 0, 0, 0, 0, 0, 3002, 0, 0, 2996, 3912, 0, 3818, 0,
+	0, 0, 0, 0, 0, 1147, 0, 0, 0, 3127, 0, 0, 0, 0, 0, 0, 3845, 0, 2157, 0, 0, 3613, 0, 0, 0, 0, 0, 0, 0, 1121, 0, 1908,
+	0, 0, 0, 3897, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2304, 0, 0, 0, 946, 0, 152, 0, 0, 0, 0, 0, 872, 0,
+	3813, 1763, 0, 0, 991, 0, 0, 0, 2544, 0, 2607, 0, 0, 0, 0, 0, 0, 0, 0, 0, 205, 0, 0, 0, 436, 0, 0, 4058, 0, 0, 0, 0,
+	3796, 1482, 0, 0, 0, 0, 359, 0, 2901, 0, 0, 0, 0, 0, 1596, 0, 0, 0, 0, 0, 2417, 3082, 618, 3496, 0, 0, 0, 0, 0, 0, 1133, 0,
+	1830, 0, 3906, 1205, 0, 0, 0, 0, 2468, 3003, 772, 0, 0, 0, 0, 0, 0, 2619, 0, 0, 582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2957, 0, 0, 0, 146, 0, 0, 629, 0, 476, 0, 0, 0, 0, 0, 2249, 3329, 0, 1496, 0, 3119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1275, 0, 0, 0, 0, 2939, 0, 0, 1183, 2375, 3438, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3747, 0, 0, 0, 0, 0, 0, 0, 3591, 814, 0, 0, 2521, 154, 3819, 0, 0, 135, 0, 0, 0, 0, 0, 997,
+	0, 0, 0, 616, 754, 158, 0, 2971, 0, 1103, 0, 0, 0, 2765, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2244, 0, 0, 0, 0, 0, 0,
+	0, 2205, 605, 0, 0, 3173, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 0, 1187, 2044, 3052, 0, 0, 0, 0, 0, 3581, 3586, 0, 0, 0, 0, 1556,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 0, 0, 72, 935, 0, 0, 3993, 0, 0, 1605, 0, 3929, 0, 0, 0, 0, 0, 0, 0, 2429, 0,
+	0, 0, 0, 718, 0, 0, 0, 2171, 0, 0, 0, 2947, 0, 0, 3689, 84, 3451, 0, 0, 3354, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2815, 1884,
+	0, 0, 0, 3441, 1751, 3720, 1559, 57, 0, 0, 0, 1582, 1261, 3488, 0, 0, 1579, 0, 0, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 0, 0, 1993, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 0, 0, 1639, 3891, 0, 1138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 725, 0, 0, 0,
+	0, 0, 0, 0, 3762, 1402, 0, 0, 0, 0, 3184, 0, 639, 0, 0, 0, 0, 0, 0, 0, 4061, 0, 0, 3643, 0, 0, 0, 0, 0, 0, 0, 0,
+	2322, 1427, 0, 0, 0, 147, 0, 0, 0, 1956, 0, 0, 0, 0, 0, 0, 3389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2011, 0, 361, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2416, 0, 0, 0, 0, 0, 0, 0, 2348, 0, 0, 3797, 3514, 0, 0, 144, 2381, 173, 2461, 4016, 0, 0, 3702, 0, 0,
+	2721, 3185, 0, 0, 0, 693, 0, 0, 0, 3337, 0, 0, 2685, 0, 1166, 0, 0, 1690, 1931, 0, 2946, 2801, 3810, 348, 0, 0, 0, 562, 912, 0, 0, 1436,
+	1534, 2230, 1032, 0, 0, 703, 782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3331, 0, 0, 0, 0, 3664, 0, 0, 0, 961, 266, 2309, 0, 255, 2988, 0,
+	0, 0, 0, 0, 3102, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 0, 1228, 2259, 3265, 2187, 3918,
+	0, 1148, 0, 0, 0, 0, 789, 0, 0, 2922, 0, 0, 0, 0, 0, 0, 748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 3399, 0,
+	0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 1695, 0, 0, 506, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3992, 1693, 2568, 0, 0, 0, 0, 0, 0, 0, 0, 3037, 0, 178, 2395, 0, 2424, 0, 26, 233, 0, 0, 0, 1203, 0, 3053, 0, 0, 1922, 2523, 1590,
+	3672, 0, 0, 0, 0, 0, 0, 283, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3742, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3448, 3172, 0, 0, 572, 3911, 875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2128, 3287, 0, 1142, 3638, 0, 1650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3071, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 810, 0, 3342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 943, 0, 0, 0, 0, 0,
+	0, 0, 3169, 0, 0, 0, 0, 0, 3710, 597, 0, 0, 0, 0, 2531, 0, 3197, 0, 2475, 802, 0, 321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3588,
+	1341, 0, 0, 481, 1182, 0, 0, 0, 0, 3284, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 1161, 0, 3128, 2559, 0, 0, 0, 1400, 0, 0, 0,
+	2506, 0, 0, 0, 0, 1255, 0, 0, 0, 0, 1660, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 367, 2425, 0, 0, 0, 0, 0, 642, 150, 3422,
+	0, 0, 1638, 0, 0, 0, 0, 2914, 0, 0, 3842, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3837, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1280, 1981, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 2062, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3773, 0, 0, 0, 0, 0, 3338, 0, 2745, 168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1764, 0, 0, 1626, 1851, 0, 738, 455, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3909, 0, 2884, 0, 0, 100, 0, 3555, 0, 0, 0, 1022, 3036,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3296, 0, 0, 0, 3054, 0, 0, 2594, 0, 0, 0, 1809, 0, 0, 3560, 0, 0, 0, 0, 0, 0, 1162, 0,
+	0, 0, 0, 0, 0, 3820, 0, 887, 1008, 1538, 0, 0, 722, 2027, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 2643, 0, 3989, 2722, 0, 0, 0, 3250,
+	535, 0, 0, 0, 1179, 0, 0, 0, 0, 0, 355, 3317, 2055, 0, 0, 179, 0, 0, 0, 0, 915, 0, 2000, 0, 0, 0, 0, 0, 0, 2029, 2580, 0,
+	0, 2679, 0, 0, 0, 0, 0, 0, 1836, 0, 0, 0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1798, 0, 269, 2463, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 41, 0, 2590, 0, 0, 0, 2902, 3733, 1600, 0, 0, 0, 0, 830, 1888, 2359, 0, 0, 87, 279, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 2970, 3862, 126, 0, 0, 0, 0, 0, 0, 0, 3605, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1164, 890, 0, 0, 18, 3461, 1599, 3116, 0, 0, 0, 262, 0, 0, 0, 2231, 0, 809, 0, 0, 3497, 0, 0, 0, 677, 0, 3416, 0, 0,
+	0, 0, 0, 0, 1486, 0, 0, 0, 0, 0, 0, 516, 0, 0, 733, 0, 0, 2289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3481, 0, 0, 0,
+	2233, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2697, 1433, 0, 0, 0, 0, 24, 0, 0, 2455, 2698, 0, 0, 0, 0, 0, 1461,
+	0, 0, 0, 0, 0, 3652, 2849, 3476, 984, 0, 0, 0, 0, 1554, 104, 0, 0, 0, 0, 3861, 0, 1034, 3746, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 982, 4047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 715, 0, 231, 0, 0, 0, 0, 0, 632, 0, 0, 0, 3077, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3884, 0, 2469, 175, 692, 0, 0, 0, 0, 0, 1892, 705, 0, 1946, 0, 0, 1987, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3855, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 1434, 0, 2454, 0, 0, 2486, 0, 0, 0, 0, 0, 0, 0, 1290, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1314, 2284, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 1444, 1864, 2311, 3396, 2501, 0, 0, 534, 0, 0, 0, 0, 1947,
+	1002, 0, 0, 160, 0, 0, 0, 0, 0, 2942, 0, 0, 3348, 0, 0, 0, 920, 0, 2751, 717, 0, 0, 0, 3491, 0, 0, 0, 0, 2320, 4020, 0, 3571,
+	0, 0, 0, 0, 0, 723, 0, 0, 602, 2390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3074, 0, 0, 3027, 0, 0, 0, 0,
+	0, 0, 0, 64, 2265, 0, 0, 0, 0, 0, 3949, 0, 0, 0, 0, 3889, 0, 0, 0, 0, 0, 0, 0, 4050, 0, 0, 0, 327, 2153, 3970, 0, 0,
+	0, 0, 2899, 1075, 3602, 2081, 0, 0, 3617, 0, 0, 0, 0, 0, 0, 0, 896, 2200, 3392, 0, 2513, 0, 1080, 0, 0, 0, 0, 0, 0, 3748, 3318, 0,
+	0, 0, 0, 3380, 0, 0, 0, 0, 0, 0, 3807, 2689, 0, 0, 501, 1606, 2596, 0, 0, 607, 0, 0, 0, 0, 2666, 163, 0, 0, 1398, 0, 0, 0,
+	0, 1567, 0, 3061, 3426, 2793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2961, 1157, 0, 0, 475, 2918, 0,
+	0, 0, 3955, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 0, 0, 1648, 0, 2191, 0, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2064, 3444, 0, 0, 0, 0, 0, 0, 0, 1659, 0, 0, 0, 0, 3163, 0, 0, 0, 2687, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2101, 0, 0, 0, 898, 0, 0, 0, 0, 2291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2741, 0,
+	0, 0, 511, 0, 0, 294, 1156, 2387, 273, 0, 0, 0, 0, 3046, 3269, 3935, 0, 0, 608, 0, 4051, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 134, 0, 0, 0, 0, 0, 0, 0, 0, 3852, 0, 0, 2253, 2655, 0, 0, 0, 0, 0, 3048,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 1595, 2952, 0, 0, 0, 1289, 3741, 0, 1045, 0, 0, 3812, 0, 0, 0, 137, 0, 0, 0, 0, 1651, 3524,
+	193, 0, 2266, 0, 0, 320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 0, 0, 3443, 0, 0, 0, 2229, 0, 0, 0, 0, 0, 0, 0, 370,
+	1611, 0, 0, 0, 3587, 3098, 0, 0, 0, 0, 0, 460, 0, 2141, 3211, 0, 1394, 0, 2820, 0, 0, 0, 3875, 0, 1976, 0, 0, 0, 1654, 845, 0, 0,
+	0, 0, 0, 0, 2737, 3908, 0, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 463, 3887, 0, 861, 0, 0, 0, 0, 1346, 877, 2237, 3693, 0, 344, 3096,
+	0, 0, 0, 1326, 0, 0, 0, 0, 3170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4017, 0, 0, 3922, 1886, 2012, 2903, 0, 3429, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 879, 812, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1115, 3996, 0, 0,
+	0, 0, 0, 0, 2201, 0, 1773, 0, 0, 0, 2928, 1615, 0, 532, 3635, 1812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1364, 15, 742, 2534, 0, 1490,
+	0, 0, 0, 0, 0, 1150, 0, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 0, 523, 1526, 3614, 3964, 2552, 3695, 2853, 0, 0, 1171, 0, 0, 2382, 0, 0,
+	0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2223, 0, 0, 0, 600, 0, 0, 3851, 339, 0, 3725, 0, 0, 3402, 0,
+	0, 0, 0, 0, 0, 3994, 0, 0, 4052, 1999, 0, 1453, 3204, 0, 0, 0, 0, 3501, 2635, 0, 0, 0, 0, 0, 0, 1749, 1950, 1628, 3688, 0, 0, 0,
+	0, 0, 867, 0, 0, 3821, 0, 2938, 1331, 2482, 0, 80, 2255, 2777, 0, 0, 0, 0, 1904, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 1126, 0, 0, 0,
+	3603, 0, 0, 1380, 3486, 0, 0, 0, 1141, 1597, 0, 2361, 258, 0, 2168, 0, 0, 0, 0, 0, 0, 2618, 0, 0, 410, 0, 0, 0, 0, 0, 2555, 0,
+	0, 0, 0, 0, 4, 1934, 0, 0, 3562, 505, 1548, 0, 0, 0, 3988, 278, 0, 0, 1070, 3051, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2089, 2528, 0,
+	0, 0, 0, 0, 0, 0, 3105, 3091, 0, 0, 519, 0, 0, 0, 0, 1343, 4025, 0, 843, 0, 1988, 0, 0, 1578, 3319, 0, 0, 0, 0, 0, 3315, 3952,
+	0, 0, 0, 0, 0, 0, 0, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 821, 0, 0, 0, 0, 0, 2787, 0, 0, 1664, 3508, 0, 3477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 556, 517, 0, 0, 0, 0, 0, 1691, 3219, 0, 3573, 0, 0, 0, 0, 0, 0, 1441, 0, 1929,
+	0, 0, 2657, 0, 0, 0, 0, 182, 0, 2037, 0, 0, 0, 0, 3668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 1837, 3998, 0,
+	0, 0, 0, 0, 0, 0, 0, 1491, 0, 0, 0, 0, 0, 766, 0, 2272, 2497, 0, 0, 0, 0, 0, 0, 0, 3373, 0, 0, 0, 0, 0, 0, 422,
+	0, 226, 672, 3551, 0, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1782, 1342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2136, 0, 0, 0, 0, 0, 0, 0, 913, 1305, 2962, 0, 3273, 1369, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 0, 4010, 0, 1970, 0, 0, 435, 1539,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1471, 0, 0, 0, 1788, 1500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3358, 0, 2331,
+	0, 0, 651, 0, 0, 0, 0, 0, 45, 970, 2558, 0, 0, 0, 0, 0, 0, 0, 0, 0, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3804, 0,
+	0, 0, 0, 0, 0, 2071, 2250, 0, 0, 0, 0, 0, 0, 0, 3846, 0, 0, 0, 0, 2998, 0, 0, 0, 0, 3570, 0, 2019, 0, 1232, 0, 0, 5,
+	3684, 0, 1525, 3120, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0, 1474, 0, 0, 0, 2047, 0, 529, 0, 0, 0, 1258,
+	788, 2653, 0, 0, 381, 2762, 3050, 0, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 0, 0, 2392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	99, 0, 0, 0, 0, 0, 0, 0, 2696, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3107, 0, 3744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1985, 1519,
+	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1558, 2118, 3836, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 578, 2537, 1250, 1961, 0, 3022, 0, 0, 0, 0, 0, 3871, 0, 2209, 0, 0, 0, 1726, 0, 20, 0, 0, 0, 0, 0,
+	0, 1357, 3311, 0, 3901, 3987, 0, 0, 1789, 0, 2084, 0, 0, 0, 0, 3321, 0, 1050, 2135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1516, 0, 0,
+	0, 0, 844, 0, 0, 2673, 0, 2665, 0, 3517, 1455, 0, 0, 0, 0, 0, 695, 0, 0, 1251, 3220, 4024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3201,
+	0, 3283, 0, 2878, 0, 0, 0, 2108, 0, 109, 0, 0, 1332, 0, 0, 2008, 3158, 1717, 3537, 3191, 3869, 0, 3500, 0, 418, 0, 0, 0, 0, 0, 0, 0,
+	0, 2658, 0, 0, 0, 0, 0, 0, 1772, 3387, 0, 3666, 0, 0, 0, 0, 0, 0, 1278, 0, 0, 0, 0, 0, 0, 306, 0, 3608, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3623, 0, 0, 0, 0, 1822, 0, 0, 4065, 0, 0, 3834, 0, 2591, 2270, 0, 140, 0, 0, 415, 0,
+	0, 441, 945, 2073, 2474, 3730, 3111, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 2379, 910, 3056, 0, 0, 2162, 0, 0, 0, 0, 1561, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 419, 1299, 0, 2347, 96, 1185, 2351, 4069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 0, 0,
+	171, 0, 0, 0, 0, 0, 1202, 0, 0, 0, 0, 0, 0, 7, 1746, 0, 0, 0, 1935, 0, 0, 2889, 3206, 0, 0, 0, 0, 0, 0, 0, 3592, 0,
+	0, 0, 0, 0, 3018, 0, 0, 0, 0, 0, 0, 130, 700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63,
+	2839, 0, 0, 2074, 2604, 2707, 0, 3279, 0, 615, 0, 0, 2346, 0, 0, 1067, 1778, 2718, 0, 0, 0, 0, 0, 0, 0, 1225, 0, 0, 3106, 0, 0, 0,
+	0, 3648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1117, 0, 316, 570, 0, 0, 0, 0, 0, 0, 3355, 0, 0, 216, 0, 0, 0, 0,
+	0, 3931, 103, 0, 0, 0, 0, 0, 1160, 0, 0, 0, 0, 741, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1768, 0, 0, 0, 959, 1016, 0,
+	1457, 0, 0, 0, 0, 1188, 2406, 0, 0, 0, 0, 0, 0, 2041, 0, 0, 0, 0, 4040, 0, 0, 0, 0, 0, 0, 68, 1057, 2412, 0, 0, 0, 0,
+	2378, 417, 0, 0, 0, 0, 3011, 364, 3073, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1307, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0, 0,
+	0, 0, 0, 1061, 0, 0, 0, 2733, 3969, 0, 0, 806, 0, 1273, 0, 0, 0, 2437, 0, 0, 1649, 473, 0, 0, 2578, 2438, 3241, 0, 0, 0, 0, 2021,
+	0, 0, 73, 0, 3312, 1223, 0, 0, 2445, 0, 0, 0, 3272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1739, 0, 3507, 590, 1049, 0, 0,
+	2827, 1898, 2261, 2538, 2330, 2720, 664, 3268, 1668, 0, 0, 0, 2202, 0, 0, 2834, 2466, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2492, 854, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 713, 0, 1371, 3062, 0, 0, 0, 0, 0, 1046, 1734, 0, 0, 0, 0, 0, 0, 0, 0, 1510, 0, 0, 0, 0, 0, 0, 1511,
+	0, 3489, 0, 0, 0, 0, 0, 0, 622, 2792, 764, 0, 0, 724, 0, 0, 0, 0, 0, 0, 0, 1210, 1743, 0, 0, 0, 2045, 2611, 0, 0, 0, 31,
+	765, 3900, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 3976, 0, 0, 3754, 0, 0, 2123, 0, 180, 2358, 667, 3979, 0, 2283, 0, 2894, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 638, 3297, 0, 328, 0, 27, 0, 0, 0, 3192, 0, 2991, 3798, 1951, 0, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 1703, 288, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1108, 0, 0, 0, 0, 0, 0, 0, 2573, 0, 0, 848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	337, 0, 0, 1056, 0, 448, 0, 0, 0, 986, 0, 0, 0, 0, 0, 0, 3743, 646, 2982, 0, 3225, 0, 2419, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 374, 833, 0, 0, 0, 0, 0, 490, 3546, 0, 0, 0, 1927, 0, 0, 3703, 3867, 0, 0, 1916, 0, 0, 2645, 3957, 0, 0, 0, 0, 1294, 0, 2399,
+	0, 0, 0, 0, 0, 0, 675, 1104, 0, 2514, 0, 0, 0, 2855, 0, 1529, 3165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2536, 0, 1594,
+	1373, 591, 3789, 0, 0, 0, 0, 0, 3511, 0, 0, 0, 1630, 0, 0, 2527, 3879, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0,
+	3794, 0, 0, 0, 0, 0, 3767, 0, 0, 1978, 0, 0, 0, 1458, 2522, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 2780, 0, 0, 0, 0, 0,
+	3095, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 1172, 2371, 0, 0, 0, 3712, 0, 0, 0, 0, 0, 0, 0, 0, 3960, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2931, 0, 0, 387, 1914, 3411, 347, 2161, 0, 0, 0, 0, 0, 363, 2397, 0, 0, 3032, 0, 0, 0, 0, 0, 0, 0, 0, 3131, 0,
+	0, 2621, 0, 209, 0, 0, 0, 0, 0, 1613, 0, 2738, 0, 3729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1854, 0, 0, 0, 0, 0, 0, 0,
+	0, 495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 161, 0, 0, 1723, 1513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 245, 0, 2325, 0,
+	0, 0, 0, 3800, 3752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1848, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 604, 1467, 0, 131, 0, 0, 0, 0, 0, 0, 3245, 0, 0, 0, 0, 0, 1869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1085, 0, 0, 0, 2813, 0, 0, 0, 0, 3478, 0, 0, 2911, 0, 1536, 3076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1655, 0, 2936, 0, 0, 0, 2315, 0, 3108, 0, 0, 0, 0, 3454, 0, 0, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 696, 0, 0, 0, 706, 0, 0,
+	456, 2906, 3847, 4028, 2841, 0, 0, 3394, 0, 0, 0, 0, 0, 3713, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3680, 0, 1616, 0, 0,
+	0, 0, 0, 0, 0, 0, 217, 1996, 0, 0, 0, 0, 0, 0, 3381, 0, 0, 0, 382, 0, 0, 0, 0, 0, 1012, 0, 3656, 0, 0, 0, 0, 1839,
+	0, 777, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2660, 2509, 3984, 0, 0, 0, 0, 0, 0, 3475, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 0, 0, 211, 0, 0, 0, 0, 0, 0, 3410, 0, 3830, 0, 0, 0, 0,
+	0, 0, 237, 0, 0, 0, 0, 0, 0, 0, 0, 1386, 0, 0, 0, 2881, 972, 0, 1498, 2987, 277, 0, 0, 1327, 0, 1790, 1957, 3340, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 956, 0, 0, 0, 0, 0, 0, 0, 1986, 0, 3065, 0, 0, 0, 0, 0, 0, 0, 189, 0, 0, 75, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2314, 576, 2963, 2459, 1740, 1285, 2746, 3195, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 0, 0, 0, 3924, 0, 0, 1421,
+	0, 0, 3530, 1475, 0, 0, 0, 0, 0, 3783, 0, 1954, 0, 0, 0, 0, 0, 2709, 0, 0, 0, 2285, 396, 0, 0, 3774, 0, 0, 0, 0, 0, 0,
+	79, 0, 2823, 1257, 0, 0, 2502, 0, 2436, 0, 0, 0, 2786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3934, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3946, 0, 0, 0, 0, 0, 0, 4013, 0, 0, 0, 0, 0, 0, 0, 2106, 2551, 2681, 0, 0, 1707, 0, 0, 0, 1483, 0, 0, 4033,
+	0, 0, 522, 0, 0, 0, 0, 2785, 0, 0, 1906, 0, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 187,
+	3012, 1677, 2758, 0, 2974, 0, 0, 0, 0, 0, 0, 0, 0, 1192, 2305, 3115, 0, 0, 3722, 0, 0, 0, 0, 0, 0, 2286, 0, 0, 0, 3898, 0, 0,
+	1269, 2675, 0, 0, 0, 0, 0, 0, 1555, 3803, 0, 0, 0, 0, 0, 2504, 0, 0, 0, 0, 0, 0, 0, 0, 1518, 0, 948, 0, 3222, 0, 0, 891,
+	0, 0, 0, 199, 3086, 0, 0, 0, 0, 0, 0, 1123, 2125, 2783, 3549, 0, 0, 0, 0, 0, 864, 0, 0, 375, 0, 0, 0, 2630, 58, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 227,
+	0, 0, 2069, 2159, 2540, 3866, 0, 3442, 0, 690, 993, 3160, 3266, 0, 0, 304, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3765, 0, 0, 547, 1930,
+	0, 0, 1706, 0, 3860, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3814, 951, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2013, 851, 2303, 3459, 0, 0, 0, 0, 0, 3419, 3140, 0, 3345, 4042, 0, 0, 0, 0, 0, 0, 0, 2870, 0, 0, 0, 3346, 2743, 0, 1588, 0, 0, 0,
+	0, 0, 0, 1909, 3509, 0, 0, 0, 0, 1214, 0, 60, 0, 0, 0, 3816, 973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287,
+	0, 0, 671, 0, 649, 2905, 3109, 3959, 0, 0, 0, 0, 0, 989, 0, 3259, 0, 0, 3759, 0, 0, 0, 1503, 0, 0, 0, 0, 0, 1731, 0, 0, 1321,
+	0, 1928, 0, 0, 0, 323, 3706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0,
+	0, 0, 0, 0, 0, 3141, 0, 3369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3218, 1647, 3129, 3657, 1762, 0, 0, 1106, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2148, 0, 0, 0, 614, 0, 0, 0, 2465, 358, 2791, 0, 0, 0, 1145, 0, 0, 0, 2529, 0,
+	0, 3377, 0, 300, 0, 0, 0, 2188, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 1355, 0, 3224, 0, 0, 794, 957, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 0, 0, 2241, 0, 0, 0, 3853, 0, 0, 0, 3280, 0, 0, 0, 0,
+	0, 0, 955, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3171, 0, 1959, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 246, 3221,
+	2876, 0, 0, 3655, 0, 0, 3125, 508, 3282, 0, 1303, 0, 914, 0, 0, 2838, 0, 0, 0, 0, 2147, 2112, 1804, 3874, 2960, 3371, 3806, 0, 2730, 2656, 0, 0,
+	0, 0, 0, 0, 0, 2362, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 0, 0, 3464, 3950, 0, 0, 1200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3667, 0, 0, 0, 0, 0, 0, 1793, 0, 0, 2213, 0, 1944, 0, 0, 0, 0, 3293, 0, 0, 1395, 3888, 0, 0, 0, 0, 0,
+	0, 1065, 0, 2740, 0, 0, 0, 0, 2138, 0, 0, 0, 0, 0, 2603, 0, 0, 0, 0, 0, 0, 0, 0, 623, 2993, 0, 0, 3665, 164, 1153, 0, 0,
+	0, 0, 0, 0, 1543, 0, 0, 0, 0, 2039, 0, 0, 2126, 1989, 0, 0, 0, 0, 0, 2456, 2831, 3739, 0, 0, 3034, 0, 0, 1857, 1833, 0, 0, 0,
+	0, 655, 0, 0, 2115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2257, 0, 0, 0, 0, 0, 0, 0, 0, 569, 0, 0, 291, 950, 2930,
+	0, 1612, 3261, 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 801, 0, 0, 0, 0, 0, 0, 0, 0, 314, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -10348,13 +10507,13 @@ var patterns = [...]pattern{
 	{"aws ecr", "list-", 178},
 	{"az", "", 203},
 	{"az network", "", 210},
-	{"", "fsck.", 1223},
-	{"gcloud", "", 1243},
-	{"gcloud *", "", 1244},
-	{"gcloud compute", "", 1256},
-	{"", "mkfs", 2276},
-	{"", "mkfs.", 2277},
-	{"", "newfs", 2350},
+	{"", "fsck.", 1231},
+	{"gcloud", "", 1251},
+	{"gcloud *", "", 1252},
+	{"gcloud compute", "", 1264},
+	{"", "mkfs", 2302},
+	{"", "mkfs.", 2303},
+	{"", "newfs", 2376},
 }
 
 var aliases = [...]alias{

@@ -520,7 +520,7 @@ func (a *Reader) bare(argv []Word) []Word {
 			for len(rest) > 1 && rest[0].Known && locale.MatchString(rest[0].Text) {
 				rest = rest[1:]
 			}
-		case name == "command" || name == "builtin" || name == "exec":
+		case name == "command" || name == "exec":
 		case w == nil || w.Role != "" || w.Script || w.Assigns || w.Effect != "":
 			return argv
 		default:

@@ -292,7 +292,7 @@ func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
 		return Word{}
 	}
 	switch program := call.Args[0].Lit(); program {
-	case "", "echo", "printf", "command", "builtin", "env":
+	case "", "echo", "printf", "command", "env":
 	default:
 		if !strings.Contains(program, `\`) && a.Tables.Wrapper(program) == nil {
 			return Word{}
