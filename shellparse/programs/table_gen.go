@@ -5443,95 +5443,97 @@ var options1144 = Options{List: []Option{
 
 var row1145 = Row{Options: &options1144, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1146 = []Worse{{When: []string{"-json", "-raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse1146 = []Worse{{When: []string{"<operand>", "-json", "-raw"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1147 = Options{List: []Option{
+var worse1147 = []Worse{{When: []string{"-json"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options1148 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1148 = Row{Options: &options1147, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1149 = Row{Options: &options1148, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1149 = Options{List: []Option{
+var options1150 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1150 = Row{Options: &options1149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1151 = Row{Options: &options1150, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1151 = Options{List: []Option{
+var options1152 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1152 = Wrapper{Options: &options1151, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1153 = Wrapper{Options: &options1152, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1153 = Options{List: []Option{
+var options1154 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1154 = Wrapper{Options: &options1153, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1155 = Wrapper{Options: &options1154, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1155 = Options{List: []Option{
+var options1156 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1156 = Row{Options: &options1155, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1157 = Row{Options: &options1156, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1157 = Options{List: []Option{
+var options1158 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1158 = Row{Options: &options1157, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1159 = Row{Options: &options1158, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1159 = Options{List: []Option{
+var options1160 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1160 = Wrapper{Options: &options1159, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1161 = Wrapper{Options: &options1160, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1161 = Options{List: []Option{
+var options1162 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1162 = Row{Options: &options1161, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1163 = Row{Options: &options1162, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1163 = Options{List: []Option{
+var options1164 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1164 = Row{Options: &options1163, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1165 = Row{Options: &options1164, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1165 = Options{List: []Option{
+var options1166 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1166 = Row{Options: &options1165, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1167 = Row{Options: &options1166, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1167 = Options{List: []Option{
+var options1168 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1168 = Wrapper{Options: &options1167, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1169 = Wrapper{Options: &options1168, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1169 = Options{List: []Option{
+var options1170 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1170 = Row{Options: &options1169, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1171 = Row{Options: &options1170, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1171 = Options{List: []Option{
+var options1172 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5539,53 +5541,53 @@ var options1171 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1172 = Row{Options: &options1171, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1173 = Row{Options: &options1172, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1173 = []Worse{{When: []string{"login", "logout", "link", "unlink", "daemon", "gen", "generate", "telemetry"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"prune"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1174 = []Worse{{When: []string{"login", "logout", "link", "unlink", "daemon", "gen", "generate", "telemetry"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"prune"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1174 = Options{List: []Option{
+var options1175 = Options{List: []Option{
 	{"--add-ignore", "--add-ignore", 0, 109}, {"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--add-ignore", 0, 109},
 	{"--ignore", "--ignore", 1, 0}, {"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0},
 	{"-c", "--config", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1175 = Row{Options: &options1174, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1176 = Row{Options: &options1175, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1176 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1177 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1177 = Options{List: []Option{
+var options1178 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1178 = Row{Options: &options1177, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1179 = Row{Options: &options1178, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1179 = []Act{
+var acts1180 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1180 = Options{List: []Option{
+var options1181 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1181 = Wrapper{Options: &options1180, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1182 = Wrapper{Options: &options1181, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1182 = Options{List: []Option{
+var options1183 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1183 = Row{Options: &options1182, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1184 = Row{Options: &options1183, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1184 = Options{List: []Option{
+var options1185 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1185 = Row{Options: &options1184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1186 = Row{Options: &options1185, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1186 = Options{List: []Option{
+var options1187 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5593,25 +5595,25 @@ var options1186 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1187 = Wrapper{Options: &options1186, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1188 = Wrapper{Options: &options1187, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1188 = Options{List: []Option{
+var options1189 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1189 = Row{Options: &options1188, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1190 = Row{Options: &options1189, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1190 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1191 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1191 = Options{List: []Option{
+var options1192 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1192 = Row{Options: &options1191, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1193 = Row{Options: &options1192, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1193 = []Act{
+var acts1194 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5633,33 +5635,33 @@ var acts1193 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1194 = Options{List: []Option{
+var options1195 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1195 = Row{Options: &options1194, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1196 = Row{Options: &options1195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1196 = Options{List: []Option{
+var options1197 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1197 = Row{Options: &options1196, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1198 = Row{Options: &options1197, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1198 = Options{List: []Option{
+var options1199 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1199 = Row{Options: &options1198, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1200 = Row{Options: &options1199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1200 = Options{List: []Option{
+var options1201 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5669,26 +5671,26 @@ var options1200 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1201 = Wrapper{Options: &options1200, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1202 = Wrapper{Options: &options1201, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1202 = Options{List: []Option{
+var options1203 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 102}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1203 = Wrapper{Options: &options1202, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1204 = Wrapper{Options: &options1203, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1204 = Options{List: []Option{
+var options1205 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1205 = Row{Options: &options1204, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1206 = Row{Options: &options1205, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1206 = Row{Options: &options1204, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1207 = Row{Options: &options1205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1207 = Options{List: []Option{
+var options1208 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--browser.api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--browser.api.host", "--browser.api.host", 1, 33}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120},
 	{"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120},
 	{"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0},
@@ -5700,11 +5702,11 @@ var options1207 = Options{List: []Option{
 	{"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1208 = Row{Options: &options1207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1209 = Row{Options: &options1208, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1209 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1210 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1210 = Options{List: []Option{
+var options1211 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5712,9 +5714,9 @@ var options1210 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1211 = Wrapper{Options: &options1210, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1212 = Wrapper{Options: &options1211, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1212 = Options{List: []Option{
+var options1213 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5724,15 +5726,15 @@ var options1212 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1213 = Wrapper{Options: &options1212, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1214 = Wrapper{Options: &options1213, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1214 = Options{List: []Option{
+var options1215 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1215 = Row{Options: &options1214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1216 = Row{Options: &options1215, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1216 = Options{List: []Option{
+var options1217 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5744,26 +5746,26 @@ var options1216 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1217 = Row{Options: &options1216, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1218 = Row{Options: &options1217, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1218 = []Act{
+var acts1219 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1219 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1220 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1220 = Options{List: []Option{
+var options1221 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1221 = Row{Options: &options1220, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1222 = Row{Options: &options1221, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1222 = []Act{
+var acts1223 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5787,34 +5789,34 @@ var acts1222 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1223 = Options{List: []Option{
+var options1224 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1224 = Wrapper{Options: &options1223, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1225 = Wrapper{Options: &options1224, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1225 = Options{List: []Option{
+var options1226 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1226 = Row{Options: &options1225, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1227 = Row{Options: &options1226, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1227 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1228 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1228 = Options{List: []Option{
+var options1229 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 110}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--pattern", 1, 110}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1229 = Row{Options: &options1228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1230 = Row{Options: &options1229, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1230 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1231 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1231 = Options{List: []Option{
+var options1232 = Options{List: []Option{
 	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
 	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
 	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
@@ -5822,41 +5824,41 @@ var options1231 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1232 = Row{Options: &options1231, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1233 = Row{Options: &options1232, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1233 = Options{List: []Option{
+var options1234 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1234 = Row{Options: &options1233, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1235 = Row{Options: &options1234, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1235 = Options{List: []Option{
+var options1236 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1236 = Row{Options: &options1235, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1237 = Row{Options: &options1236, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1237 = Options{List: []Option{
+var options1238 = Options{List: []Option{
 	{"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0},
 	{"-t", "-t", 0, 0}, {"-v", "-v", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1238 = Row{Options: &options1237, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1239 = Row{Options: &options1238, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1239 = Options{List: []Option{
+var options1240 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1240 = Row{Options: &options1239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1241 = Row{Options: &options1240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1241 = Options{List: []Option{
+var options1242 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5865,11 +5867,11 @@ var options1241 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1242 = Row{Options: &options1241, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1243 = Row{Options: &options1242, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1243 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1244 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1244 = Options{List: []Option{
+var options1245 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5877,22 +5879,22 @@ var options1244 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1245 = Row{Options: &options1244, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1246 = Row{Options: &options1245, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1246 = Options{List: []Option{
+var options1247 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1247 = Row{Options: &options1246, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1248 = Row{Options: &options1247, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1248 = Options{List: []Option{
+var options1249 = Options{List: []Option{
 	{"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-M", "-M", 0, 0}, {"-T", "-T", 0, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1249 = Row{Options: &options1248, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1250 = Row{Options: &options1249, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -9460,12 +9462,20 @@ var commands = [...]Command{
 	{Name: "systemctl", Row: &row1119, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts440},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
+	{Name: "systemctl get-default", Risk: 1},
 	{Name: "systemctl halt", Risk: 6},
 	{Name: "systemctl is-active", Risk: 1},
 	{Name: "systemctl is-enabled", Risk: 1},
 	{Name: "systemctl is-failed", Risk: 1},
+	{Name: "systemctl is-system-running", Risk: 1},
 	{Name: "systemctl isolate", Risk: 6},
 	{Name: "systemctl kill", Risk: 6},
+	{Name: "systemctl list-automounts", Risk: 1},
+	{Name: "systemctl list-dependencies", Risk: 1},
+	{Name: "systemctl list-jobs", Risk: 1},
+	{Name: "systemctl list-machines", Risk: 1},
+	{Name: "systemctl list-paths", Risk: 1},
+	{Name: "systemctl list-sockets", Risk: 1},
 	{Name: "systemctl list-timers", Risk: 1},
 	{Name: "systemctl list-unit-files", Risk: 1},
 	{Name: "systemctl list-units", Risk: 1},
@@ -9532,11 +9542,11 @@ var commands = [...]Command{
 	{Name: "terraform providers", Row: &row1145, Arity: 3, Risk: 1, Worse: worse143, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1145, Risk: 1, Worse: worse1146},
+	{Name: "terraform show", Row: &row1145, Risk: 1, Worse: worse1147},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1148, Risk: 4},
-	{Name: "terraform state pull", Row: &row1148, Risk: 4},
-	{Name: "terraform state show", Row: &row1148, Risk: 4},
+	{Name: "terraform state list", Row: &row1149, Risk: 4},
+	{Name: "terraform state pull", Row: &row1149, Risk: 5},
+	{Name: "terraform state show", Row: &row1149, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
 	{Name: "terraform validate", Row: &row1145, Risk: 1},
@@ -9550,14 +9560,14 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts93},
 	{Name: "texlua", Language: &language415},
 	{Name: "textql", Row: &row110},
-	{Name: "tflint", Row: &row1150, Is: 0x2000000010, Risk: 2, Worse: worse179},
+	{Name: "tflint", Row: &row1151, Is: 0x2000000010, Risk: 2, Worse: worse179},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1152, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1153, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1154, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1155, Is: 0x802000000000000},
 	{Name: "times", Is: 0x4000800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9567,15 +9577,15 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1156, Risk: 1},
-	{Name: "tomlq", Row: &row1158, Risk: 5},
+	{Name: "tokei", Row: &row1157, Risk: 1},
+	{Name: "tomlq", Row: &row1159, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper1160},
+	{Name: "toolbox run", Wrapper: &wrapper1161},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1162, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "touch", Row: &row1163, Arity: 1, Is: 0x80000000000, Risk: 3},
 	{Name: "tox", Row: &row863, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse864},
 	{Name: "toybox", Wrapper: &wrapper134},
 	{Name: "tput", Risk: 1},
@@ -9589,19 +9599,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts303},
 	{Name: "trash-put", Row: &row305, Destroys: acts303, Wipes: "removed"},
 	{Name: "trdsql", Row: &row110},
-	{Name: "tree", Row: &row1164, Inspector: "tree", Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1165, Inspector: "tree", Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
 	{Name: "trino", Row: &row110, Is: 0x4000000},
 	{Name: "troff", Row: &row158},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1166, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
+	{Name: "truncate", Row: &row1167, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1168},
-	{Name: "tsc", Row: &row1170, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1169},
+	{Name: "tsc", Row: &row1171, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
@@ -9619,19 +9629,19 @@ var commands = [...]Command{
 	{Name: "ttyrec", Is: 0x4},
 	{Name: "tune2fs", Destroys: acts93},
 	{Name: "tup", Row: &row129, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1172, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1173},
+	{Name: "turbo", Row: &row1173, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1174},
 	{Name: "turso", Is: 0x10004000000, Destroys: acts842},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts16},
 	{Name: "twine", Row: &row142, Destroys: acts426},
-	{Name: "ty", Row: &row1175, Is: 0x80018, Parent: true},
-	{Name: "ty check", Risk: 2, Worse: worse1176},
+	{Name: "ty", Row: &row1176, Is: 0x80018, Parent: true},
+	{Name: "ty check", Risk: 2, Worse: worse1177},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1178, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1179},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1179},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1179},
+	{Name: "typedoc", Row: &row1179, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1180},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1180},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1180},
 	{Name: "typeset", Inspector: "declare", Is: 0x4000000000000000, Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row238, Risk: 2, Worse: worse96},
 	{Name: "uftrace", Is: 0x4},
@@ -9646,11 +9656,11 @@ var commands = [...]Command{
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1181},
+	{Name: "unbuffer", Wrapper: &wrapper1182},
 	{Name: "uncompress", Row: &row249},
 	{Name: "unexpand", Row: &row408, Risk: 1},
-	{Name: "uniq", Row: &row1183, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1185, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1184, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1186, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row364, Risk: 3},
 	{Name: "unix2mac", Row: &row364},
 	{Name: "unlink", Row: &row305, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
@@ -9660,11 +9670,11 @@ var commands = [...]Command{
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x4000800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1187},
+	{Name: "unshare", Wrapper: &wrapper1188},
 	{Name: "until-fail", Is: 0x4},
 	{Name: "unxz", Row: &row789, Risk: 3},
-	{Name: "unzip", Row: &row1189, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1190},
-	{Name: "unzstd", Row: &row1192, Risk: 3},
+	{Name: "unzip", Row: &row1190, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1191},
+	{Name: "unzstd", Row: &row1193, Risk: 3},
 	{Name: "up", Destroys: acts40},
 	{Name: "upcloud", Destroys: acts214},
 	{Name: "upctl", Destroys: acts214},
@@ -9679,20 +9689,20 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row158},
 	{Name: "uuencode", Row: &row158},
-	{Name: "uv", Row: &row251, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1193},
+	{Name: "uv", Row: &row251, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1194},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1195, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1197, Risk: 4},
+	{Name: "uv build", Row: &row1196, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1198, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1199, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1199, Risk: 1},
-	{Name: "uv pip list", Row: &row1199, Risk: 1},
-	{Name: "uv pip show", Row: &row1199, Risk: 1},
-	{Name: "uv pip tree", Row: &row1199, Risk: 1},
+	{Name: "uv pip check", Row: &row1200, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1200, Risk: 1},
+	{Name: "uv pip list", Row: &row1200, Risk: 1},
+	{Name: "uv pip show", Row: &row1200, Risk: 1},
+	{Name: "uv pip tree", Row: &row1200, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1201, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1202, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2, Worse: worse481},
 	{Name: "uv run flake8", Risk: 2},
@@ -9725,7 +9735,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row238, Risk: 2, Worse: worse96},
-	{Name: "valgrind", Wrapper: &wrapper1203},
+	{Name: "valgrind", Wrapper: &wrapper1204},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts97},
 	{Name: "vbc", Is: 0x200},
@@ -9733,12 +9743,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row152, Is: 0x100000, Destroys: acts168},
 	{Name: "vdir", Row: &row321, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1205, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts861, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1206, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts861, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options86},
-	{Name: "vercel inspect", Row: &row1206, Risk: 4},
-	{Name: "vercel list", Row: &row1206, Risk: 4},
-	{Name: "vercel logs", Row: &row1206, Risk: 4},
-	{Name: "vercel ls", Row: &row1206, Risk: 4},
+	{Name: "vercel inspect", Row: &row1207, Risk: 4},
+	{Name: "vercel list", Row: &row1207, Risk: 4},
+	{Name: "vercel logs", Row: &row1207, Risk: 4},
+	{Name: "vercel ls", Row: &row1207, Risk: 4},
 	{Name: "vgreduce", Destroys: acts93},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts93},
 	{Name: "vi", Row: &row236},
@@ -9754,7 +9764,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row1008, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1208, Is: 0x2000080018, Risk: 2, Worse: worse1209},
+	{Name: "vitest", Row: &row1209, Is: 0x2000080018, Risk: 2, Worse: worse1210},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vm_stat", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "vmstat", Risk: 1},
@@ -9764,7 +9774,7 @@ var commands = [...]Command{
 	{Name: "vopono", Is: 0x4},
 	{Name: "vsce", Destroys: acts168},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1170, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1171, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts214},
 	{Name: "vultr-cli", Destroys: acts214},
 	{Name: "vulture", Row: &row701, Risk: 2, Worse: worse96},
@@ -9778,12 +9788,12 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1211, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1213},
+	{Name: "watch", Wrapper: &wrapper1212, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1214},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts116},
-	{Name: "wc", Row: &row1215, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row1216, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts168},
 	{Name: "webpack", Row: &row1008, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
@@ -9793,7 +9803,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts392},
-	{Name: "wget", Row: &row1217, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1218, Keeps: &keeps1219},
+	{Name: "wget", Row: &row1218, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1219, Keeps: &keeps1220},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
@@ -9807,7 +9817,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1221, Is: 0x100000, Risk: 6, Destroys: acts303},
+	{Name: "wipe", Row: &row1222, Is: 0x100000, Risk: 6, Destroys: acts303},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts93},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row110},
@@ -9821,13 +9831,13 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1222},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1223},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options86},
 	{Name: "wrangler r2", Transfer: &options86},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1224, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1225, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper651},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper689},
@@ -9835,7 +9845,7 @@ var commands = [...]Command{
 	{Name: "xata", Is: 0x4000000},
 	{Name: "xbps-remove", Destroys: acts850},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1226, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1227},
+	{Name: "xcodebuild", Row: &row1227, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1228},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
@@ -9846,13 +9856,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x8008020000000, Destroys: acts682},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts424},
-	{Name: "xmllint", Row: &row1229, Risk: 1, Worse: worse1230},
+	{Name: "xmllint", Row: &row1230, Risk: 1, Worse: worse1231},
 	{Name: "xo", Risk: 2, Worse: worse1100},
 	{Name: "xonsh", Language: &language119, Is: 0x100000},
-	{Name: "xq", Row: &row1158, Risk: 5},
+	{Name: "xq", Row: &row1159, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper302},
-	{Name: "xxd", Row: &row1232, Risk: 1},
+	{Name: "xxd", Row: &row1233, Risk: 1},
 	{Name: "xz", Row: &row789, Risk: 3},
 	{Name: "xzcat", Row: &row156, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row158},
@@ -9860,9 +9870,9 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row158},
 	{Name: "xzmore", Row: &row158},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1234, Is: 0x80000, Risk: 2, Worse: worse96},
+	{Name: "yamllint", Row: &row1235, Is: 0x80000, Risk: 2, Worse: worse96},
 	{Name: "yapf", Row: &row62, Is: 0x80000, Risk: 2, Worse: worse63},
-	{Name: "yarn", Row: &row1236, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts139},
+	{Name: "yarn", Row: &row1237, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts139},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn bench", Risk: 2},
 	{Name: "yarn build", Risk: 2},
@@ -9920,11 +9930,11 @@ var commands = [...]Command{
 	{Name: "yay", Is: 0x100000, Destroys: acts899},
 	{Name: "yc", Destroys: acts214},
 	{Name: "yes", Risk: 1},
-	{Name: "yj", Row: &row1238, Risk: 1},
+	{Name: "yj", Row: &row1239, Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1240, Risk: 4},
-	{Name: "yq", Row: &row1242, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1243},
-	{Name: "yt-dlp", Row: &row1240, Risk: 4},
+	{Name: "youtube-dl", Row: &row1241, Risk: 4},
+	{Name: "yq", Row: &row1243, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1244},
+	{Name: "yt-dlp", Row: &row1241, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9939,14 +9949,14 @@ var commands = [...]Command{
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts93},
 	{Name: "zgrep", Row: &row160, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1245, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1246, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1247, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zipinfo", Row: &row1249, Risk: 1},
+	{Name: "zip", Row: &row1248, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zipinfo", Row: &row1250, Risk: 1},
 	{Name: "zkCli.sh", Destroys: acts263},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row785, Risk: 1},
@@ -9956,11 +9966,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1192, Risk: 3},
+	{Name: "zstd", Row: &row1193, Risk: 3},
 	{Name: "zstdcat", Row: &row158},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row158},
-	{Name: "zstdmt", Row: &row1192},
+	{Name: "zstdmt", Row: &row1193},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts16},
 	{Name: "zx", Language: &language8},
@@ -9970,515 +9980,515 @@ var commands = [...]Command{
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 425, 1889, 2046, 0, 0, 0, 0, 0, 3134, 0, 0, 0, 0, 2001, 0, 0,
-	0, 0, 2212, 0, 0, 0, 0, 0, 1333, 1125, 0, 0, 0, 0, 2825, 0, 0, 0, 0, 0, 899, 2243, 0, 0, 0, 0, 557, 0, 892, 0, 4011, 399,
-	0, 0, 0, 0, 0, 0, 3248, 0, 0, 4046, 528, 500, 0, 0, 0, 0, 0, 0, 1077, 0, 0, 1243, 0, 365, 0, 0, 0, 0, 2640, 2806, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3088, 0, 0, 0, 0, 0, 907, 0, 3932, 3525, 0, 1221, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3610, 0, 307, 3043, 0, 1571, 0, 0, 0, 0, 0, 2638, 0, 0, 0, 0, 665, 2276, 2471, 0, 1347,
-	0, 0, 0, 0, 0, 0, 0, 0, 3409, 0, 0, 0, 0, 0, 2324, 0, 0, 0, 0, 0, 0, 340, 2096, 0, 0, 0, 0, 0, 2290, 0, 1154, 3828,
-	2554, 0, 0, 0, 0, 0, 349, 0, 0, 3826, 1967, 0, 0, 0, 0, 0, 0, 0, 0, 1701, 0, 0, 0, 0, 1409, 0, 2470, 0, 3137, 1610, 0, 981,
+	0, 0, 2212, 0, 0, 0, 0, 0, 1333, 1125, 0, 0, 0, 0, 2825, 0, 0, 0, 0, 0, 899, 2243, 0, 0, 0, 0, 557, 0, 892, 0, 4019, 399,
+	0, 0, 0, 0, 0, 0, 3248, 0, 0, 4054, 528, 500, 0, 0, 0, 0, 0, 0, 1077, 0, 0, 1243, 0, 365, 0, 0, 0, 0, 2640, 2806, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3088, 0, 0, 0, 0, 0, 907, 0, 3940, 3525, 0, 1221, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3618, 0, 307, 3043, 0, 1571, 0, 0, 0, 0, 0, 2638, 0, 0, 0, 0, 665, 2276, 2471, 0, 1347,
+	0, 0, 0, 0, 0, 0, 0, 0, 3409, 0, 0, 0, 0, 0, 2324, 0, 0, 0, 0, 0, 0, 340, 2096, 0, 0, 0, 0, 0, 2290, 0, 1154, 3836,
+	2554, 0, 0, 0, 0, 0, 349, 0, 0, 3834, 1967, 0, 0, 0, 0, 0, 0, 0, 0, 1701, 0, 0, 0, 0, 1409, 0, 2470, 0, 3137, 1610, 0, 981,
 	589, 2006, 0, 432, 0, 0, 0, 0, 428, 0, 734, 0, 0, 0, 0, 3519, 0, 3227, 0, 0, 0, 0, 0, 0, 444, 2620, 0, 1939, 0, 0, 0, 0,
-	0, 0, 3577, 2713, 0, 0, 546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1686, 46, 0, 0, 0, 0, 0, 0, 0, 2904, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1029, 571, 0, 0, 823, 3926, 0, 0, 0, 0, 0, 0, 0, 0, 2252, 1891, 3324, 0, 3386, 0, 0, 0, 2763, 0, 0, 53, 825, 3075, 0,
+	0, 0, 3585, 2713, 0, 0, 546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1686, 46, 0, 0, 0, 0, 0, 0, 0, 2904, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1029, 571, 0, 0, 823, 3934, 0, 0, 0, 0, 0, 0, 0, 0, 2252, 1891, 3324, 0, 3386, 0, 0, 0, 2763, 0, 0, 53, 825, 3075, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 874, 192, 0, 0, 0, 2203, 2674, 0, 0, 1806, 0, 0, 0, 59, 0, 0, 0, 0, 0, 1317, 0, 0,
-	813, 0, 2754, 3428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2308, 2768, 3856, 0, 0, 319, 2245, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1856, 0, 2080, 1530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 2615, 402, 106, 994, 3864, 0, 0, 1522, 0, 2307, 3761, 0, 0, 0, 0,
-	0, 0, 0, 0, 1159, 0, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 1885, 0, 0, 0, 0, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 3985, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 3515, 1675, 0, 0, 4038, 0, 0, 0, 2817, 1575, 0, 1794,
+	813, 0, 2754, 3428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2308, 2768, 3864, 0, 0, 319, 2245, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1856, 0, 2080, 1530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 2615, 402, 106, 994, 3872, 0, 0, 1522, 0, 2307, 3769, 0, 0, 0, 0,
+	0, 0, 0, 0, 1159, 0, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 1885, 0, 0, 0, 0, 0, 0, 0, 0, 2556, 0, 0, 0, 0, 3993, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1099, 0, 0, 0, 0, 3515, 1675, 0, 0, 4046, 0, 0, 0, 2817, 1575, 0, 1794,
 	2323, 0, 0, 0, 0, 0, 0, 0, 758, 2385, 2891, 3214, 0, 0, 0, 0, 0, 0, 1823, 0, 0, 2812, 0, 0, 0, 0, 0, 0, 2948, 368, 3223, 2154,
-	0, 0, 0, 0, 0, 0, 0, 909, 3360, 2018, 0, 0, 0, 3943, 0, 0, 0, 0, 0, 0, 469, 2299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 909, 3360, 2018, 0, 0, 0, 3951, 0, 0, 0, 0, 0, 0, 469, 2299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2789, 0, 0, 0, 0, 0, 0, 2598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 678, 0,
-	0, 0, 0, 292, 0, 0, 0, 0, 0, 510, 1313, 2647, 0, 0, 3678, 0, 0, 2182, 0, 2443, 0, 13, 0, 0, 0, 1980, 0, 1895, 3055, 0, 0, 0,
+	0, 0, 0, 292, 0, 0, 0, 0, 0, 510, 1313, 2647, 0, 0, 3686, 0, 0, 2182, 0, 2443, 0, 13, 0, 0, 0, 1980, 0, 1895, 3055, 0, 0, 0,
 	0, 0, 0, 1972, 0, 3069, 0, 0, 0, 282, 0, 0, 0, 2690, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0, 0, 213, 0, 0, 0, 0,
-	351, 0, 0, 498, 0, 0, 0, 0, 2075, 0, 0, 0, 0, 533, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3267, 0, 0, 0, 4068, 0,
-	0, 3503, 3973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3868, 0, 0, 0, 4026, 0, 0, 0, 0, 0,
-	1923, 0, 0, 0, 0, 2197, 0, 0, 85, 407, 2678, 3382, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 0, 0, 3870, 2360, 0, 4015, 0, 0, 0, 0,
-	0, 0, 0, 0, 1422, 0, 1309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2633, 2220, 0, 691, 0, 0, 0, 3618, 0, 0,
+	351, 0, 0, 498, 0, 0, 0, 0, 2075, 0, 0, 0, 0, 533, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3267, 0, 0, 0, 4076, 0,
+	0, 3503, 3981, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3876, 0, 0, 0, 4034, 0, 0, 0, 0, 0,
+	1923, 0, 0, 0, 0, 2197, 0, 0, 85, 407, 2678, 3382, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 0, 0, 3878, 2360, 0, 4023, 0, 0, 0, 0,
+	0, 0, 0, 0, 1422, 0, 1309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2633, 2220, 0, 691, 0, 0, 0, 3626, 0, 0,
 	0, 0, 1190, 2275, 0, 0, 1256, 0, 1842, 0, 0, 0, 3210, 0, 0, 3101, 0, 0, 0, 183, 0, 1520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	1359, 0, 0, 954, 2983, 0, 2798, 0, 0, 1238, 0, 0, 0, 0, 0, 3308, 0, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 0, 1900, 0, 0, 0,
-	0, 0, 3179, 0, 0, 0, 0, 563, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 4037, 0, 0, 2756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 2104, 3910, 0, 0, 0, 1484, 0, 0, 2277,
-	0, 0, 0, 2627, 0, 0, 2644, 0, 3663, 1759, 2017, 0, 0, 1416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1565, 2511, 0, 0,
-	0, 0, 0, 0, 1700, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 427, 2861, 9, 3572, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3179, 0, 0, 0, 0, 563, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 4045, 0, 0, 2756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1771, 0, 0, 2104, 3918, 0, 0, 0, 1484, 0, 0, 2277,
+	0, 0, 0, 2627, 0, 0, 2644, 0, 3671, 1759, 2017, 0, 0, 1416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1565, 2511, 0, 0,
+	0, 0, 0, 0, 1700, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 427, 2861, 9, 3580, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 332, 0, 0, 0, 0, 0, 0, 1374, 0, 0, 0, 0, 0, 0, 2478, 0, 2226, 0, 0, 133, 0, 0, 0, 0, 0, 0, 0, 2867, 0,
-	0, 0, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2836, 0, 0, 0, 0, 0, 0, 3513, 3986, 0, 2122, 2177, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3584, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2836, 0, 0, 0, 0, 0, 0, 3513, 3994, 0, 2122, 2177, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 735, 0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 1292, 0, 0, 2189, 2869, 0, 2642, 0, 0, 0, 0,
 	0, 2847, 0, 0, 0, 0, 0, 1318, 1728, 1844, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1288, 0, 0, 0, 0, 0, 0, 447, 0, 0, 0, 0, 0,
-	0, 0, 0, 2214, 0, 0, 2281, 3606, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0, 3902, 0, 0, 0, 0, 0, 0, 1345, 0, 0, 0, 0, 0,
+	0, 0, 0, 2214, 0, 0, 2281, 3614, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0, 3910, 0, 0, 0, 0, 0, 0, 1345, 0, 0, 0, 0, 0,
 	0, 1478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2782, 0, 454, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 0, 0, 3492, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 1966, 0, 0, 1587, 0, 1041, 0,
 	0, 0, 0, 0, 1569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 2659, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	1810, 0, 0, 1515, 0, 567, 2981, 0, 492, 2610, 0, 3528, 2022, 0, 2873, 0, 403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1566, 0, 0, 3146, 3487,
-	0, 3035, 0, 0, 0, 0, 0, 0, 0, 0, 3963, 0, 0, 0, 0, 452, 0, 1431, 0, 0, 0, 0, 2672, 0, 0, 3579, 0, 0, 0, 0, 0, 2547,
-	0, 0, 0, 968, 3309, 0, 0, 0, 2434, 0, 3839, 0, 0, 0, 2485, 0, 0, 0, 0, 3780, 0, 0, 837, 553, 1720, 3368, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2579, 0, 4062, 0, 0, 0, 0, 0, 762, 1265, 0, 0, 3633, 709, 2524, 0, 0, 0, 0, 3198, 0, 0, 1581, 0,
-	0, 1982, 0, 1903, 3637, 0, 0, 0, 0, 0, 0, 0, 3038, 760, 0, 0, 0, 0, 1224, 1271, 110, 2144, 0, 0, 0, 3550, 1175, 0, 2995, 0, 0, 0,
-	0, 0, 871, 0, 0, 0, 0, 3642, 0, 0, 0, 325, 2781, 0, 0, 3162, 2129, 0, 0, 0, 0, 2997, 1699, 0, 3636, 2686, 0, 0, 0, 0, 0, 1304,
+	0, 3035, 0, 0, 0, 0, 0, 0, 0, 0, 3971, 0, 0, 0, 0, 452, 0, 1431, 0, 0, 0, 0, 2672, 0, 0, 3587, 0, 0, 0, 0, 0, 2547,
+	0, 0, 0, 968, 3309, 0, 0, 0, 2434, 0, 3847, 0, 0, 0, 2485, 0, 0, 0, 0, 3788, 0, 0, 837, 553, 1720, 3368, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2579, 0, 4070, 0, 0, 0, 0, 0, 762, 1265, 0, 0, 3641, 709, 2524, 0, 0, 0, 0, 3198, 0, 0, 1581, 0,
+	0, 1982, 0, 1903, 3645, 0, 0, 0, 0, 0, 0, 0, 3038, 760, 0, 0, 0, 0, 1224, 1271, 110, 2144, 0, 0, 0, 3550, 1175, 0, 2995, 0, 0, 0,
+	0, 0, 871, 0, 0, 0, 0, 3650, 0, 0, 0, 325, 2781, 0, 0, 3162, 2129, 0, 0, 0, 0, 2997, 1699, 0, 3644, 2686, 0, 0, 0, 0, 0, 1304,
 	0, 2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 0, 0, 0, 1614, 0, 1366, 0, 0, 1249, 3183, 0, 0, 0, 2002, 0, 0, 0, 0, 0, 0,
-	1489, 2589, 2954, 0, 0, 0, 0, 0, 0, 1890, 0, 0, 0, 0, 0, 0, 0, 1319, 0, 1168, 1310, 2609, 3014, 3768, 1643, 2061, 731, 3624, 0, 536, 0, 0,
-	1219, 0, 0, 0, 0, 0, 1066, 1678, 4067, 0, 0, 1031, 2476, 3650, 0, 0, 3152, 0, 2717, 0, 0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 0, 0,
+	1489, 2589, 2954, 0, 0, 0, 0, 0, 0, 1890, 0, 0, 0, 0, 0, 0, 0, 1319, 0, 1168, 1310, 2609, 3014, 3776, 1643, 2061, 731, 3632, 0, 536, 0, 0,
+	1219, 0, 0, 0, 0, 0, 1066, 1678, 4075, 0, 0, 1031, 2476, 3658, 0, 0, 3152, 0, 2717, 0, 0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 0, 0,
 	0, 0, 860, 0, 0, 0, 0, 2835, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1007, 0, 1542, 0, 0, 3040, 0, 0, 0, 1316, 0, 0, 1991,
-	0, 0, 0, 0, 1682, 0, 0, 0, 0, 0, 0, 3763, 3883, 743, 1589, 2312, 0, 1044, 0, 2440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1756, 0, 0, 0, 0, 799, 0, 0, 0, 0, 0, 3965, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2401, 0, 0, 4006, 86, 0, 0, 0,
+	0, 0, 0, 0, 1682, 0, 0, 0, 0, 0, 0, 3771, 3891, 743, 1589, 2312, 0, 1044, 0, 2440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1756, 0, 0, 0, 0, 799, 0, 0, 0, 0, 0, 3973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2401, 0, 0, 4014, 86, 0, 0, 0,
 	0, 3013, 0, 0, 0, 1560, 2920, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 202, 0, 0, 0, 0, 0, 0, 324, 3244, 1101, 0,
 	0, 3552, 2210, 0, 0, 0, 0, 0, 0, 2132, 3246, 385, 2287, 2342, 0, 0, 2979, 0, 0, 0, 751, 0, 0, 0, 0, 1602, 2700, 0, 0, 0, 0, 3437,
 	0, 621, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1092, 0, 0, 0, 51, 947, 3452, 0, 992,
-	0, 0, 1476, 0, 0, 0, 0, 0, 0, 3415, 0, 2298, 1462, 0, 0, 244, 0, 2729, 0, 449, 0, 3625, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 1247,
+	0, 0, 1476, 0, 0, 0, 0, 0, 0, 3415, 0, 2298, 1462, 0, 0, 244, 0, 2729, 0, 449, 0, 3633, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 1247,
 	3418, 0, 0, 0, 0, 730, 0, 0, 0, 0, 3041, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3239, 0, 0, 0, 952, 0, 0, 0, 0,
-	0, 0, 1440, 0, 0, 1802, 0, 0, 0, 1055, 2842, 3374, 0, 0, 3157, 3863, 0, 0, 0, 0, 0, 3031, 0, 0, 220, 0, 1912, 0, 0, 3676, 2151, 105,
-	0, 0, 0, 3366, 0, 1845, 2617, 4048, 0, 0, 0, 0, 2561, 0, 0, 0, 684, 780, 1709, 1623, 0, 0, 3999, 0, 0, 207, 23, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3469, 0, 0, 0, 0, 1170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 3917, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3991, 3103, 0, 0, 0, 3483, 0, 0, 0, 0, 2016, 1760, 2085, 0, 2190, 0, 0, 0, 0, 0, 1941, 0, 0, 0, 2885, 0, 0, 2430,
-	0, 0, 0, 0, 1838, 0, 0, 0, 0, 0, 0, 0, 613, 0, 699, 0, 0, 336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 3595, 0, 0, 3379,
+	0, 0, 1440, 0, 0, 1802, 0, 0, 0, 1055, 2842, 3374, 0, 0, 3157, 3871, 0, 0, 0, 0, 0, 3031, 0, 0, 220, 0, 1912, 0, 0, 3684, 2151, 105,
+	0, 0, 0, 3366, 0, 1845, 2617, 4056, 0, 0, 0, 0, 2561, 0, 0, 0, 684, 780, 1709, 1623, 0, 0, 4007, 0, 0, 207, 23, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3469, 0, 0, 0, 0, 1170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1239, 0, 0, 3925, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3999, 3103, 0, 0, 0, 3483, 0, 0, 0, 0, 2016, 1760, 2085, 0, 2190, 0, 0, 0, 0, 0, 1941, 0, 0, 0, 2885, 0, 0, 2430,
+	0, 0, 0, 0, 1838, 0, 0, 0, 0, 0, 0, 0, 613, 0, 699, 0, 0, 336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 3603, 0, 0, 3379,
 	0, 3455, 0, 1295, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2444, 2372, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2340, 3701, 0, 0, 0, 0, 0, 2152, 0,
-	0, 0, 0, 3175, 3339, 0, 1882, 0, 0, 0, 0, 0, 129, 1783, 1081, 0, 0, 0, 0, 0, 0, 0, 906, 0, 3925, 0, 224, 1573, 2510, 1835, 3188, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2340, 3709, 0, 0, 0, 0, 0, 2152, 0,
+	0, 0, 0, 3175, 3339, 0, 1882, 0, 0, 0, 0, 0, 129, 1783, 1081, 0, 0, 0, 0, 0, 0, 0, 906, 0, 3933, 0, 224, 1573, 2510, 1835, 3188, 0,
 	0, 0, 971, 0, 0, 236, 0, 0, 0, 0, 0, 0, 0, 0, 1524, 0, 0, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 2480, 0, 2803, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2624, 416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 990, 0, 0, 0, 0, 0, 0, 3809, 0, 0, 3367,
+	0, 0, 0, 0, 0, 0, 2624, 416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 990, 0, 0, 0, 0, 0, 0, 3817, 0, 0, 3367,
 	3352, 0, 0, 0, 204, 0, 2586, 0, 0, 3020, 0, 0, 0, 0, 0, 0, 1071, 0, 815, 0, 3208, 2007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 296, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 197, 0, 0, 0, 0, 3252, 0, 421, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2321, 0, 3001, 2453, 3647, 0, 0, 2166, 3598, 0, 0, 865, 0, 978, 0, 0, 0, 2933, 574, 786, 1196, 0, 0, 0, 0, 0, 4063, 125,
-	290, 0, 0, 0, 2829, 0, 0, 0, 0, 3938, 0, 0, 0, 0, 3243, 0, 0, 2369, 1137, 2893, 0, 0, 0, 0, 3262, 0, 0, 0, 0, 0, 3651, 847,
+	0, 0, 0, 0, 2321, 0, 3001, 2453, 3655, 0, 0, 2166, 3606, 0, 0, 865, 0, 978, 0, 0, 0, 2933, 574, 786, 1196, 0, 0, 0, 0, 0, 4071, 125,
+	290, 0, 0, 0, 2829, 0, 0, 0, 0, 3946, 0, 0, 0, 0, 3243, 0, 0, 2369, 1137, 2893, 0, 0, 0, 0, 3262, 0, 0, 0, 0, 0, 3659, 847,
 	0, 0, 0, 0, 0, 1805, 0, 2571, 0, 2221, 0, 0, 0, 474, 0, 345, 0, 3029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2050, 0, 0, 0, 0,
-	2288, 0, 0, 0, 0, 0, 3792, 0, 0, 0, 0, 0, 0, 0, 0, 2005, 0, 2460, 3431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2288, 0, 0, 0, 0, 0, 3800, 0, 0, 0, 0, 0, 0, 0, 0, 2005, 0, 2460, 3431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 746, 0, 0, 0, 0, 0, 975, 0, 0, 0, 0, 0, 0, 0, 852, 643, 0, 0, 0, 0, 0,
 	0, 698, 0, 0, 0, 1800, 0, 0, 0, 0, 0, 0, 0, 468, 0, 0, 0, 0, 0, 1410, 318, 3449, 0, 0, 0, 0, 0, 0, 768, 0, 0, 0,
 	0, 0, 2335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2857, 0, 0, 1721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 2692, 3277, 0, 0, 0, 0, 0, 0, 0, 2910, 0, 0, 0, 0, 0,
 	0, 0, 929, 1184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 2380, 0, 0, 0, 0, 0, 0, 0, 3066, 413, 0, 0, 0,
-	0, 2113, 0, 737, 0, 0, 0, 637, 0, 0, 1557, 2989, 0, 0, 0, 3142, 1023, 0, 0, 90, 2956, 3850, 354, 515, 0, 0, 2109, 4056, 47, 0, 0, 2994,
-	0, 0, 0, 0, 0, 409, 2442, 0, 0, 0, 0, 0, 0, 1852, 3894, 0, 0, 2500, 0, 0, 0, 1841, 2890, 0, 0, 0, 0, 630, 3351, 3962, 0, 0,
-	0, 1048, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 376, 0, 620, 0, 0, 0, 0, 0, 0, 0, 3681, 1392, 0, 0, 0, 3304, 0, 0,
-	0, 1020, 0, 3735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1186, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2808, 265, 2222, 2800, 3848, 0, 0, 0,
-	3716, 0, 0, 0, 0, 2699, 3294, 0, 0, 0, 0, 0, 2488, 0, 223, 0, 0, 634, 0, 0, 0, 484, 670, 52, 0, 0, 3007, 0, 0, 1550, 0, 0,
-	3881, 0, 0, 0, 0, 1880, 0, 0, 1004, 0, 2302, 0, 0, 0, 0, 0, 0, 0, 998, 0, 0, 0, 0, 1060, 0, 0, 0, 1732, 0, 0, 0, 0,
-	0, 0, 866, 0, 0, 3686, 0, 0, 0, 0, 0, 0, 0, 0, 1105, 0, 1811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 1143, 1860, 0,
-	3699, 2239, 3838, 0, 2854, 0, 744, 0, 0, 0, 0, 0, 0, 3930, 0, 0, 0, 0, 0, 0, 2932, 3, 0, 0, 0, 1850, 0, 0, 0, 0, 35, 1620,
-	0, 0, 1506, 0, 0, 0, 3584, 0, 2926, 0, 0, 0, 0, 0, 3313, 0, 0, 1439, 3899, 0, 0, 439, 1385, 43, 0, 0, 0, 0, 0, 3194, 0, 0,
-	0, 0, 750, 687, 3594, 0, 0, 0, 0, 2670, 0, 0, 0, 2355, 0, 0, 0, 0, 598, 797, 2326, 0, 1608, 2599, 0, 0, 0, 2070, 2449, 1015, 2832, 2973,
-	1194, 3832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 3557, 0, 0, 0, 838, 967, 0, 0, 0, 2871, 0, 0, 0, 0, 0, 0, 3215,
+	0, 2113, 0, 737, 0, 0, 0, 637, 0, 0, 1557, 2989, 0, 0, 0, 3142, 1023, 0, 0, 90, 2956, 3858, 354, 515, 0, 0, 2109, 4064, 47, 0, 0, 2994,
+	0, 0, 0, 0, 0, 409, 2442, 0, 0, 0, 0, 0, 0, 1852, 3902, 0, 0, 2500, 0, 0, 0, 1841, 2890, 0, 0, 0, 0, 630, 3351, 3970, 0, 0,
+	0, 1048, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 376, 0, 620, 0, 0, 0, 0, 0, 0, 0, 3689, 1392, 0, 0, 0, 3304, 0, 0,
+	0, 1020, 0, 3743, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1186, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2808, 265, 2222, 2800, 3856, 0, 0, 0,
+	3724, 0, 0, 0, 0, 2699, 3294, 0, 0, 0, 0, 0, 2488, 0, 223, 0, 0, 634, 0, 0, 0, 484, 670, 52, 0, 0, 3007, 0, 0, 1550, 0, 0,
+	3889, 0, 0, 0, 0, 1880, 0, 0, 1004, 0, 2302, 0, 0, 0, 0, 0, 0, 0, 998, 0, 0, 0, 0, 1060, 0, 0, 0, 1732, 0, 0, 0, 0,
+	0, 0, 866, 0, 0, 3694, 0, 0, 0, 0, 0, 0, 0, 0, 1105, 0, 1811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 1143, 1860, 0,
+	3707, 2239, 3846, 0, 2854, 0, 744, 0, 0, 0, 0, 0, 0, 3938, 0, 0, 0, 0, 0, 0, 2932, 3, 0, 0, 0, 1850, 0, 0, 0, 0, 35, 1620,
+	0, 0, 1506, 0, 0, 0, 3592, 0, 2926, 0, 0, 0, 0, 0, 3313, 0, 0, 1439, 3907, 0, 0, 439, 1385, 43, 0, 0, 0, 0, 0, 3194, 0, 0,
+	0, 0, 750, 687, 3602, 0, 0, 0, 0, 2670, 0, 0, 0, 2355, 0, 0, 0, 0, 598, 797, 2326, 0, 1608, 2599, 0, 0, 0, 2070, 2449, 1015, 2832, 2973,
+	1194, 3840, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 3557, 0, 0, 0, 838, 967, 0, 0, 0, 2871, 0, 0, 0, 0, 0, 0, 3215,
 	0, 3193, 0, 626, 0, 3376, 0, 0, 0, 138, 157, 480, 0, 0, 0, 0, 2863, 0, 0, 0, 0, 0, 0, 3271, 0, 1027, 1745, 2764, 0, 0, 0, 0,
-	0, 3436, 3565, 0, 0, 0, 539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3771, 784, 820, 2318, 0, 0, 391, 3126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0, 0, 0, 0, 0, 0, 0, 0, 2160, 0, 0, 0, 3190,
+	0, 3436, 3565, 0, 0, 0, 539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 537, 0, 0, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3779, 784, 820, 2318, 0, 0, 391, 3126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0, 0, 0, 0, 0, 0, 0, 0, 2160, 0, 0, 0, 3190,
 	0, 0, 0, 0, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0, 0, 0, 0, 1323, 1938, 0, 0, 0, 0, 0, 0, 1545, 2015, 0,
-	917, 0, 0, 0, 0, 0, 0, 2837, 0, 0, 0, 0, 0, 1687, 1069, 2525, 2548, 3787, 0, 0, 0, 1872, 0, 880, 3629, 0, 0, 0, 0, 0, 0, 0,
+	917, 0, 0, 0, 0, 0, 0, 2837, 0, 0, 0, 0, 0, 1687, 1069, 2525, 2548, 3795, 0, 0, 0, 1872, 0, 880, 3637, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 1260, 0, 1449, 0, 0, 0, 1463, 0, 0, 654, 1013, 0, 0, 0, 811, 0, 0, 0, 0, 995, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 301, 3540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2651, 0, 0, 1119, 1502, 0, 0, 0, 0, 0, 0, 3361, 0, 0, 0,
 	0, 0, 1661, 1733, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 586, 818, 1757, 2405, 1358, 0, 0, 0, 0, 489, 0, 0, 0, 0, 0, 0, 0, 0,
-	3619, 0, 343, 0, 1063, 0, 0, 0, 0, 2472, 0, 2958, 0, 0, 0, 0, 0, 0, 4018, 0, 0, 0, 0, 708, 0, 0, 940, 2828, 0, 0, 0, 0,
+	3627, 0, 343, 0, 1063, 0, 0, 0, 0, 2472, 0, 2958, 0, 0, 0, 0, 0, 0, 4026, 0, 0, 0, 0, 708, 0, 0, 940, 2828, 0, 0, 0, 0,
 	0, 2225, 0, 0, 0, 0, 0, 0, 0, 850, 0, 2247, 3039, 0, 0, 0, 0, 3341, 0, 219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 61, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3207, 0, 93, 0, 2623, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1621, 0, 0, 0, 0, 0, 0, 289, 800, 3123, 0, 923, 853, 0, 0, 0, 0, 0, 573, 0,
 	0, 0, 0, 0, 0, 2652, 0, 0, 930, 2377, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2616, 0, 0, 2702, 0, 2767, 0, 0, 2439, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 835, 2588, 0, 1657, 545, 0, 0, 0, 0, 0, 1082, 1204, 0, 0, 0, 0, 0, 2859, 0, 0, 1054, 0, 0, 949, 1006,
-	3878, 0, 0, 0, 0, 0, 0, 308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1151, 0, 2877, 0, 0, 0, 2088, 0, 0, 503, 0, 0, 0,
-	1949, 4002, 0, 0, 969, 0, 0, 0, 0, 1713, 0, 0, 0, 974, 2964, 0, 0, 0, 0, 0, 0, 3370, 0, 3344, 2566, 0, 0, 0, 0, 0, 0, 0,
+	3886, 0, 0, 0, 0, 0, 0, 308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1151, 0, 2877, 0, 0, 0, 2088, 0, 0, 503, 0, 0, 0,
+	1949, 4010, 0, 0, 969, 0, 0, 0, 0, 1713, 0, 0, 0, 974, 2964, 0, 0, 0, 0, 0, 0, 3370, 0, 3344, 2566, 0, 0, 0, 0, 0, 0, 0,
 	819, 0, 0, 0, 3543, 206, 0, 0, 0, 0, 0, 0, 2224, 2875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3534, 430, 0, 3420, 0, 0, 3303, 3498,
 	0, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 0, 0, 0, 662, 803, 1564, 1742, 2391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 551, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3802, 0, 0, 0, 0, 2479, 3385, 0, 0, 0, 2143, 0, 128, 0, 0, 0, 0, 1531, 0, 0, 1769, 0, 4003, 2158,
-	0, 1694, 0, 0, 0, 0, 0, 0, 0, 2426, 0, 0, 0, 1114, 0, 0, 0, 512, 0, 1948, 0, 1669, 0, 0, 617, 1242, 0, 0, 0, 1277, 2120, 4030,
-	0, 0, 0, 0, 0, 3786, 0, 3697, 0, 0, 3831, 3307, 0, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 0, 2917, 0, 0, 1670, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 624, 1293, 816, 0, 0, 552, 0, 0, 0, 0, 1479, 0, 0, 0, 4022, 0, 0, 366, 0,
-	0, 0, 0, 0, 54, 1680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 3732, 0, 595, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3403, 0, 0, 0, 1079, 0, 0, 0, 0, 3601, 0, 0, 0, 0, 0, 0, 0, 0, 149, 2020, 19,
-	0, 3582, 0, 0, 1429, 0, 0, 3705, 2384, 0, 0, 0, 0, 0, 0, 0, 3203, 0, 0, 1817, 0, 0, 0, 0, 0, 3518, 0, 0, 0, 0, 0, 3447,
-	1924, 0, 0, 870, 0, 3691, 0, 1274, 0, 0, 0, 0, 0, 2422, 2477, 3971, 0, 0, 0, 0, 1403, 0, 0, 1533, 0, 0, 0, 0, 0, 3424, 3734, 2966,
-	0, 0, 0, 0, 1334, 0, 0, 0, 1497, 0, 0, 0, 0, 0, 540, 1207, 0, 0, 0, 0, 0, 3915, 0, 0, 2565, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1730, 0, 0, 0, 0, 0, 774, 2636, 1426, 4070, 0, 331, 0, 1445, 2676, 0, 0, 0, 4060, 1787, 0, 0, 0, 3738, 0, 1248, 1411, 1716,
-	641, 0, 0, 0, 0, 0, 0, 2684, 0, 0, 863, 0, 0, 0, 0, 0, 3704, 0, 0, 3972, 1144, 2195, 0, 0, 0, 0, 0, 0, 1073, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3810, 0, 0, 0, 0, 2479, 3385, 0, 0, 0, 2143, 0, 128, 0, 0, 0, 0, 1531, 0, 0, 1769, 0, 4011, 2158,
+	0, 1694, 0, 0, 0, 0, 0, 0, 0, 2426, 0, 0, 0, 1114, 0, 0, 0, 512, 0, 1948, 0, 1669, 0, 0, 617, 1242, 0, 0, 0, 1277, 2120, 4038,
+	0, 0, 0, 0, 0, 3794, 0, 3705, 0, 0, 3839, 3307, 0, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 0, 2917, 0, 0, 1670, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 624, 1293, 816, 0, 0, 552, 0, 0, 0, 0, 1479, 0, 0, 0, 4030, 0, 0, 366, 0,
+	0, 0, 0, 0, 54, 1680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1883, 0, 0, 0, 0, 0, 0, 3740, 0, 595, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3403, 0, 0, 0, 1079, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 0, 0, 149, 2020, 19,
+	0, 3590, 0, 0, 1429, 0, 0, 3713, 2384, 0, 0, 0, 0, 0, 0, 0, 3203, 0, 0, 1817, 0, 0, 0, 0, 0, 3518, 0, 0, 0, 0, 0, 3447,
+	1924, 0, 0, 870, 0, 3699, 0, 1274, 0, 0, 0, 0, 0, 2422, 2477, 3979, 0, 0, 0, 0, 1403, 0, 0, 1533, 0, 0, 0, 0, 0, 3424, 3742, 2966,
+	0, 0, 0, 0, 1334, 0, 0, 0, 1497, 0, 0, 0, 0, 0, 540, 1207, 0, 0, 0, 0, 0, 3923, 0, 0, 2565, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1730, 0, 0, 0, 0, 0, 774, 2636, 1426, 4078, 0, 331, 0, 1445, 2676, 0, 0, 0, 4068, 1787, 0, 0, 0, 3746, 0, 1248, 1411, 1716,
+	641, 0, 0, 0, 0, 0, 0, 2684, 0, 0, 863, 0, 0, 0, 0, 0, 3712, 0, 0, 3980, 1144, 2195, 0, 0, 0, 0, 0, 0, 1073, 0, 0, 0,
 	635, 0, 0, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2562, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 817, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1859, 2719, 0, 0, 0, 0, 0, 0, 0, 0, 1036, 0, 0,
-	0, 601, 3644, 0, 0, 1853, 1315, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2650, 0, 0, 4064, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2852, 0, 0, 0, 829, 3068, 0, 2574, 0, 3612, 0, 0, 0, 0, 4059, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 601, 3652, 0, 0, 1853, 1315, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2650, 0, 0, 4072, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2852, 0, 0, 0, 829, 3068, 0, 2574, 0, 3620, 0, 0, 0, 0, 4067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 2180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3047, 0, 0, 1272, 739, 0, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 0, 3936, 0, 0, 0, 0, 0, 0, 4004, 0, 0, 0, 0, 2354, 0, 0, 1779,
-	3182, 0, 3974, 0, 0, 0, 0, 924, 4027, 0, 0, 0, 0, 0, 39, 0, 625, 0, 0, 0, 0, 0, 0, 0, 2256, 0, 0, 0, 0, 0, 3383, 0,
+	3047, 0, 0, 1272, 739, 0, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 0, 3944, 0, 0, 0, 0, 0, 0, 4012, 0, 0, 0, 0, 2354, 0, 0, 1779,
+	3182, 0, 3982, 0, 0, 0, 0, 924, 4035, 0, 0, 0, 0, 0, 39, 0, 625, 0, 0, 0, 0, 0, 0, 0, 2256, 0, 0, 0, 0, 0, 3383, 0,
 	0, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 2262, 0, 0, 0, 0, 1040, 2172, 0, 0, 0, 0, 0, 755, 0, 0, 0, 0, 0, 2107,
-	0, 0, 0, 0, 0, 0, 1998, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3750, 1915, 0, 66, 2814, 238, 239, 3558, 0, 0, 0, 0, 0,
-	0, 250, 1689, 0, 4049, 0, 3545, 0, 2872, 0, 2400, 2732, 0, 1758, 0, 588, 0, 0, 412, 0, 668, 2236, 0, 609, 702, 0, 0, 0, 1311, 0, 0, 0,
-	0, 0, 0, 0, 0, 2217, 2581, 0, 3995, 0, 878, 0, 0, 0, 0, 0, 0, 0, 14, 2462, 0, 0, 0, 0, 0, 0, 960, 0, 0, 0, 2394, 0,
-	0, 145, 0, 0, 0, 1679, 0, 0, 464, 2723, 3824, 3791, 0, 8, 0, 0, 0, 0, 0, 3756, 0, 0, 0, 793, 0, 0, 0, 559, 0, 0, 0, 0,
-	0, 0, 0, 3685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1937, 0, 0, 0, 0, 0, 1165, 0, 938, 0, 0, 0, 0, 0, 0, 0, 271,
-	0, 2818, 0, 188, 2811, 1234, 3229, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4055, 0, 0, 270, 0, 767, 3405, 0, 0, 0, 0, 2969, 0, 0, 0, 0,
-	0, 3661, 0, 0, 0, 0, 0, 3334, 0, 0, 0, 644, 0, 0, 1466, 939, 1035, 0, 0, 0, 0, 798, 2164, 0, 0, 0, 0, 3187, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1998, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3758, 1915, 0, 66, 2814, 238, 239, 3558, 0, 0, 0, 0, 0,
+	0, 250, 1689, 0, 4057, 0, 3545, 0, 2872, 0, 2400, 2732, 0, 1758, 0, 588, 0, 0, 412, 0, 668, 2236, 0, 609, 702, 0, 0, 0, 1311, 0, 0, 0,
+	0, 0, 0, 0, 0, 2217, 2581, 0, 4003, 0, 878, 0, 0, 0, 0, 0, 0, 0, 14, 2462, 0, 0, 0, 0, 0, 0, 960, 0, 0, 0, 2394, 0,
+	0, 145, 0, 0, 0, 1679, 0, 0, 464, 2723, 3832, 3799, 0, 8, 0, 0, 0, 0, 0, 3764, 0, 0, 0, 793, 0, 0, 0, 559, 0, 0, 0, 0,
+	0, 0, 0, 3693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1937, 0, 0, 0, 0, 0, 1165, 0, 938, 0, 0, 0, 0, 0, 0, 0, 271,
+	0, 2818, 0, 188, 2811, 1234, 3229, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4063, 0, 0, 270, 0, 767, 3405, 0, 0, 0, 0, 2969, 0, 0, 0, 0,
+	0, 3669, 0, 0, 0, 0, 0, 3334, 0, 0, 0, 644, 0, 0, 1466, 939, 1035, 0, 0, 0, 0, 798, 2164, 0, 0, 0, 0, 3187, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 2099, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1220, 0, 0, 0, 0, 0, 0, 2421, 0, 0, 0, 0, 1955, 3093, 919,
 	0, 0, 0, 0, 0, 2654, 0, 0, 2117, 2535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1320, 0, 0, 0, 1131, 2156, 0, 0, 0, 0, 335, 0, 0,
 	2079, 0, 3301, 0, 0, 0, 0, 2626, 0, 2582, 0, 2629, 0, 0, 3005, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2919, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1218, 0, 841, 299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3927,
+	0, 0, 0, 0, 0, 397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1218, 0, 841, 299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3935,
 	0, 0, 0, 1747, 3028, 0, 0, 0, 0, 0, 0, 0, 0, 1111, 0, 0, 3333, 3112, 0, 3285, 1840, 1083, 1281, 2683, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 212, 0, 0, 0, 0, 0, 0, 1714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2038, 1563, 0, 790, 0,
-	0, 2149, 3726, 496, 0, 0, 0, 372, 521, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 1139, 1795, 0, 0, 0, 3042, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2149, 3734, 496, 0, 0, 0, 372, 521, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 1139, 1795, 0, 0, 0, 3042, 0, 0, 0, 0, 0, 0, 0, 0,
 	636, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1962, 1990, 0, 0, 0, 0, 2091, 0, 0, 0, 0, 0, 773, 2110, 2366, 0, 453, 0, 0, 0, 0,
 	1112, 2004, 0, 0, 0, 0, 1645, 0, 0, 0, 1640, 0, 2978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2712, 0, 0, 0, 0, 0,
-	0, 0, 2790, 0, 0, 0, 3913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 1437, 487, 1705, 1876, 3544, 0, 3597, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2790, 0, 0, 0, 3921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 1437, 487, 1705, 1876, 3544, 0, 3605, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 6, 0, 0, 0, 0, 0, 0, 1026, 1665, 0, 0, 1711, 0, 2053, 0, 0, 2830, 0, 1963, 0, 0, 2953, 0, 0, 0, 0, 40, 342, 2102, 3504,
 	3564, 2649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 445, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2483, 3700, 0, 0, 0, 0, 0, 0, 0, 0, 1430, 0, 1562, 0, 0, 0, 3332, 1514, 2564, 1818, 3585, 0, 0, 1338, 0, 0, 1919,
-	0, 1208, 3538, 3841, 0, 0, 2628, 2757, 0, 1577, 0, 0, 0, 0, 0, 0, 177, 2370, 0, 0, 0, 759, 1389, 2816, 987, 1353, 0, 0, 0, 0, 0, 0,
-	0, 0, 560, 0, 0, 2409, 0, 143, 596, 3755, 0, 0, 0, 1776, 0, 0, 3711, 0, 0, 0, 1448, 3471, 0, 0, 0, 0, 0, 2260, 0, 0, 0, 1229,
-	0, 0, 3149, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 0, 0, 0, 0, 0, 4021, 0, 0, 0, 0, 1871, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2483, 3708, 0, 0, 0, 0, 0, 0, 0, 0, 1430, 0, 1562, 0, 0, 0, 3332, 1514, 2564, 1818, 3593, 0, 0, 1338, 0, 0, 1919,
+	0, 1208, 3538, 3849, 0, 0, 2628, 2757, 0, 1577, 0, 0, 0, 0, 0, 0, 177, 2370, 0, 0, 0, 759, 1389, 2816, 987, 1353, 0, 0, 0, 0, 0, 0,
+	0, 0, 560, 0, 0, 2409, 0, 143, 596, 3763, 0, 0, 0, 1776, 0, 0, 3719, 0, 0, 0, 1448, 3471, 0, 0, 0, 0, 0, 2260, 0, 0, 0, 1229,
+	0, 0, 3149, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 0, 0, 0, 0, 0, 4029, 0, 0, 0, 0, 1871, 0, 0, 0, 0, 0, 0,
 	0, 0, 203, 1209, 0, 0, 0, 0, 0, 775, 1349, 312, 0, 1537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 3400, 1181, 2427, 2703,
 	431, 2879, 2965, 3494, 0, 0, 0, 1921, 0, 3233, 0, 0, 3372, 0, 0, 77, 0, 0, 0, 0, 111, 0, 3067, 0, 0, 264, 0, 0, 0, 2577, 0, 0,
 	2748, 0, 0, 1393, 0, 267, 785, 1094, 2909, 3553, 170, 356, 0, 0, 1152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2040, 2929, 729, 0, 0, 0, 0,
 	0, 0, 0, 779, 0, 0, 0, 0, 0, 0, 0, 329, 0, 0, 1011, 0, 0, 509, 583, 2592, 95, 0, 317, 1580, 0, 0, 2639, 3493, 0, 0, 0, 0,
 	2415, 0, 0, 3060, 0, 3490, 0, 1834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 3168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3690, 0, 0, 1021, 2860, 0, 0, 0, 2341, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2625, 0, 977,
-	0, 0, 1821, 442, 1568, 0, 0, 2025, 0, 1879, 0, 0, 0, 0, 1905, 0, 0, 0, 0, 0, 4012, 0, 1124, 2207, 0, 1297, 3143, 2716, 3753, 0, 115, 0,
-	0, 0, 0, 0, 0, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0, 4053, 1819, 0, 0, 1107, 3070, 3090, 0, 0, 0, 0,
+	0, 0, 3698, 0, 0, 1021, 2860, 0, 0, 0, 2341, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2625, 0, 977,
+	0, 0, 1821, 442, 1568, 0, 0, 2025, 0, 1879, 0, 0, 0, 0, 1905, 0, 0, 0, 0, 0, 4020, 0, 1124, 2207, 0, 1297, 3143, 2716, 3761, 0, 115, 0,
+	0, 0, 0, 0, 0, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0, 4061, 1819, 0, 0, 1107, 3070, 3090, 0, 0, 0, 0,
 	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1846, 0, 0, 0, 0, 0, 0, 0, 0, 1501, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2042, 0, 0, 0, 0, 0, 0, 3840, 3263, 0, 0, 3766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1302, 2739, 0, 0, 2727, 0, 0, 0, 252, 0, 0, 808, 2975, 0, 0, 2968, 0, 0, 0, 0, 2251, 727, 0, 3951, 1268, 2883, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2648, 0, 0, 3945, 0, 0, 0, 0, 0, 0, 0, 0, 1176, 0, 0, 787, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2042, 0, 0, 0, 0, 0, 0, 3848, 3263, 0, 0, 3774, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1302, 2739, 0, 0, 2727, 0, 0, 0, 252, 0, 0, 808, 2975, 0, 0, 2968, 0, 0, 0, 0, 2251, 727, 0, 3959, 1268, 2883, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2648, 0, 0, 3953, 0, 0, 0, 0, 0, 0, 0, 0, 1176, 0, 0, 787, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 2584, 0, 0, 0, 0, 726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2731, 0, 3104, 0, 682, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 1367, 0, 0, 0, 477, 0, 0, 2365, 3094, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0,
-	0, 0, 0, 1412, 0, 0, 0, 1076, 3384, 0, 0, 0, 190, 965, 2457, 1454, 2924, 0, 0, 0, 0, 0, 3758, 0, 0, 0, 0, 0, 0, 0, 0, 1767,
-	0, 0, 0, 0, 1481, 0, 2866, 0, 0, 0, 0, 0, 0, 0, 541, 230, 0, 0, 0, 0, 0, 1003, 0, 0, 3904, 0, 0, 0, 0, 3186, 0, 0,
-	0, 0, 3873, 1945, 3155, 0, 1574, 0, 0, 0, 2595, 0, 0, 0, 0, 1505, 0, 592, 2545, 3795, 1087, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 1540, 0,
-	0, 0, 214, 0, 1097, 2543, 0, 0, 0, 0, 0, 2364, 0, 0, 0, 0, 0, 0, 3785, 0, 0, 3033, 0, 0, 0, 0, 0, 0, 0, 584, 0, 0,
+	0, 0, 0, 1412, 0, 0, 0, 1076, 3384, 0, 0, 0, 190, 965, 2457, 1454, 2924, 0, 0, 0, 0, 0, 3766, 0, 0, 0, 0, 0, 0, 0, 0, 1767,
+	0, 0, 0, 0, 1481, 0, 2866, 0, 0, 0, 0, 0, 0, 0, 541, 230, 0, 0, 0, 0, 0, 1003, 0, 0, 3912, 0, 0, 0, 0, 3186, 0, 0,
+	0, 0, 3881, 1945, 3155, 0, 1574, 0, 0, 0, 2595, 0, 0, 0, 0, 1505, 0, 592, 2545, 3803, 1087, 0, 0, 0, 3330, 0, 0, 0, 0, 0, 1540, 0,
+	0, 0, 214, 0, 1097, 2543, 0, 0, 0, 0, 0, 2364, 0, 0, 0, 0, 0, 0, 3793, 0, 0, 3033, 0, 0, 0, 0, 0, 0, 0, 584, 0, 0,
 	0, 0, 0, 1259, 0, 0, 0, 0, 0, 0, 0, 2567, 839, 0, 0, 1193, 0, 0, 0, 0, 1241, 22, 0, 0, 0, 0, 0, 0, 0, 3548, 0, 1663,
-	2131, 3235, 0, 0, 3653, 1546, 0, 0, 0, 0, 1907, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3335, 1199, 0, 0, 0, 0, 0, 383,
+	2131, 3235, 0, 0, 3661, 1546, 0, 0, 0, 0, 1907, 0, 0, 1212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3335, 1199, 0, 0, 0, 0, 0, 383,
 	2505, 0, 0, 2667, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 633, 0, 3145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1958, 834, 1276, 3226, 0, 0, 2661,
-	0, 0, 0, 0, 2353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2795, 0, 0, 0, 1480, 0, 0, 0, 0, 0, 3216, 0, 3859, 0,
+	0, 0, 0, 0, 2353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2795, 0, 0, 0, 1480, 0, 0, 0, 0, 0, 3216, 0, 3867, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1673, 0, 0, 0, 0, 102, 0, 2822, 0, 0, 0, 0, 0, 1658, 0, 0, 0, 0, 3434, 0, 0,
-	0, 0, 0, 0, 0, 0, 1235, 0, 0, 0, 2774, 0, 0, 0, 581, 0, 1979, 884, 1829, 0, 0, 0, 0, 1390, 1715, 0, 3008, 4031, 118, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1235, 0, 0, 0, 2774, 0, 0, 0, 581, 0, 1979, 884, 1829, 0, 0, 0, 0, 1390, 1715, 0, 3008, 4039, 118, 0, 0, 0,
 	181, 0, 0, 0, 900, 0, 0, 0, 0, 2755, 0, 0, 1801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3535, 966, 0, 2959, 0, 0, 0, 0,
 	0, 0, 0, 0, 341, 2955, 0, 2705, 132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3512, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3628, 0, 0, 3407, 0, 3362, 0, 0, 10, 0, 0, 0, 3290, 0, 1586, 0, 0, 0, 0, 0, 424, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3636, 0, 0, 3407, 0, 3362, 0, 0, 10, 0, 0, 0, 3290, 0, 1586, 0, 0, 0, 0, 0, 424, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 2092, 0, 0, 0, 0, 0, 0, 1100, 0, 1128, 0, 55, 76, 2481, 0, 0, 0, 0, 732, 676, 0, 0, 0, 3516, 3000, 0, 0,
-	0, 0, 0, 0, 0, 3893, 2049, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 0, 0, 2977, 0, 0, 673, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1867, 0, 1216, 0, 2833, 0, 0, 0, 0, 0, 3982, 0, 0, 1418, 862, 0, 0, 0, 0, 268, 1446, 3645, 3674, 0,
+	0, 0, 0, 0, 0, 3901, 2049, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 0, 0, 2977, 0, 0, 673, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1867, 0, 1216, 0, 2833, 0, 0, 0, 0, 0, 3990, 0, 0, 1418, 862, 0, 0, 0, 0, 268, 1446, 3653, 3682, 0,
 	465, 0, 0, 1253, 2736, 2410, 0, 0, 0, 0, 0, 1005, 0, 2446, 0, 0, 451, 2338, 2133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 186, 1300, 0, 3626, 1088, 0, 858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4044, 0, 0, 1512, 1868, 0, 0,
-	0, 0, 0, 2572, 0, 0, 0, 0, 0, 2448, 686, 3877, 0, 0, 0, 3523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 0, 0, 3718, 1913, 1089,
-	3527, 0, 0, 0, 0, 568, 1472, 1738, 3639, 2560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3316, 0, 538, 2165, 3966, 3719, 0, 2810, 0, 2769, 0, 0, 0,
+	0, 0, 0, 0, 0, 186, 1300, 0, 3634, 1088, 0, 858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4052, 0, 0, 1512, 1868, 0, 0,
+	0, 0, 0, 2572, 0, 0, 0, 0, 0, 2448, 686, 3885, 0, 0, 0, 3523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 0, 0, 3726, 1913, 1089,
+	3527, 0, 0, 0, 0, 568, 1472, 1738, 3647, 2560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3316, 0, 538, 2165, 3974, 3727, 0, 2810, 0, 2769, 0, 0, 0,
 	0, 1014, 0, 0, 2146, 0, 0, 0, 0, 0, 0, 2583, 0, 0, 0, 1009, 2211, 2516, 0, 437, 0, 0, 3097, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 2771, 0, 0, 0, 0, 3274, 3466, 0, 0, 1423, 0, 0, 3398, 0, 0, 0, 0, 2848, 0, 0, 0, 0, 0, 0, 0,
-	0, 156, 0, 0, 0, 0, 0, 1729, 2669, 0, 0, 0, 3940, 0, 0, 0, 32, 2646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0,
+	0, 156, 0, 0, 0, 0, 0, 1729, 2669, 0, 0, 0, 3948, 0, 0, 0, 32, 2646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1442, 0, 0,
 	0, 0, 0, 2087, 0, 3161, 2329, 2761, 0, 0, 0, 2569, 0, 0, 0, 0, 3343, 631, 0, 0, 2127, 0, 0, 49, 0, 0, 0, 0, 0, 980, 0, 0,
-	0, 0, 0, 0, 0, 1727, 0, 2797, 0, 941, 0, 0, 0, 3857, 0, 0, 0, 0, 3117, 0, 1384, 1708, 0, 0, 2744, 0, 249, 470, 0, 3256, 1264, 3892,
-	0, 0, 3232, 1173, 0, 0, 0, 2030, 3484, 0, 0, 0, 0, 3916, 0, 0, 0, 0, 0, 999, 218, 1635, 2140, 0, 2915, 3084, 50, 3536, 0, 0, 0, 3139,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1078, 0, 2602, 0,
+	0, 0, 0, 0, 0, 1727, 0, 2797, 0, 941, 0, 0, 0, 3865, 0, 0, 0, 0, 3117, 0, 1384, 1708, 0, 0, 2744, 0, 249, 470, 0, 3256, 1264, 3900,
+	0, 0, 3232, 1173, 0, 0, 0, 2030, 3484, 0, 0, 0, 0, 3924, 0, 0, 0, 0, 0, 999, 218, 1635, 2140, 0, 2915, 3084, 50, 3536, 0, 0, 0, 3139,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1078, 0, 2602, 0,
 	1952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1447, 0, 0, 0, 0, 0, 1641, 0, 0, 2368, 0, 0, 1862, 0, 0, 0, 0, 0, 0,
 	1920, 1120, 0, 1356, 0, 0, 0, 0, 0, 0, 3099, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 313, 2121, 0, 0, 0, 1507, 0, 0, 0,
-	3782, 1263, 0, 0, 0, 0, 0, 2520, 3257, 3327, 0, 0, 1662, 932, 0, 1781, 2999, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 832, 0, 0,
+	3790, 1263, 0, 0, 0, 0, 0, 2520, 3257, 3327, 0, 0, 1662, 932, 0, 1781, 2999, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 832, 0, 0,
 	0, 0, 0, 0, 0, 0, 2491, 3236, 0, 0, 0, 577, 0, 0, 0, 0, 0, 0, 3421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1855, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3092, 2098, 3440, 2775, 0, 0, 3470, 0,
-	2613, 0, 3336, 0, 0, 0, 0, 2198, 1197, 2532, 0, 67, 0, 0, 0, 0, 0, 0, 1191, 2301, 0, 0, 2499, 0, 3983, 0, 0, 0, 0, 0, 462, 0,
-	3510, 0, 0, 0, 0, 0, 0, 0, 0, 1523, 0, 0, 0, 0, 0, 0, 2094, 902, 467, 2334, 3882, 0, 0, 2105, 3580, 2175, 1407, 0, 0, 0, 2068, 362,
-	0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1975, 0, 0, 3136, 3920, 0, 0, 1330, 0, 0, 0, 2076, 0, 281, 352, 2747, 4001, 0, 0,
-	0, 0, 4014, 0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 0, 0, 0, 0, 0, 242, 0, 0, 0, 796, 1370, 2065, 0, 303, 1350, 2111, 201, 259, 2941,
-	0, 0, 0, 0, 0, 2238, 3156, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4008, 0, 0, 0, 2898, 0, 564, 0, 544, 0, 2066, 0,
-	0, 0, 0, 2206, 0, 1508, 0, 0, 0, 1397, 3776, 0, 2503, 0, 0, 1861, 297, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 1549, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1744, 0, 855, 1899, 0, 0, 3087, 0, 0, 0, 1047, 0, 2, 656, 4045, 674, 1246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 499, 3114, 1583, 0, 0, 2824, 0, 0, 0, 3531, 0, 0, 0, 0, 0, 0, 0, 120, 1754, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1607, 0, 0, 0, 0, 261, 704, 0, 0, 0, 350, 0, 3178, 0, 3954, 0, 3975, 0, 0, 0, 1724, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3769, 0, 0, 0, 3100, 0, 0, 3016, 0, 0, 0, 0, 3482, 0, 0, 1553, 0, 0, 0, 0, 0, 0, 0, 1163, 3089, 2519, 0, 3401, 0, 0, 112,
+	2613, 0, 3336, 0, 0, 0, 0, 2198, 1197, 2532, 0, 67, 0, 0, 0, 0, 0, 0, 1191, 2301, 0, 0, 2499, 0, 3991, 0, 0, 0, 0, 0, 462, 0,
+	3510, 0, 0, 0, 0, 0, 0, 0, 0, 1523, 0, 0, 0, 0, 0, 0, 2094, 902, 467, 2334, 3890, 0, 0, 2105, 3588, 2175, 1407, 0, 0, 0, 2068, 362,
+	0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1975, 0, 0, 3136, 3928, 0, 0, 1330, 0, 0, 0, 2076, 0, 281, 352, 2747, 4009, 0, 0,
+	0, 0, 4022, 0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 0, 0, 0, 0, 0, 242, 0, 0, 0, 796, 1370, 2065, 0, 303, 1350, 2111, 201, 259, 2941,
+	0, 0, 0, 0, 0, 2238, 3156, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4016, 0, 0, 0, 2898, 0, 564, 0, 544, 0, 2066, 0,
+	0, 0, 0, 2206, 0, 1508, 0, 0, 0, 1397, 3784, 0, 2503, 0, 0, 1861, 297, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 1549, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1744, 0, 855, 1899, 0, 0, 3087, 0, 0, 0, 1047, 0, 2, 656, 4053, 674, 1246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 499, 3114, 1583, 0, 0, 2824, 0, 0, 0, 3531, 0, 0, 0, 0, 0, 0, 0, 120, 1754, 3579, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1607, 0, 0, 0, 0, 261, 704, 0, 0, 0, 350, 0, 3178, 0, 3962, 0, 3983, 0, 0, 0, 1724, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3777, 0, 0, 0, 3100, 0, 0, 3016, 0, 0, 0, 0, 3482, 0, 0, 1553, 0, 0, 0, 0, 0, 0, 0, 1163, 3089, 2519, 0, 3401, 0, 0, 112,
 	0, 0, 0, 0, 0, 0, 326, 0, 0, 0, 0, 0, 2507, 0, 0, 2386, 3045, 0, 0, 0, 0, 0, 0, 2927, 2570, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3933, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0, 580, 0, 3298, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1381, 2770, 0, 0, 0, 0, 0, 1379, 0, 0, 1887, 0, 0, 0, 0, 0, 0, 3568, 3736, 0, 1052, 3541, 0, 0, 0, 0,
-	0, 0, 0, 0, 2273, 0, 0, 0, 0, 0, 0, 0, 0, 1456, 0, 3465, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0, 0, 3844,
-	0, 0, 0, 0, 1877, 0, 0, 0, 0, 0, 2034, 1363, 0, 0, 3177, 1286, 3669, 0, 0, 0, 2622, 0, 0, 0, 3728, 0, 0, 2585, 0, 1468, 0, 0,
-	1415, 0, 34, 81, 3462, 3793, 0, 78, 458, 1122, 0, 0, 0, 1053, 0, 3495, 2194, 0, 0, 0, 0, 1504, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
-	1091, 1847, 0, 0, 0, 483, 3921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3574, 0, 0, 0, 2575, 0, 0, 0, 0, 0, 0, 0, 883, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3941, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0, 580, 0, 3298, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1381, 2770, 0, 0, 0, 0, 0, 1379, 0, 0, 1887, 0, 0, 0, 0, 0, 0, 3569, 3744, 0, 1052, 3541, 0, 0, 0, 0,
+	0, 0, 0, 0, 2273, 0, 0, 0, 0, 0, 0, 0, 0, 1456, 0, 3465, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1414, 0, 0, 0, 3852,
+	0, 0, 0, 0, 1877, 0, 0, 0, 0, 0, 2034, 1363, 0, 0, 3177, 1286, 3677, 0, 0, 0, 2622, 0, 0, 0, 3736, 0, 0, 2585, 0, 1468, 0, 0,
+	1415, 0, 34, 81, 3462, 3801, 0, 78, 458, 1122, 0, 0, 0, 1053, 0, 3495, 2194, 0, 0, 0, 0, 1504, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0,
+	1091, 1847, 0, 0, 0, 483, 3929, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3582, 0, 0, 0, 2575, 0, 0, 0, 0, 0, 0, 0, 883, 0, 0,
 	0, 0, 0, 0, 1633, 1791, 3439, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 121, 2058, 0, 0, 0, 2843, 0, 856, 0,
-	333, 0, 697, 3463, 0, 0, 2704, 0, 0, 1335, 0, 0, 0, 905, 0, 0, 0, 0, 0, 0, 0, 0, 548, 2900, 859, 0, 894, 2054, 0, 3479, 2935, 0,
-	0, 0, 0, 0, 0, 1146, 0, 0, 0, 0, 0, 0, 3829, 0, 0, 0, 0, 0, 0, 0, 0, 4032, 0, 166, 0, 1217, 0, 0, 0, 0, 0, 3751,
-	2990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0, 0, 0, 0, 2271, 2868, 0, 3939, 0, 1765,
-	1874, 1774, 2508, 0, 0, 0, 0, 1984, 0, 16, 2297, 4009, 0, 0, 0, 0, 1132, 0, 1785, 0, 0, 0, 3724, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	333, 0, 697, 3463, 0, 0, 2704, 0, 0, 1335, 0, 3575, 0, 905, 0, 0, 0, 0, 0, 0, 0, 0, 548, 2900, 859, 0, 894, 2054, 0, 3479, 2935, 0,
+	0, 0, 0, 0, 0, 1146, 0, 0, 0, 0, 0, 0, 3837, 0, 0, 0, 0, 0, 0, 0, 0, 4040, 0, 166, 0, 1217, 0, 0, 0, 0, 0, 3759,
+	2990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1796, 0, 0, 0, 0, 0, 0, 2271, 2868, 0, 3947, 0, 1765,
+	1874, 1774, 2508, 0, 0, 0, 0, 1984, 0, 16, 2297, 4017, 0, 0, 0, 0, 1132, 0, 1785, 0, 0, 0, 3732, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 1469, 0, 3254, 0, 0, 0, 0, 0, 2134, 594, 936, 2576, 0, 0, 0, 0, 0, 2441, 0, 0, 0, 185, 0, 0, 0, 3154,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1585, 0, 0, 0, 0, 0, 2374, 0, 2498, 3295, 0, 0,
-	0, 0, 0, 888, 0, 0, 0, 0, 3150, 0, 645, 0, 0, 0, 757, 0, 0, 0, 3923, 0, 0, 0, 761, 0, 0, 2137, 0, 0, 1629, 0, 0, 1375,
-	0, 0, 0, 0, 791, 2216, 0, 0, 0, 0, 0, 3217, 3575, 3251, 491, 0, 0, 0, 17, 3118, 0, 0, 0, 2450, 0, 0, 0, 0, 0, 0, 0, 4029,
-	2234, 2280, 3414, 0, 148, 0, 0, 3646, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 0, 0, 0, 0, 3539, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3578, 0, 0, 3456, 0, 195, 0, 0, 0, 525, 0, 0, 846, 0, 3130, 0, 0, 0, 0, 0, 2940, 0, 0, 0, 1010, 3015, 0, 0, 3561, 0,
-	0, 2980, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3025, 0, 0, 0, 0, 0, 0, 0, 3590, 0, 0, 0, 0,
-	0, 0, 1671, 0, 0, 0, 4043, 3687, 0, 0, 0, 2186, 0, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 71, 934, 3305, 2185, 0, 3858, 0, 502, 0, 0,
-	0, 222, 0, 0, 2634, 3660, 1465, 0, 3209, 0, 2114, 0, 0, 0, 3928, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2178, 0, 0, 3627, 0, 0, 530, 493, 575, 0, 0, 770, 3292, 0, 0, 0, 1222, 0, 0, 4019, 0, 0, 1933, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 284, 2515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 781, 3004, 1328, 0, 0, 2246, 3677, 0, 0,
+	0, 0, 0, 888, 0, 0, 0, 0, 3150, 0, 645, 0, 0, 0, 757, 0, 0, 0, 3931, 0, 0, 0, 761, 0, 0, 2137, 0, 0, 1629, 0, 0, 1375,
+	0, 0, 0, 0, 791, 2216, 0, 0, 0, 0, 0, 3217, 3583, 3251, 491, 0, 0, 0, 17, 3118, 0, 0, 0, 2450, 0, 0, 0, 0, 0, 0, 0, 4037,
+	2234, 2280, 3414, 0, 148, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 2804, 0, 0, 0, 0, 0, 0, 0, 3539, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3586, 0, 0, 3456, 0, 195, 0, 0, 0, 525, 0, 0, 846, 0, 3130, 0, 0, 0, 0, 0, 2940, 0, 0, 0, 1010, 3015, 0, 0, 3561, 0,
+	0, 2980, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3025, 0, 0, 0, 0, 0, 0, 0, 3598, 0, 0, 0, 0,
+	0, 0, 1671, 0, 0, 0, 4051, 3695, 0, 0, 0, 2186, 0, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 71, 934, 3305, 2185, 0, 3866, 0, 502, 0, 0,
+	0, 222, 0, 0, 2634, 3668, 1465, 0, 3209, 0, 2114, 0, 0, 0, 3936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2178, 0, 0, 3635, 0, 0, 530, 493, 575, 0, 0, 770, 3292, 0, 0, 0, 1222, 0, 0, 4027, 0, 0, 1933, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 284, 2515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 781, 3004, 1328, 0, 0, 2246, 3685, 0, 0,
 	0, 0, 0, 1718, 0, 0, 0, 0, 0, 3423, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1450, 2563, 0, 749, 805, 0, 0, 1038, 648, 0,
 	1603, 1953, 0, 0, 1391, 0, 0, 0, 2274, 822, 807, 3276, 2550, 0, 0, 0, 0, 0, 0, 3026, 0, 0, 0, 836, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 228, 0, 0, 3260, 2350, 2317, 0, 0, 0, 0, 0, 3323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 550, 840, 0, 0, 0, 0, 3231,
 	0, 0, 0, 2715, 0, 0, 0, 0, 0, 897, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1017, 0, 2316, 0, 1267, 0, 0, 0, 1547, 0, 0, 0,
-	0, 0, 0, 0, 1058, 0, 0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 3615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2032, 0, 0, 0, 1109, 1517, 0, 0, 309, 0, 479, 0, 0, 1413, 3698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 446, 0, 0, 0,
-	2539, 0, 0, 0, 0, 0, 0, 0, 0, 2119, 0, 3778, 0, 0, 0, 4036, 0, 0, 0, 0, 0, 0, 2356, 1770, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3953, 561, 3353, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 1777, 0, 0, 466, 2264, 0, 0, 380, 3506, 0, 0, 0, 0, 0, 315, 0, 0, 0, 1404, 0, 0, 3694,
-	0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 1815, 276, 0, 0, 0, 0, 0, 0, 0, 0, 753, 0, 0, 0, 0, 1252, 379, 3764, 0, 2193, 0, 0,
+	0, 0, 0, 0, 1058, 0, 0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 3623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2032, 0, 0, 0, 1109, 1517, 0, 0, 309, 0, 479, 0, 0, 1413, 3706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 446, 0, 0, 0,
+	2539, 0, 0, 0, 0, 0, 0, 0, 0, 2119, 0, 3786, 0, 0, 0, 4044, 0, 0, 0, 0, 0, 0, 2356, 1770, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3961, 561, 3353, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 1777, 0, 0, 466, 2264, 0, 0, 380, 3506, 0, 0, 0, 0, 0, 315, 0, 0, 0, 1404, 0, 0, 3702,
+	0, 0, 0, 1832, 0, 0, 0, 0, 0, 0, 1815, 276, 0, 0, 0, 0, 0, 0, 0, 0, 753, 0, 0, 0, 0, 1252, 379, 3772, 0, 2193, 0, 0,
 	0, 0, 0, 0, 0, 2663, 0, 0, 1873, 3446, 0, 0, 0, 0, 0, 0, 0, 0, 916, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0,
 	0, 0, 0, 0, 0, 685, 2749, 0, 0, 0, 3196, 0, 0, 504, 0, 0, 0, 0, 0, 0, 0, 1902, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2862, 958, 3634, 0, 0, 0, 0, 985, 0, 0, 0, 0, 0, 842, 0, 0, 0, 1283, 2484, 0, 1683, 1127, 0, 0, 0, 482, 0, 0, 3314, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 4057, 0, 3059, 0, 0, 0, 0, 0, 1037, 0, 3583, 0, 0, 3148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2862, 958, 3642, 0, 0, 0, 0, 985, 0, 0, 0, 0, 0, 842, 0, 0, 0, 1283, 2484, 0, 1683, 1127, 0, 0, 0, 482, 0, 0, 3314, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 4065, 0, 3059, 0, 0, 0, 0, 0, 1037, 0, 3591, 0, 0, 3148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 241, 612, 0, 0, 0, 0, 1911, 0, 0, 0, 0, 0, 0, 619, 918, 1942, 0, 0, 0, 0, 0, 1652, 0, 0, 0, 2760, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2864, 3264, 0, 0, 0, 0, 3213, 0, 0, 3731, 0, 0, 1201, 0, 0, 0, 0, 1405, 0, 0, 0, 0, 2776, 1753, 1495, 0, 139,
-	0, 0, 0, 2682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 922, 0, 3865, 555, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 0, 0, 1973,
-	0, 0, 0, 0, 3365, 0, 0, 0, 0, 1024, 0, 0, 0, 0, 0, 0, 0, 3599, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3781, 3520, 0, 0,
-	3499, 0, 2992, 0, 0, 0, 0, 0, 1702, 0, 235, 3968, 0, 0, 3350, 0, 0, 1619, 433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0,
+	0, 0, 0, 0, 0, 2864, 3264, 0, 0, 0, 0, 3213, 0, 0, 3739, 0, 0, 1201, 0, 0, 0, 0, 1405, 0, 0, 0, 0, 2776, 1753, 1495, 0, 139,
+	0, 0, 0, 2682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 922, 0, 3873, 555, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 0, 0, 1973,
+	0, 0, 0, 0, 3365, 0, 0, 0, 0, 1024, 0, 0, 0, 0, 0, 0, 0, 3607, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3789, 3520, 0, 0,
+	3499, 0, 2992, 0, 0, 0, 0, 0, 1702, 0, 235, 3976, 0, 0, 3350, 0, 0, 1619, 433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0,
 	0, 0, 0, 2337, 659, 0, 1451, 2802, 0, 0, 0, 0, 0, 196, 0, 0, 928, 0, 0, 0, 0, 0, 679, 0, 3480, 0, 0, 1636, 0, 0, 0, 0,
-	0, 0, 792, 159, 0, 925, 0, 0, 0, 0, 0, 0, 1712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3801, 3662, 0, 0, 0, 0, 0, 0, 933, 0,
+	0, 0, 792, 159, 0, 925, 0, 0, 0, 0, 0, 0, 1712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3809, 3670, 0, 0, 0, 0, 0, 0, 933, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 868, 0, 0, 0, 0, 0, 0, 0, 0, 745, 0, 0, 0, 0, 107, 0, 0, 1814, 0, 0,
-	0, 0, 0, 0, 0, 378, 513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3885, 711, 0, 0, 0, 3302, 1362, 4034, 0, 0, 0, 2174, 3522, 3566, 3941,
-	3714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 831, 0, 3567, 0, 298, 0, 0, 191, 0, 0, 0, 0, 0, 1360, 3757, 0, 0, 0, 0, 0, 0, 2269,
-	3823, 0, 4023, 0, 0, 0, 0, 0, 1473, 0, 0, 0, 0, 0, 0, 1113, 0, 3081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 378, 513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3893, 711, 0, 0, 0, 3302, 1362, 4042, 0, 0, 0, 2174, 3522, 3567, 3949,
+	3722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 831, 0, 3568, 0, 298, 0, 0, 191, 0, 0, 0, 0, 0, 1360, 3765, 0, 0, 0, 0, 0, 0, 2269,
+	3831, 0, 4031, 0, 0, 0, 0, 0, 1473, 0, 0, 0, 0, 0, 0, 1113, 0, 3081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	2344, 0, 0, 0, 1254, 0, 2242, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3306, 593, 1572, 0, 0, 0, 0,
-	0, 0, 3458, 0, 0, 0, 0, 2944, 82, 3990, 0, 225, 89, 0, 0, 694, 0, 0, 389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1352, 1866, 0, 0, 0, 0, 0, 0, 1376, 0, 0, 0, 0, 0, 2950, 0, 0, 0, 2526, 0, 0, 2664, 0, 3135, 3683, 25, 2357, 1968, 2349, 0, 0,
+	0, 0, 3458, 0, 0, 0, 0, 2944, 82, 3998, 0, 225, 89, 0, 0, 694, 0, 0, 389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1352, 1866, 0, 0, 0, 0, 0, 0, 1376, 0, 0, 0, 0, 0, 2950, 0, 0, 0, 2526, 0, 0, 2664, 0, 3135, 3691, 25, 2357, 1968, 2349, 0, 0,
 	0, 0, 0, 0, 0, 3234, 0, 0, 0, 113, 0, 0, 0, 3547, 0, 0, 0, 0, 0, 0, 0, 1826, 1110, 2219, 2063, 3199, 0, 0, 0, 0, 0, 0,
 	0, 0, 377, 0, 0, 0, 0, 1552, 2169, 0, 0, 1378, 2844, 2100, 0, 0, 0, 2821, 0, 0, 0, 0, 0, 2003, 97, 1843, 2196, 274, 0, 0, 0, 0,
-	0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3808, 0, 142, 0, 0, 0, 0, 0, 2403, 0, 0, 0,
-	0, 0, 876, 0, 0, 429, 2490, 3457, 0, 0, 0, 0, 0, 1488, 0, 0, 0, 3467, 3772, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 1509, 0, 0,
+	0, 0, 0, 0, 1870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3816, 0, 142, 0, 0, 0, 0, 0, 2403, 0, 0, 0,
+	0, 0, 876, 0, 0, 429, 2490, 3457, 0, 0, 0, 0, 0, 1488, 0, 0, 0, 3467, 3780, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 1509, 0, 0,
 	0, 1725, 0, 0, 0, 0, 0, 0, 0, 0, 1372, 94, 0, 2467, 0, 0, 721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3212, 0, 587, 0, 0, 0, 0, 0, 3621, 0, 1618, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 0, 1688, 0,
-	3205, 1719, 3721, 931, 0, 3153, 0, 0, 0, 0, 0, 2807, 0, 119, 1997, 0, 1591, 1780, 0, 0, 0, 3616, 0, 0, 0, 0, 0, 1270, 0, 0, 0, 0,
-	0, 0, 0, 4066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 486, 3977, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2637, 0, 2433, 3799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1960, 0, 0, 0, 1213, 1361, 0, 0, 2227, 0, 2735, 0, 0, 0, 0, 3609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1244, 0, 0, 0, 0, 0, 0, 1761, 0, 849, 0, 0, 0, 0, 827, 2728, 0, 0, 0, 310, 4041, 0, 714, 0, 0, 0, 0,
-	0, 0, 0, 0, 3529, 1820, 0, 0, 0, 0, 0, 3958, 0, 1240, 0, 0, 229, 0, 2327, 2799, 0, 0, 3749, 0, 0, 0, 0, 0, 2614, 904, 0, 0,
+	0, 0, 3212, 0, 587, 0, 0, 0, 0, 0, 3629, 0, 1618, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 0, 1688, 0,
+	3205, 1719, 3729, 931, 0, 3153, 0, 0, 0, 0, 0, 2807, 0, 119, 1997, 0, 1591, 1780, 0, 0, 0, 3624, 0, 0, 0, 0, 0, 1270, 0, 0, 0, 0,
+	0, 0, 0, 4074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 486, 3985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2637, 0, 2433, 3807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1960, 0, 0, 0, 1213, 1361, 0, 0, 2227, 0, 2735, 0, 0, 0, 0, 3617, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1244, 0, 0, 0, 0, 0, 0, 1761, 0, 849, 0, 0, 0, 0, 827, 2728, 0, 0, 0, 310, 4049, 0, 714, 0, 0, 0, 0,
+	0, 0, 0, 0, 3529, 1820, 0, 0, 0, 0, 0, 3966, 0, 1240, 0, 0, 229, 0, 2327, 2799, 0, 0, 3757, 0, 0, 0, 0, 0, 2614, 904, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 440, 3258, 0, 0, 0, 0, 0, 1918, 0, 3238, 0, 0, 0, 0, 0, 0, 0,
 	0, 2772, 0, 0, 0, 0, 2612, 0, 0, 0, 3435, 0, 0, 0, 0, 1312, 0, 0, 0, 0, 0, 0, 0, 2710, 0, 0, 2632, 0, 0, 0, 0, 0,
-	0, 1971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3445, 1684, 0, 3876, 2724, 0, 0, 0, 0, 0,
-	1849, 0, 0, 0, 0, 2313, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1755, 0, 0, 0, 0, 0, 0, 0, 0, 2494, 2880, 0, 0, 3600, 0, 3554, 0,
-	0, 275, 2725, 3872, 1604, 0, 0, 0, 0, 2033, 0, 0, 0, 0, 0, 1245, 3670, 0, 0, 1925, 1174, 0, 0, 824, 0, 0, 3017, 0, 0, 0, 1624, 0,
-	0, 457, 0, 2912, 0, 1551, 2826, 2726, 0, 869, 3641, 1095, 0, 0, 0, 0, 0, 2407, 1074, 1825, 1878, 2333, 2240, 0, 0, 0, 0, 0, 2398, 0, 0, 0,
-	0, 0, 0, 0, 2895, 0, 3659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 184, 2557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2367, 1646, 1792, 0,
-	0, 0, 0, 0, 0, 0, 0, 208, 3378, 1198, 0, 0, 1627, 322, 2300, 0, 0, 0, 0, 0, 0, 0, 0, 1494, 0, 0, 0, 0, 0, 3132, 0, 3740,
-	0, 1102, 2850, 2010, 3472, 3181, 2530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3673, 0, 0, 0, 1897, 1644, 1425, 0, 0, 0, 0, 3388, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2892, 0, 2373, 0, 2278, 3717, 390, 0, 0, 0, 0, 1803, 579, 2874, 0, 162, 0, 1964, 0, 0, 0, 0, 0, 0,
+	0, 1971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3445, 1684, 0, 3884, 2724, 0, 0, 0, 0, 0,
+	1849, 0, 0, 0, 0, 2313, 0, 0, 0, 0, 0, 0, 92, 0, 0, 1755, 0, 0, 0, 0, 0, 0, 0, 0, 2494, 2880, 0, 0, 3608, 0, 3554, 0,
+	0, 275, 2725, 3880, 1604, 0, 0, 0, 0, 2033, 0, 0, 0, 0, 0, 1245, 3678, 0, 0, 1925, 1174, 0, 0, 824, 0, 0, 3017, 0, 0, 0, 1624, 0,
+	0, 457, 0, 2912, 0, 1551, 2826, 2726, 0, 869, 3649, 1095, 0, 0, 0, 0, 0, 2407, 1074, 1825, 1878, 2333, 2240, 0, 0, 0, 0, 0, 2398, 0, 0, 0,
+	0, 0, 0, 0, 2895, 0, 3667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 184, 2557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2367, 1646, 1792, 0,
+	0, 0, 0, 0, 0, 0, 0, 208, 3378, 1198, 0, 0, 1627, 322, 2300, 0, 0, 0, 0, 0, 0, 0, 0, 1494, 0, 0, 0, 0, 0, 3132, 0, 3748,
+	0, 1102, 2850, 2010, 3472, 3181, 2530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3681, 0, 0, 0, 1897, 1644, 1425, 0, 0, 0, 0, 3388, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2892, 0, 2373, 0, 2278, 3725, 390, 0, 0, 0, 0, 1803, 579, 2874, 0, 162, 0, 1964, 0, 0, 0, 0, 0, 0,
 	1666, 0, 0, 0, 0, 0, 0, 434, 2888, 0, 0, 3110, 0, 353, 0, 0, 0, 0, 0, 1910, 0, 3563, 0, 0, 0, 0, 2458, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 74, 585, 1387, 0, 1653, 0, 0, 2742, 3228, 0, 1195, 0, 0, 0, 0, 0, 1215, 0, 0, 0, 0, 3325, 0, 0,
-	0, 3981, 0, 0, 0, 0, 0, 0, 0, 3942, 2921, 0, 0, 0, 0, 0, 497, 0, 0, 0, 0, 0, 2937, 3542, 1443, 0, 2389, 0, 0, 0, 2023, 0,
-	0, 0, 1211, 0, 0, 0, 0, 0, 0, 3777, 0, 0, 926, 1736, 2411, 0, 0, 0, 0, 0, 0, 0, 769, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3989, 0, 0, 0, 0, 0, 0, 0, 3950, 2921, 0, 0, 0, 0, 0, 497, 0, 0, 0, 0, 0, 2937, 3542, 1443, 0, 2389, 0, 0, 0, 2023, 0,
+	0, 0, 1211, 0, 0, 0, 0, 0, 0, 3785, 0, 0, 926, 1736, 2411, 0, 0, 0, 0, 0, 0, 0, 769, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1296, 0, 0, 1000, 221, 0, 2845, 2464, 0, 0, 0, 0, 0, 1351, 0, 3063, 0, 0, 0, 0,
 	2078, 0, 0, 0, 0, 3278, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2495, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 1672, 0, 0, 2587, 0, 0, 0, 0, 0, 0, 0, 0, 3249, 0, 0, 0, 0, 0, 2420, 0, 3240, 0, 0, 0, 1438, 1493,
-	0, 0, 2393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3770, 42, 3328, 0, 0, 0, 0,
-	3895, 0, 0, 0, 3679, 0, 1697, 0, 0, 0, 346, 423, 0, 0, 3533, 0, 0, 0, 2605, 3275, 2292, 0, 141, 0, 3696, 0, 0, 3715, 0, 420, 942, 2796,
-	0, 0, 0, 0, 0, 0, 295, 0, 0, 0, 0, 0, 0, 0, 0, 3817, 0, 0, 0, 0, 0, 0, 0, 988, 0, 0, 0, 0, 0, 2345, 0, 0,
-	0, 0, 0, 0, 0, 3124, 0, 0, 0, 0, 2413, 388, 136, 3849, 1631, 2057, 0, 0, 0, 0, 0, 2408, 3505, 0, 2913, 0, 0, 198, 3064, 0, 0, 0,
+	0, 0, 2393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3778, 42, 3328, 0, 0, 0, 0,
+	3903, 0, 0, 0, 3687, 0, 1697, 0, 0, 0, 346, 423, 0, 0, 3533, 0, 0, 0, 2605, 3275, 2292, 0, 141, 0, 3704, 0, 0, 3723, 0, 420, 942, 2796,
+	0, 0, 0, 0, 0, 0, 295, 0, 0, 0, 0, 0, 0, 0, 0, 3825, 0, 0, 0, 0, 0, 0, 0, 988, 0, 0, 0, 0, 0, 2345, 0, 0,
+	0, 0, 0, 0, 0, 3124, 0, 0, 0, 0, 2413, 388, 136, 3857, 1631, 2057, 0, 0, 0, 0, 0, 2408, 3505, 0, 2913, 0, 0, 198, 3064, 0, 0, 0,
 	0, 0, 1893, 0, 210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 0, 0, 0, 0, 2851, 0, 0, 0, 0, 1766, 2779, 2945, 0, 0, 3473,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1698, 0, 0, 0, 3815, 0, 0, 0, 885, 1406,
-	4035, 0, 384, 3030, 3790, 0, 0, 1396, 0, 0, 0, 0, 0, 3390, 0, 0, 0, 0, 1084, 0, 0, 0, 0, 0, 0, 3080, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1698, 0, 0, 0, 3823, 0, 0, 0, 885, 1406,
+	4043, 0, 384, 3030, 3798, 0, 0, 1396, 0, 0, 0, 0, 0, 3390, 0, 0, 0, 0, 1084, 0, 0, 0, 0, 0, 0, 3080, 0, 0, 0, 0, 0, 0,
 	565, 0, 0, 652, 0, 0, 0, 0, 472, 1786, 0, 0, 0, 0, 0, 3189, 0, 3474, 526, 0, 2181, 0, 0, 0, 0, 0, 0, 0, 2631, 0, 0, 0,
 	0, 1570, 0, 2103, 0, 0, 386, 2897, 0, 0, 0, 0, 0, 0, 0, 0, 2083, 0, 0, 2376, 0, 0, 0, 0, 0, 0, 2451, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 253, 0, 0, 3640, 944, 1377, 0, 0, 0, 0, 0, 0, 2608, 0, 0, 962, 3412, 1775, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 253, 0, 0, 3648, 944, 1377, 0, 0, 0, 0, 0, 0, 2608, 0, 0, 962, 3412, 1775, 0, 0, 0,
 	689, 0, 0, 0, 0, 0, 976, 2711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3349, 0, 903, 1492, 0, 0, 0, 0, 0, 371, 0, 0, 0, 0,
 	0, 0, 0, 0, 471, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 0, 688, 0, 2533, 0, 0, 0, 0, 0, 0, 0, 2493, 2031,
 	0, 0, 0, 0, 398, 3176, 0, 0, 1943, 0, 0, 0, 1808, 0, 0, 0, 1236, 0, 0, 0, 0, 0, 0, 0, 0, 611, 1710, 2518, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2336, 0, 0, 0, 0, 0, 3805, 2985, 527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3622, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2976, 0, 0, 0, 0, 426, 0, 392, 1399, 2688, 983, 3827, 2208, 2916, 3914, 2794, 0, 669, 0, 0, 0, 0, 0, 117, 2248, 0, 3255, 0, 1528, 0,
-	0, 795, 937, 2693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 334, 0, 0, 0, 0, 2267, 3671, 0, 0, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2336, 0, 0, 0, 0, 0, 3813, 2985, 527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3630, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2976, 0, 0, 0, 0, 426, 0, 392, 1399, 2688, 983, 3835, 2208, 2916, 3922, 2794, 0, 669, 0, 0, 0, 0, 0, 117, 2248, 0, 3255, 0, 1528, 0,
+	0, 795, 937, 2693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 334, 0, 0, 0, 0, 2267, 3679, 0, 0, 0, 0, 0, 0, 0, 2414, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 260, 1896, 0, 1459, 0, 0, 0, 0, 1799, 0, 0, 0, 0, 0, 0, 1969, 3404, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3896, 0, 0, 0, 1348, 1865, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1233, 70, 0, 0, 0, 542, 0, 0, 3947, 0, 2077,
-	3121, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3433, 3569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 752, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3630, 3289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3468, 3775, 0, 0, 0, 0, 0, 0, 0, 2295, 0, 0, 0, 0, 0, 828, 1704,
-	0, 0, 2060, 0, 2388, 0, 0, 0, 0, 2052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1039, 2294, 3903, 1301, 38, 1917, 0, 0, 0, 3822,
-	0, 0, 0, 0, 0, 771, 3843, 0, 0, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 3604, 0, 3023, 0, 0, 0, 0,
-	0, 0, 2024, 0, 3406, 0, 0, 1827, 0, 3611, 647, 0, 0, 405, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2167, 2680, 4007, 1735, 0, 2600, 3083, 0, 1685, 2048, 3151, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 3417, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 628, 3058, 3559, 0, 0, 921, 0, 3593, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1926, 0, 4054, 882, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3006, 0, 0, 3247, 0, 1992, 0, 0, 0, 0, 3675, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2163, 1632, 2235, 3649, 0, 0, 0, 0, 0, 0, 0, 740, 2546, 2641, 0, 0, 0, 0, 0, 2383, 0, 0, 0, 566, 0, 0, 0, 0,
-	0, 2858, 3485, 0, 1420, 4000, 3779, 0, 2067, 0, 0, 0, 2907, 0, 0, 1382, 1863, 0, 0, 0, 0, 0, 0, 1940, 2228, 3357, 0, 2517, 0, 0, 0, 0,
+	0, 0, 0, 3904, 0, 0, 0, 1348, 1865, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1233, 70, 0, 0, 0, 542, 0, 0, 3955, 0, 2077,
+	3121, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3433, 3570, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 752, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3638, 3289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3468, 3783, 0, 0, 0, 0, 0, 0, 0, 2295, 0, 0, 0, 0, 0, 828, 1704,
+	0, 0, 2060, 0, 2388, 0, 0, 0, 0, 2052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1039, 2294, 3911, 1301, 38, 1917, 0, 0, 0, 3830,
+	0, 0, 0, 0, 0, 771, 3851, 0, 0, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 3612, 0, 3023, 0, 0, 0, 0,
+	0, 0, 2024, 0, 3406, 0, 0, 1827, 0, 3619, 647, 0, 0, 405, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2167, 2680, 4015, 1735, 0, 2600, 3083, 0, 1685, 2048, 3151, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 3417, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 628, 3058, 3559, 0, 0, 921, 0, 3601, 0, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1926, 0, 4062, 882, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3006, 0, 0, 3247, 0, 1992, 0, 0, 0, 0, 3683, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2163, 1632, 2235, 3657, 0, 0, 0, 0, 0, 0, 0, 740, 2546, 2641, 0, 0, 0, 0, 0, 2383, 0, 0, 0, 566, 0, 0, 0, 0,
+	0, 2858, 3485, 0, 1420, 4008, 3787, 0, 2067, 0, 0, 0, 2907, 0, 0, 1382, 1863, 0, 0, 0, 0, 0, 0, 1940, 2228, 3357, 0, 2517, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 895, 0, 240, 0, 1974, 0, 0, 0, 1337, 0, 804, 155, 0, 0, 0, 0, 2788, 0, 302, 680, 2150, 0, 0, 0, 0, 0, 0,
-	0, 0, 3133, 0, 1231, 0, 1408, 2887, 2155, 2766, 3607, 0, 0, 0, 0, 0, 0, 2130, 0, 0, 0, 0, 0, 0, 2082, 3737, 0, 0, 0, 0, 0, 1576,
-	0, 0, 0, 0, 0, 3242, 0, 2343, 2606, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 3723, 0, 0, 0, 0, 2435, 953, 1541, 0, 2601, 0, 3978,
+	0, 0, 3133, 0, 1231, 0, 1408, 2887, 2155, 2766, 3615, 0, 0, 0, 0, 0, 0, 2130, 0, 0, 0, 0, 0, 0, 2082, 3745, 0, 0, 0, 0, 0, 1576,
+	0, 0, 0, 0, 0, 3242, 0, 2343, 2606, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 3731, 0, 0, 0, 0, 2435, 953, 1541, 0, 2601, 0, 3986,
 	0, 0, 0, 2489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1237, 0, 599, 0, 0, 0, 1901, 0, 0, 0, 0, 0, 2139,
 	0, 0, 0, 0, 0, 0, 0, 0, 2496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 172, 174, 2279, 2512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	461, 2232, 0, 0, 707, 0, 0, 0, 0, 1622, 0, 0, 0, 0, 0, 0, 2095, 0, 0, 1487, 2691, 0, 0, 0, 488, 826, 0, 2059, 0, 0, 0, 0,
-	2170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 263, 2404, 0, 0, 2332, 0, 0, 0, 0, 0, 0, 0, 0, 1062, 857, 1329, 3359, 243, 1593, 3788, 0,
+	2170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 263, 2404, 0, 0, 2332, 0, 0, 0, 0, 0, 0, 0, 0, 1062, 857, 1329, 3359, 243, 1593, 3796, 0,
 	0, 0, 0, 2714, 0, 0, 0, 2183, 0, 1051, 0, 2840, 0, 0, 0, 1282, 0, 1676, 0, 0, 0, 0, 3413, 0, 1068, 0, 0, 0, 0, 0, 0, 0,
-	0, 2179, 3526, 0, 0, 0, 251, 257, 3019, 3453, 3707, 88, 0, 0, 0, 0, 2750, 0, 0, 1025, 0, 0, 0, 0, 0, 1140, 0, 0, 0, 3956, 0, 0,
-	0, 0, 2706, 0, 0, 3460, 0, 1894, 0, 0, 0, 0, 1336, 0, 0, 3980, 0, 0, 1696, 2943, 0, 0, 0, 2184, 0, 0, 1532, 0, 0, 0, 3166, 0,
-	0, 0, 2701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 360, 0, 0, 0, 0, 0, 1093, 0, 3948, 0, 0,
-	0, 0, 0, 4039, 0, 0, 0, 0, 2972, 0, 0, 3811, 0, 0, 0, 0, 0, 3967, 0, 0, 0, 3784, 0, 0, 0, 0, 0, 0, 2908, 0, 0, 0,
-	0, 69, 0, 3589, 0, 0, 2694, 0, 0, 0, 0, 1158, 0, 3310, 0, 0, 1189, 0, 0, 0, 0, 0, 0, 2695, 0, 3944, 0, 0, 0, 776, 889, 2263,
-	0, 2819, 3937, 4005, 0, 0, 0, 0, 176, 404, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 0, 0, 2363, 0, 0, 0, 0, 1485,
+	0, 2179, 3526, 0, 0, 0, 251, 257, 3019, 3453, 3715, 88, 0, 0, 0, 0, 2750, 0, 0, 1025, 0, 0, 0, 0, 0, 1140, 0, 0, 0, 3964, 0, 0,
+	0, 0, 2706, 0, 0, 3460, 0, 1894, 0, 0, 0, 0, 1336, 0, 0, 3988, 0, 0, 1696, 2943, 0, 0, 0, 2184, 0, 0, 1532, 0, 0, 0, 3166, 0,
+	0, 0, 2701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 360, 0, 0, 0, 0, 0, 1093, 0, 3956, 0, 0,
+	0, 0, 0, 4047, 0, 0, 0, 0, 2972, 0, 0, 3819, 0, 0, 0, 0, 0, 3975, 0, 0, 0, 3792, 0, 0, 0, 0, 0, 0, 2908, 0, 0, 0,
+	0, 69, 0, 3597, 0, 0, 2694, 0, 0, 0, 0, 1158, 0, 3310, 0, 0, 1189, 0, 0, 0, 0, 0, 0, 2695, 0, 3952, 0, 0, 0, 776, 889, 2263,
+	0, 2819, 3945, 4013, 0, 0, 0, 0, 176, 404, 0, 0, 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 165, 0, 0, 2363, 0, 0, 0, 0, 1485,
 	2778, 0, 0, 3391, 0, 1667, 0, 0, 0, 0, 0, 606, 3286, 0, 0, 0, 3024, 0, 0, 0, 1308, 3395, 494, 0, 254, 2204, 0, 0, 0, 0, 0, 0,
-	311, 3164, 194, 1072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 3009, 701, 0, 3682, 0, 0, 0, 1136, 0, 0, 1617, 0, 0, 0, 0,
-	712, 0, 1001, 1807, 0, 0, 0, 0, 1858, 1965, 1306, 0, 2086, 0, 0, 0, 3905, 0, 0, 0, 0, 0, 293, 0, 1324, 0, 0, 0, 0, 0, 0, 0,
+	311, 3164, 194, 1072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 3009, 701, 0, 3690, 0, 0, 0, 1136, 0, 0, 1617, 0, 0, 0, 0,
+	712, 0, 1001, 1807, 0, 0, 0, 0, 1858, 1965, 1306, 0, 2086, 0, 0, 0, 3913, 0, 0, 0, 0, 0, 293, 0, 1324, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 2176, 0, 0, 0, 0, 1279, 2923, 0, 0, 0, 2268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 716, 0,
 	0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 1424, 0, 0, 0, 0, 0, 0, 0, 0, 3237, 0, 0, 2014, 0, 0, 0, 0, 0,
-	393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 543, 0, 0, 0, 0, 3072, 3760, 0, 0, 3521, 2051, 0, 0, 0, 0, 3167, 0, 0,
-	0, 0, 0, 1030, 2173, 0, 0, 1656, 558, 0, 0, 3364, 0, 1674, 0, 0, 3291, 0, 881, 2306, 0, 248, 3044, 3835, 0, 3450, 0, 3281, 3347, 3709, 0, 0,
+	393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 543, 0, 0, 0, 0, 3072, 3768, 0, 0, 3521, 2051, 0, 0, 0, 0, 3167, 0, 0,
+	0, 0, 0, 1030, 2173, 0, 0, 1656, 558, 0, 0, 3364, 0, 1674, 0, 0, 3291, 0, 881, 2306, 0, 248, 3044, 3843, 0, 3450, 0, 3281, 3347, 3717, 0, 0,
 	0, 0, 2549, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1169, 0, 0, 2215, 0, 0, 0, 1592, 0, 0, 0, 0, 0, 0, 0, 1180,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3122, 0, 0, 0, 1428, 1977, 2028, 2553, 0, 0, 1262, 0, 0, 0, 0, 1284, 1401, 1797, 3825, 1419, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3122, 0, 0, 0, 1428, 1977, 2028, 2553, 0, 0, 1262, 0, 0, 0, 0, 1284, 1401, 1797, 3833, 1419, 0, 0,
 	0, 0, 3230, 0, 0, 0, 0, 2293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1722, 0, 0, 0, 3432, 0, 0, 710, 0, 0, 0, 338,
 	1521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1059, 2036, 2773, 287, 0, 0, 0, 0, 0, 0, 0, 0, 0, 232, 0, 0, 0,
-	0, 3919, 0, 0, 0, 0, 0, 1388, 0, 0, 2310, 0, 0, 0, 886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3692, 0, 0, 0, 0, 0, 0,
+	0, 3927, 0, 0, 0, 0, 0, 1388, 0, 0, 2310, 0, 0, 0, 886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3700, 0, 0, 0, 0, 0, 0,
 	3144, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1155, 0, 0, 0, 1298, 0, 0, 3113, 0, 763, 1043, 0, 3253, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2043, 0, 0, 3596, 1816, 0, 0, 3886, 0, 0, 0,
-	0, 0, 0, 0, 1129, 3620, 2296, 0, 0, 0, 2428, 0, 0, 2402, 2542, 0, 0, 0, 0, 0, 0, 2753, 2199, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2097, 0, 0, 0, 0, 0, 0, 0, 0, 3907, 0, 0, 0, 1637, 0, 0, 0, 0, 0, 640, 650, 2668, 0, 728, 0, 1752,
-	3708, 0, 1477, 0, 0, 0, 0, 0, 0, 56, 663, 0, 0, 0, 2056, 0, 0, 0, 0, 0, 0, 2784, 0, 0, 0, 3200, 2328, 0, 0, 0, 3880, 0,
-	0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 0, 3727, 1177, 0, 2319, 2809, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 681, 108, 0, 0, 408, 2805,
+	0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2043, 0, 0, 3604, 1816, 0, 0, 3894, 0, 0, 0,
+	0, 0, 0, 0, 1129, 3628, 2296, 0, 0, 0, 2428, 0, 0, 2402, 2542, 0, 0, 0, 0, 0, 0, 2753, 2199, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2097, 0, 0, 0, 0, 0, 0, 0, 0, 3915, 0, 0, 0, 1637, 0, 0, 0, 0, 0, 640, 650, 2668, 0, 728, 0, 1752,
+	3716, 0, 1477, 0, 0, 0, 0, 0, 0, 56, 663, 0, 0, 0, 2056, 0, 0, 0, 0, 0, 0, 2784, 0, 0, 0, 3200, 2328, 0, 0, 0, 3888, 0,
+	0, 0, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 0, 3735, 1177, 0, 2319, 2809, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 681, 108, 0, 0, 408, 2805,
 	1828, 0, 0, 0, 0, 0, 0, 653, 0, 0, 0, 0, 0, 0, 927, 280, 1383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2593, 2662, 0, 0, 1322, 0, 0, 0, 0, 0, 0, 0, 3299, 3854, 0, 0,
+	0, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 124, 0, 0, 0, 0, 0, 2593, 2662, 0, 0, 1322, 0, 0, 0, 0, 0, 0, 0, 3299, 3862, 0, 0,
 	0, 514, 0, 0, 0, 0, 0, 0, 0, 1028, 0, 0, 0, 778, 2759, 0, 0, 3057, 0, 0, 0, 1544, 394, 0, 0, 0, 1601, 0, 0, 0, 0, 0,
 	0, 0, 3326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2254, 908, 2431, 0, 1499, 286, 3997, 0, 0, 0, 2026, 2473, 0, 0, 0, 3890, 0, 0, 0, 3745, 0, 3138, 0, 0, 0, 0, 0, 0, 2752, 1875, 0, 0,
-	0, 0, 0, 3631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 661, 3833, 0, 0, 0, 0, 0, 0, 2541, 0, 0, 0, 0, 0, 0, 0, 0,
+	2254, 908, 2431, 0, 1499, 286, 4005, 0, 0, 0, 2026, 2473, 0, 0, 0, 3898, 0, 0, 0, 3753, 0, 3138, 0, 0, 0, 0, 0, 0, 2752, 1875, 0, 0,
+	0, 0, 0, 3639, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 661, 3841, 0, 0, 0, 0, 0, 0, 2541, 0, 0, 0, 0, 0, 0, 0, 0,
 	2009, 0, 1354, 2886, 3159, 873, 0, 0, 1090, 1432, 1206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1325, 0, 485, 1642, 0, 736, 0, 0, 0,
-	0, 0, 3632, 0, 0, 0, 2925, 0, 450, 0, 1130, 0, 0, 0, 0, 0, 524, 0, 0, 0, 0, 0, 0, 0, 0, 401, 0, 0, 0, 0, 0, 0,
+	0, 0, 3640, 0, 0, 0, 2925, 0, 450, 0, 1130, 0, 0, 0, 0, 0, 524, 0, 0, 0, 0, 0, 0, 0, 0, 401, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 234, 0, 0, 0, 0, 3556, 0, 0, 1227, 0, 2035, 2934, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 2145, 0, 0, 0, 0, 2432, 0, 83, 0, 0, 0, 0, 1339, 0, 0, 1692, 0, 0, 0, 0, 0, 3085, 0, 0, 0, 1344, 0, 0, 660,
-	3174, 2452, 0, 0, 0, 0, 0, 783, 0, 0, 0, 0, 3180, 0, 0, 3658, 0, 610, 0, 0, 0, 0, 0, 0, 3002, 0, 0, 2996, 3912, 0, 3818, 0,
-	0, 0, 0, 0, 0, 1147, 0, 0, 0, 3127, 0, 0, 0, 0, 0, 0, 3845, 0, 2157, 0, 0, 3613, 0, 0, 0, 0, 0, 0, 0, 1121, 0, 1908,
-	0, 0, 0, 3897, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2304, 0, 0, 0, 946, 0, 152, 0, 0, 0, 0, 0, 872, 0,
-	3813, 1763, 0, 0, 991, 0, 0, 0, 2544, 0, 2607, 0, 0, 0, 0, 0, 0, 0, 0, 0, 205, 0, 0, 0, 436, 0, 0, 4058, 0, 0, 0, 0,
-	3796, 1482, 0, 0, 0, 0, 359, 0, 2901, 0, 0, 0, 0, 0, 1596, 0, 0, 0, 0, 0, 2417, 3082, 618, 3496, 0, 0, 0, 0, 0, 0, 1133, 0,
-	1830, 0, 3906, 1205, 0, 0, 0, 0, 2468, 3003, 772, 0, 0, 0, 0, 0, 0, 2619, 0, 0, 582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3174, 2452, 0, 0, 0, 0, 0, 783, 0, 0, 0, 0, 3180, 0, 0, 3666, 0, 610, 0, 0, 0, 0, 0, 0, 3002, 0, 0, 2996, 3920, 0, 3826, 0,
+	0, 0, 0, 0, 0, 1147, 0, 0, 0, 3127, 0, 0, 0, 0, 0, 0, 3853, 0, 2157, 0, 0, 3621, 0, 0, 0, 0, 0, 0, 0, 1121, 0, 1908,
+	0, 0, 0, 3905, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 123, 0, 2304, 0, 0, 0, 946, 0, 152, 0, 0, 0, 0, 0, 872, 0,
+	3821, 1763, 0, 0, 991, 0, 0, 0, 2544, 0, 2607, 0, 0, 0, 0, 0, 0, 0, 0, 0, 205, 0, 0, 0, 436, 0, 0, 4066, 0, 0, 0, 0,
+	3804, 1482, 0, 0, 0, 0, 359, 0, 2901, 0, 0, 0, 0, 0, 1596, 0, 0, 0, 0, 0, 2417, 3082, 618, 3496, 0, 0, 0, 0, 0, 0, 1133, 0,
+	1830, 0, 3914, 1205, 0, 0, 0, 0, 2468, 3003, 772, 0, 0, 0, 0, 0, 0, 2619, 0, 0, 582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 2957, 0, 0, 0, 146, 0, 0, 629, 0, 476, 0, 0, 0, 0, 0, 2249, 3329, 0, 1496, 0, 3119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1275, 0, 0, 0, 0, 2939, 0, 0, 1183, 2375, 3438, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3747, 0, 0, 0, 0, 0, 0, 0, 3591, 814, 0, 0, 2521, 154, 3819, 0, 0, 135, 0, 0, 0, 0, 0, 997,
+	0, 0, 0, 0, 0, 0, 0, 0, 3755, 0, 0, 0, 0, 0, 0, 0, 3599, 814, 0, 0, 2521, 154, 3827, 0, 0, 135, 0, 0, 0, 0, 0, 997,
 	0, 0, 0, 616, 754, 158, 0, 2971, 0, 1103, 0, 0, 0, 2765, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2244, 0, 0, 0, 0, 0, 0,
-	0, 2205, 605, 0, 0, 3173, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 0, 1187, 2044, 3052, 0, 0, 0, 0, 0, 3581, 3586, 0, 0, 0, 0, 1556,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 0, 0, 72, 935, 0, 0, 3993, 0, 0, 1605, 0, 3929, 0, 0, 0, 0, 0, 0, 0, 2429, 0,
-	0, 0, 0, 718, 0, 0, 0, 2171, 0, 0, 0, 2947, 0, 0, 3689, 84, 3451, 0, 0, 3354, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2815, 1884,
-	0, 0, 0, 3441, 1751, 3720, 1559, 57, 0, 0, 0, 1582, 1261, 3488, 0, 0, 1579, 0, 0, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 0, 0, 1993, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 0, 0, 1639, 3891, 0, 1138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 725, 0, 0, 0,
-	0, 0, 0, 0, 3762, 1402, 0, 0, 0, 0, 3184, 0, 639, 0, 0, 0, 0, 0, 0, 0, 4061, 0, 0, 3643, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2205, 605, 0, 0, 3173, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 0, 1187, 2044, 3052, 0, 0, 0, 0, 0, 3589, 3594, 0, 0, 0, 0, 1556,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 554, 0, 0, 72, 935, 0, 0, 4001, 0, 0, 1605, 0, 3937, 0, 0, 0, 0, 0, 0, 0, 2429, 0,
+	0, 0, 0, 718, 0, 0, 0, 2171, 0, 0, 0, 2947, 0, 0, 3697, 84, 3451, 0, 0, 3354, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2815, 1884,
+	0, 0, 0, 3441, 1751, 3728, 1559, 57, 0, 0, 0, 1582, 1261, 3488, 0, 0, 1579, 0, 0, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 0, 0, 1993, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 395, 0, 0, 1639, 3899, 0, 1138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 725, 0, 0, 0,
+	0, 0, 0, 0, 3770, 1402, 0, 0, 0, 0, 3184, 0, 639, 0, 0, 0, 0, 0, 0, 0, 4069, 0, 0, 3651, 0, 0, 0, 0, 0, 0, 0, 0,
 	2322, 1427, 0, 0, 0, 147, 0, 0, 0, 1956, 0, 0, 0, 0, 0, 0, 3389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2011, 0, 361, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2416, 0, 0, 0, 0, 0, 0, 0, 2348, 0, 0, 3797, 3514, 0, 0, 144, 2381, 173, 2461, 4016, 0, 0, 3702, 0, 0,
-	2721, 3185, 0, 0, 0, 693, 0, 0, 0, 3337, 0, 0, 2685, 0, 1166, 0, 0, 1690, 1931, 0, 2946, 2801, 3810, 348, 0, 0, 0, 562, 912, 0, 0, 1436,
-	1534, 2230, 1032, 0, 0, 703, 782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3331, 0, 0, 0, 0, 3664, 0, 0, 0, 961, 266, 2309, 0, 255, 2988, 0,
-	0, 0, 0, 0, 3102, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 0, 1228, 2259, 3265, 2187, 3918,
+	0, 0, 0, 0, 0, 0, 0, 2416, 0, 0, 0, 0, 0, 0, 0, 2348, 0, 0, 3805, 3514, 0, 0, 144, 2381, 173, 2461, 4024, 0, 0, 3710, 0, 0,
+	2721, 3185, 0, 0, 0, 693, 0, 0, 0, 3337, 0, 0, 2685, 0, 1166, 0, 0, 1690, 1931, 0, 2946, 2801, 3818, 348, 0, 0, 0, 562, 912, 0, 0, 1436,
+	1534, 2230, 1032, 0, 0, 703, 782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3331, 0, 0, 0, 0, 3672, 0, 0, 0, 961, 266, 2309, 0, 255, 2988, 0,
+	0, 0, 0, 0, 3102, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 0, 1228, 2259, 3265, 2187, 3926,
 	0, 1148, 0, 0, 0, 0, 789, 0, 0, 2922, 0, 0, 0, 0, 0, 0, 748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 3399, 0,
 	0, 0, 0, 0, 0, 0, 0, 1230, 0, 0, 0, 1695, 0, 0, 506, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3992, 1693, 2568, 0, 0, 0, 0, 0, 0, 0, 0, 3037, 0, 178, 2395, 0, 2424, 0, 26, 233, 0, 0, 0, 1203, 0, 3053, 0, 0, 1922, 2523, 1590,
-	3672, 0, 0, 0, 0, 0, 0, 283, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3742, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3448, 3172, 0, 0, 572, 3911, 875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2128, 3287, 0, 1142, 3638, 0, 1650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3071, 0, 0, 0, 0, 0, 0, 0,
+	0, 4000, 1693, 2568, 0, 0, 0, 0, 0, 0, 0, 0, 3037, 0, 178, 2395, 0, 2424, 0, 26, 233, 0, 0, 0, 1203, 0, 3053, 0, 0, 1922, 2523, 1590,
+	3680, 0, 0, 0, 0, 0, 0, 283, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3448, 3172, 0, 0, 572, 3919, 875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2128, 3287, 0, 1142, 3646, 0, 1650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3071, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 810, 0, 3342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 943, 0, 0, 0, 0, 0,
-	0, 0, 3169, 0, 0, 0, 0, 0, 3710, 597, 0, 0, 0, 0, 2531, 0, 3197, 0, 2475, 802, 0, 321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3588,
+	0, 0, 3169, 0, 0, 0, 0, 0, 3718, 597, 0, 0, 0, 0, 2531, 0, 3197, 0, 2475, 802, 0, 321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3596,
 	1341, 0, 0, 481, 1182, 0, 0, 0, 0, 3284, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 1161, 0, 3128, 2559, 0, 0, 0, 1400, 0, 0, 0,
 	2506, 0, 0, 0, 0, 1255, 0, 0, 0, 0, 1660, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 367, 2425, 0, 0, 0, 0, 0, 642, 150, 3422,
-	0, 0, 1638, 0, 0, 0, 0, 2914, 0, 0, 3842, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3837, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1638, 0, 0, 0, 0, 2914, 0, 0, 3850, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3845, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 1280, 1981, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 2062, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3773, 0, 0, 0, 0, 0, 3338, 0, 2745, 168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1764, 0, 0, 1626, 1851, 0, 738, 455, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3909, 0, 2884, 0, 0, 100, 0, 3555, 0, 0, 0, 1022, 3036,
+	0, 0, 0, 0, 0, 0, 0, 0, 3662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 2062, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3781, 0, 0, 0, 0, 0, 3338, 0, 2745, 168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1764, 0, 0, 1626, 1851, 0, 738, 455, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3917, 0, 2884, 0, 0, 100, 0, 3555, 0, 0, 0, 1022, 3036,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 3296, 0, 0, 0, 3054, 0, 0, 2594, 0, 0, 0, 1809, 0, 0, 3560, 0, 0, 0, 0, 0, 0, 1162, 0,
-	0, 0, 0, 0, 0, 3820, 0, 887, 1008, 1538, 0, 0, 722, 2027, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 2643, 0, 3989, 2722, 0, 0, 0, 3250,
+	0, 0, 0, 0, 0, 3828, 0, 887, 1008, 1538, 0, 0, 722, 2027, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 2643, 0, 3997, 2722, 0, 0, 0, 3250,
 	535, 0, 0, 0, 1179, 0, 0, 0, 0, 0, 355, 3317, 2055, 0, 0, 179, 0, 0, 0, 0, 915, 0, 2000, 0, 0, 0, 0, 0, 0, 2029, 2580, 0,
 	0, 2679, 0, 0, 0, 0, 0, 0, 1836, 0, 0, 0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1798, 0, 269, 2463, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 41, 0, 2590, 0, 0, 0, 2902, 3733, 1600, 0, 0, 0, 0, 830, 1888, 2359, 0, 0, 87, 279, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 2970, 3862, 126, 0, 0, 0, 0, 0, 0, 0, 3605, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 41, 0, 2590, 0, 0, 0, 2902, 3741, 1600, 0, 0, 0, 0, 830, 1888, 2359, 0, 0, 87, 279, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 2970, 3870, 126, 0, 0, 0, 0, 0, 0, 0, 3613, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 1164, 890, 0, 0, 18, 3461, 1599, 3116, 0, 0, 0, 262, 0, 0, 0, 2231, 0, 809, 0, 0, 3497, 0, 0, 0, 677, 0, 3416, 0, 0,
 	0, 0, 0, 0, 1486, 0, 0, 0, 0, 0, 0, 516, 0, 0, 733, 0, 0, 2289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3481, 0, 0, 0,
 	2233, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2697, 1433, 0, 0, 0, 0, 24, 0, 0, 2455, 2698, 0, 0, 0, 0, 0, 1461,
-	0, 0, 0, 0, 0, 3652, 2849, 3476, 984, 0, 0, 0, 0, 1554, 104, 0, 0, 0, 0, 3861, 0, 1034, 3746, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 982, 4047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 715, 0, 231, 0, 0, 0, 0, 0, 632, 0, 0, 0, 3077, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3884, 0, 2469, 175, 692, 0, 0, 0, 0, 0, 1892, 705, 0, 1946, 0, 0, 1987, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3855, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 1434, 0, 2454, 0, 0, 2486, 0, 0, 0, 0, 0, 0, 0, 1290, 0, 0, 0,
+	0, 0, 0, 0, 0, 3660, 2849, 3476, 984, 0, 0, 0, 0, 1554, 104, 0, 0, 0, 0, 3869, 0, 1034, 3754, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 982, 4055, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 715, 0, 231, 0, 0, 0, 0, 0, 632, 0, 0, 0, 3077, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3892, 0, 2469, 175, 692, 0, 0, 0, 0, 0, 1892, 705, 0, 1946, 0, 0, 1987, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3863, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 1434, 0, 2454, 0, 0, 2486, 0, 0, 0, 0, 0, 0, 0, 1290, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 1314, 2284, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 1444, 1864, 2311, 3396, 2501, 0, 0, 534, 0, 0, 0, 0, 1947,
-	1002, 0, 0, 160, 0, 0, 0, 0, 0, 2942, 0, 0, 3348, 0, 0, 0, 920, 0, 2751, 717, 0, 0, 0, 3491, 0, 0, 0, 0, 2320, 4020, 0, 3571,
+	1002, 0, 0, 160, 0, 0, 0, 0, 0, 2942, 0, 0, 3348, 0, 0, 0, 920, 0, 2751, 717, 0, 0, 0, 3491, 0, 0, 0, 0, 2320, 4028, 0, 3573,
 	0, 0, 0, 0, 0, 723, 0, 0, 602, 2390, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3074, 0, 0, 3027, 0, 0, 0, 0,
-	0, 0, 0, 64, 2265, 0, 0, 0, 0, 0, 3949, 0, 0, 0, 0, 3889, 0, 0, 0, 0, 0, 0, 0, 4050, 0, 0, 0, 327, 2153, 3970, 0, 0,
-	0, 0, 2899, 1075, 3602, 2081, 0, 0, 3617, 0, 0, 0, 0, 0, 0, 0, 896, 2200, 3392, 0, 2513, 0, 1080, 0, 0, 0, 0, 0, 0, 3748, 3318, 0,
-	0, 0, 0, 3380, 0, 0, 0, 0, 0, 0, 3807, 2689, 0, 0, 501, 1606, 2596, 0, 0, 607, 0, 0, 0, 0, 2666, 163, 0, 0, 1398, 0, 0, 0,
+	0, 0, 0, 64, 2265, 0, 0, 0, 0, 0, 3957, 0, 0, 0, 0, 3897, 0, 0, 0, 0, 0, 0, 0, 4058, 0, 0, 0, 327, 2153, 3978, 0, 0,
+	0, 0, 2899, 1075, 3610, 2081, 0, 0, 3625, 0, 0, 0, 0, 0, 0, 0, 896, 2200, 3392, 0, 2513, 0, 1080, 0, 0, 0, 0, 0, 0, 3756, 3318, 0,
+	0, 0, 0, 3380, 0, 0, 0, 0, 0, 0, 3815, 2689, 0, 0, 501, 1606, 2596, 0, 0, 607, 0, 0, 0, 0, 2666, 163, 0, 0, 1398, 0, 0, 0,
 	0, 1567, 0, 3061, 3426, 2793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2961, 1157, 0, 0, 475, 2918, 0,
-	0, 0, 3955, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 0, 0, 1648, 0, 2191, 0, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3963, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 0, 0, 1648, 0, 2191, 0, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2064, 3444, 0, 0, 0, 0, 0, 0, 0, 1659, 0, 0, 0, 0, 3163, 0, 0, 0, 2687, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 2101, 0, 0, 0, 898, 0, 0, 0, 0, 2291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2741, 0,
-	0, 0, 511, 0, 0, 294, 1156, 2387, 273, 0, 0, 0, 0, 3046, 3269, 3935, 0, 0, 608, 0, 4051, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 134, 0, 0, 0, 0, 0, 0, 0, 0, 3852, 0, 0, 2253, 2655, 0, 0, 0, 0, 0, 3048,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 1595, 2952, 0, 0, 0, 1289, 3741, 0, 1045, 0, 0, 3812, 0, 0, 0, 137, 0, 0, 0, 0, 1651, 3524,
+	0, 0, 511, 0, 0, 294, 1156, 2387, 273, 0, 0, 0, 0, 3046, 3269, 3943, 0, 0, 608, 0, 4059, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 134, 0, 0, 0, 0, 0, 0, 0, 0, 3860, 0, 0, 2253, 2655, 0, 0, 0, 0, 0, 3048,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 1595, 2952, 0, 0, 0, 1289, 3749, 0, 1045, 0, 0, 3820, 0, 0, 0, 137, 0, 0, 0, 0, 1651, 3524,
 	193, 0, 2266, 0, 0, 320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 0, 0, 3443, 0, 0, 0, 2229, 0, 0, 0, 0, 0, 0, 0, 370,
-	1611, 0, 0, 0, 3587, 3098, 0, 0, 0, 0, 0, 460, 0, 2141, 3211, 0, 1394, 0, 2820, 0, 0, 0, 3875, 0, 1976, 0, 0, 0, 1654, 845, 0, 0,
-	0, 0, 0, 0, 2737, 3908, 0, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 463, 3887, 0, 861, 0, 0, 0, 0, 1346, 877, 2237, 3693, 0, 344, 3096,
-	0, 0, 0, 1326, 0, 0, 0, 0, 3170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4017, 0, 0, 3922, 1886, 2012, 2903, 0, 3429, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 879, 812, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1115, 3996, 0, 0,
-	0, 0, 0, 0, 2201, 0, 1773, 0, 0, 0, 2928, 1615, 0, 532, 3635, 1812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1364, 15, 742, 2534, 0, 1490,
-	0, 0, 0, 0, 0, 1150, 0, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 0, 523, 1526, 3614, 3964, 2552, 3695, 2853, 0, 0, 1171, 0, 0, 2382, 0, 0,
-	0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2223, 0, 0, 0, 600, 0, 0, 3851, 339, 0, 3725, 0, 0, 3402, 0,
-	0, 0, 0, 0, 0, 3994, 0, 0, 4052, 1999, 0, 1453, 3204, 0, 0, 0, 0, 3501, 2635, 0, 0, 0, 0, 0, 0, 1749, 1950, 1628, 3688, 0, 0, 0,
-	0, 0, 867, 0, 0, 3821, 0, 2938, 1331, 2482, 0, 80, 2255, 2777, 0, 0, 0, 0, 1904, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 1126, 0, 0, 0,
-	3603, 0, 0, 1380, 3486, 0, 0, 0, 1141, 1597, 0, 2361, 258, 0, 2168, 0, 0, 0, 0, 0, 0, 2618, 0, 0, 410, 0, 0, 0, 0, 0, 2555, 0,
-	0, 0, 0, 0, 4, 1934, 0, 0, 3562, 505, 1548, 0, 0, 0, 3988, 278, 0, 0, 1070, 3051, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2089, 2528, 0,
-	0, 0, 0, 0, 0, 0, 3105, 3091, 0, 0, 519, 0, 0, 0, 0, 1343, 4025, 0, 843, 0, 1988, 0, 0, 1578, 3319, 0, 0, 0, 0, 0, 3315, 3952,
+	1611, 0, 0, 0, 3595, 3098, 0, 0, 0, 0, 0, 460, 0, 2141, 3211, 0, 1394, 0, 2820, 0, 0, 0, 3883, 0, 1976, 0, 0, 0, 1654, 845, 0, 0,
+	0, 0, 0, 0, 2737, 3916, 0, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 463, 3895, 0, 861, 0, 0, 0, 0, 1346, 877, 2237, 3701, 0, 344, 3096,
+	0, 0, 0, 1326, 0, 0, 0, 0, 3170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4025, 0, 0, 3930, 1886, 2012, 2903, 0, 3429, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 879, 812, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 1115, 4004, 0, 0,
+	0, 0, 0, 0, 2201, 0, 1773, 0, 0, 0, 2928, 1615, 0, 532, 3643, 1812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1364, 15, 742, 2534, 0, 1490,
+	0, 0, 0, 0, 0, 1150, 0, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 0, 523, 1526, 3622, 3972, 2552, 3703, 2853, 0, 0, 1171, 0, 0, 2382, 0, 0,
+	0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2223, 0, 0, 0, 600, 0, 0, 3859, 339, 0, 3733, 0, 0, 3402, 0,
+	0, 0, 0, 0, 0, 4002, 0, 0, 4060, 1999, 0, 1453, 3204, 0, 0, 0, 0, 3501, 2635, 0, 0, 0, 0, 0, 0, 1749, 1950, 1628, 3696, 0, 0, 0,
+	0, 0, 867, 0, 0, 3829, 0, 2938, 1331, 2482, 0, 80, 2255, 2777, 0, 0, 0, 0, 1904, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 1126, 0, 0, 0,
+	3611, 0, 0, 1380, 3486, 0, 0, 0, 1141, 1597, 0, 2361, 258, 0, 2168, 0, 0, 0, 0, 0, 0, 2618, 0, 0, 410, 0, 0, 0, 0, 0, 2555, 0,
+	0, 0, 0, 0, 4, 1934, 0, 0, 3562, 505, 1548, 0, 0, 0, 3996, 278, 0, 0, 1070, 3051, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2089, 2528, 0,
+	0, 0, 0, 0, 0, 0, 3105, 3091, 0, 0, 519, 0, 0, 0, 0, 1343, 3574, 4033, 843, 0, 1988, 0, 0, 1578, 3319, 0, 0, 0, 0, 0, 3315, 3960,
 	0, 0, 0, 0, 0, 0, 0, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 821, 0, 0, 0, 0, 0, 2787, 0, 0, 1664, 3508, 0, 3477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 556, 517, 0, 0, 0, 0, 0, 1691, 3219, 0, 3573, 0, 0, 0, 0, 0, 0, 1441, 0, 1929,
-	0, 0, 2657, 0, 0, 0, 0, 182, 0, 2037, 0, 0, 0, 0, 3668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 1837, 3998, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 29, 556, 517, 0, 0, 0, 0, 0, 1691, 3219, 0, 3581, 0, 0, 0, 0, 0, 0, 1441, 0, 1929,
+	0, 0, 2657, 0, 0, 0, 0, 182, 0, 2037, 0, 0, 0, 0, 3676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 1837, 4006, 0,
 	0, 0, 0, 0, 0, 0, 0, 1491, 0, 0, 0, 0, 0, 766, 0, 2272, 2497, 0, 0, 0, 0, 0, 0, 0, 3373, 0, 0, 0, 0, 0, 0, 422,
 	0, 226, 672, 3551, 0, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1782, 1342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2136, 0, 0, 0, 0, 0, 0, 0, 913, 1305, 2962, 0, 3273, 1369, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 0, 4010, 0, 1970, 0, 0, 435, 1539,
+	0, 2136, 0, 0, 0, 0, 0, 0, 0, 913, 1305, 2962, 0, 3273, 1369, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 0, 4018, 0, 1970, 0, 0, 435, 1539,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1471, 0, 0, 0, 1788, 1500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3358, 0, 2331,
-	0, 0, 651, 0, 0, 0, 0, 0, 45, 970, 2558, 0, 0, 0, 0, 0, 0, 0, 0, 0, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3804, 0,
-	0, 0, 0, 0, 0, 2071, 2250, 0, 0, 0, 0, 0, 0, 0, 3846, 0, 0, 0, 0, 2998, 0, 0, 0, 0, 3570, 0, 2019, 0, 1232, 0, 0, 5,
-	3684, 0, 1525, 3120, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0, 1474, 0, 0, 0, 2047, 0, 529, 0, 0, 0, 1258,
+	0, 0, 651, 0, 0, 0, 0, 0, 45, 970, 2558, 0, 0, 0, 0, 0, 0, 0, 0, 0, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3812, 0,
+	0, 0, 0, 0, 0, 2071, 2250, 0, 0, 0, 0, 0, 0, 0, 3854, 0, 0, 0, 0, 2998, 0, 0, 0, 0, 3572, 0, 2019, 0, 1232, 0, 0, 5,
+	3692, 0, 1525, 3120, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0, 1474, 0, 0, 0, 2047, 0, 529, 0, 0, 0, 1258,
 	788, 2653, 0, 0, 381, 2762, 3050, 0, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 0, 0, 2392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	99, 0, 0, 0, 0, 0, 0, 0, 2696, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3107, 0, 3744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1985, 1519,
-	0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 1598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1558, 2118, 3836, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 578, 2537, 1250, 1961, 0, 3022, 0, 0, 0, 0, 0, 3871, 0, 2209, 0, 0, 0, 1726, 0, 20, 0, 0, 0, 0, 0,
-	0, 1357, 3311, 0, 3901, 3987, 0, 0, 1789, 0, 2084, 0, 0, 0, 0, 3321, 0, 1050, 2135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1516, 0, 0,
-	0, 0, 844, 0, 0, 2673, 0, 2665, 0, 3517, 1455, 0, 0, 0, 0, 0, 695, 0, 0, 1251, 3220, 4024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3201,
-	0, 3283, 0, 2878, 0, 0, 0, 2108, 0, 109, 0, 0, 1332, 0, 0, 2008, 3158, 1717, 3537, 3191, 3869, 0, 3500, 0, 418, 0, 0, 0, 0, 0, 0, 0,
-	0, 2658, 0, 0, 0, 0, 0, 0, 1772, 3387, 0, 3666, 0, 0, 0, 0, 0, 0, 1278, 0, 0, 0, 0, 0, 0, 306, 0, 3608, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3623, 0, 0, 0, 0, 1822, 0, 0, 4065, 0, 0, 3834, 0, 2591, 2270, 0, 140, 0, 0, 415, 0,
-	0, 441, 945, 2073, 2474, 3730, 3111, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 2379, 910, 3056, 0, 0, 2162, 0, 0, 0, 0, 1561, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 419, 1299, 0, 2347, 96, 1185, 2351, 4069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 0, 0,
-	171, 0, 0, 0, 0, 0, 1202, 0, 0, 0, 0, 0, 0, 7, 1746, 0, 0, 0, 1935, 0, 0, 2889, 3206, 0, 0, 0, 0, 0, 0, 0, 3592, 0,
+	99, 0, 0, 0, 0, 0, 0, 0, 2696, 0, 98, 91, 0, 1, 0, 0, 0, 0, 3107, 0, 3752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1985, 1519,
+	0, 0, 3578, 0, 0, 0, 28, 0, 0, 0, 0, 1598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1558, 2118, 3844, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 578, 2537, 1250, 1961, 0, 3022, 0, 0, 0, 0, 0, 3879, 0, 2209, 0, 0, 0, 1726, 0, 20, 0, 0, 0, 0, 0,
+	0, 1357, 3311, 0, 3909, 3995, 0, 0, 1789, 0, 2084, 0, 0, 0, 0, 3321, 0, 1050, 2135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1516, 0, 0,
+	0, 0, 844, 0, 0, 2673, 0, 2665, 0, 3517, 1455, 0, 0, 0, 0, 0, 695, 0, 0, 1251, 3220, 4032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3201,
+	0, 3283, 0, 2878, 0, 0, 0, 2108, 0, 109, 0, 0, 1332, 0, 0, 2008, 3158, 1717, 3537, 3191, 3877, 0, 3500, 0, 418, 0, 0, 0, 0, 0, 0, 0,
+	0, 2658, 0, 0, 0, 0, 0, 0, 1772, 3387, 0, 3674, 0, 0, 0, 0, 0, 0, 1278, 0, 0, 0, 0, 0, 0, 306, 0, 3616, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3631, 0, 0, 0, 0, 1822, 0, 0, 4073, 0, 0, 3842, 0, 2591, 2270, 0, 140, 0, 0, 415, 0,
+	0, 441, 945, 2073, 2474, 3738, 3111, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 2379, 910, 3056, 0, 0, 2162, 0, 0, 0, 0, 1561, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 419, 1299, 0, 2347, 96, 1185, 2351, 4077, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3147, 0, 0,
+	171, 0, 0, 0, 0, 0, 1202, 0, 0, 0, 0, 0, 0, 7, 1746, 0, 0, 0, 1935, 0, 0, 2889, 3206, 0, 0, 0, 0, 0, 0, 0, 3600, 0,
 	0, 0, 0, 0, 3018, 0, 0, 0, 0, 0, 0, 130, 700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63,
 	2839, 0, 0, 2074, 2604, 2707, 0, 3279, 0, 615, 0, 0, 2346, 0, 0, 1067, 1778, 2718, 0, 0, 0, 0, 0, 0, 0, 1225, 0, 0, 3106, 0, 0, 0,
-	0, 3648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1117, 0, 316, 570, 0, 0, 0, 0, 0, 0, 3355, 0, 0, 216, 0, 0, 0, 0,
-	0, 3931, 103, 0, 0, 0, 0, 0, 1160, 0, 0, 0, 0, 741, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1768, 0, 0, 0, 959, 1016, 0,
-	1457, 0, 0, 0, 0, 1188, 2406, 0, 0, 0, 0, 0, 0, 2041, 0, 0, 0, 0, 4040, 0, 0, 0, 0, 0, 0, 68, 1057, 2412, 0, 0, 0, 0,
+	0, 3656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1117, 0, 316, 570, 0, 0, 0, 0, 0, 0, 3355, 0, 0, 216, 0, 0, 0, 0,
+	0, 3939, 103, 0, 0, 0, 0, 0, 1160, 0, 0, 0, 0, 741, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1768, 0, 0, 0, 959, 1016, 0,
+	1457, 0, 0, 0, 0, 1188, 2406, 0, 0, 0, 0, 0, 0, 2041, 0, 0, 0, 0, 4048, 0, 0, 0, 0, 0, 0, 68, 1057, 2412, 0, 0, 0, 0,
 	2378, 417, 0, 0, 0, 0, 3011, 364, 3073, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1307, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0, 0,
-	0, 0, 0, 1061, 0, 0, 0, 2733, 3969, 0, 0, 806, 0, 1273, 0, 0, 0, 2437, 0, 0, 1649, 473, 0, 0, 2578, 2438, 3241, 0, 0, 0, 0, 2021,
-	0, 0, 73, 0, 3312, 1223, 0, 0, 2445, 0, 0, 0, 3272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1739, 0, 3507, 590, 1049, 0, 0,
+	0, 0, 0, 1061, 0, 0, 0, 2733, 3977, 0, 0, 806, 0, 1273, 0, 0, 0, 2437, 0, 0, 1649, 473, 0, 0, 2578, 2438, 3241, 0, 0, 0, 0, 2021,
+	0, 0, 73, 0, 3312, 1223, 0, 0, 2445, 0, 0, 0, 3272, 3577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1739, 0, 3507, 590, 1049, 0, 0,
 	2827, 1898, 2261, 2538, 2330, 2720, 664, 3268, 1668, 0, 0, 0, 2202, 0, 0, 2834, 2466, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2492, 854, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 713, 0, 1371, 3062, 0, 0, 0, 0, 0, 1046, 1734, 0, 0, 0, 0, 0, 0, 0, 0, 1510, 0, 0, 0, 0, 0, 0, 1511,
 	0, 3489, 0, 0, 0, 0, 0, 0, 622, 2792, 764, 0, 0, 724, 0, 0, 0, 0, 0, 0, 0, 1210, 1743, 0, 0, 0, 2045, 2611, 0, 0, 0, 31,
-	765, 3900, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 3976, 0, 0, 3754, 0, 0, 2123, 0, 180, 2358, 667, 3979, 0, 2283, 0, 2894, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 638, 3297, 0, 328, 0, 27, 0, 0, 0, 3192, 0, 2991, 3798, 1951, 0, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 1703, 288, 0,
+	765, 3908, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 3984, 0, 0, 3762, 0, 0, 2123, 0, 180, 2358, 667, 3987, 0, 2283, 0, 2894, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 638, 3297, 0, 328, 0, 27, 0, 0, 0, 3192, 0, 2991, 3806, 1951, 0, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 1703, 288, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1108, 0, 0, 0, 0, 0, 0, 0, 2573, 0, 0, 848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	337, 0, 0, 1056, 0, 448, 0, 0, 0, 986, 0, 0, 0, 0, 0, 0, 3743, 646, 2982, 0, 3225, 0, 2419, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 374, 833, 0, 0, 0, 0, 0, 490, 3546, 0, 0, 0, 1927, 0, 0, 3703, 3867, 0, 0, 1916, 0, 0, 2645, 3957, 0, 0, 0, 0, 1294, 0, 2399,
+	337, 0, 0, 1056, 0, 448, 0, 0, 0, 986, 0, 0, 0, 0, 0, 0, 3751, 646, 2982, 0, 3225, 0, 2419, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 374, 833, 0, 0, 0, 0, 0, 490, 3546, 0, 0, 0, 1927, 0, 0, 3711, 3875, 0, 0, 1916, 0, 0, 2645, 3965, 0, 0, 0, 0, 1294, 0, 2399,
 	0, 0, 0, 0, 0, 0, 675, 1104, 0, 2514, 0, 0, 0, 2855, 0, 1529, 3165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2536, 0, 1594,
-	1373, 591, 3789, 0, 0, 0, 0, 0, 3511, 0, 0, 0, 1630, 0, 0, 2527, 3879, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0,
-	3794, 0, 0, 0, 0, 0, 3767, 0, 0, 1978, 0, 0, 0, 1458, 2522, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 2780, 0, 0, 0, 0, 0,
-	3095, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 1172, 2371, 0, 0, 0, 3712, 0, 0, 0, 0, 0, 0, 0, 0, 3960, 0, 0, 0, 0, 0, 0,
+	1373, 591, 3797, 0, 0, 0, 0, 0, 3511, 0, 0, 0, 1630, 0, 0, 2527, 3887, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3322, 0, 0, 0,
+	3802, 0, 0, 0, 0, 0, 3775, 0, 0, 1978, 0, 0, 0, 1458, 2522, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 2780, 0, 0, 0, 0, 0,
+	3095, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 1172, 2371, 0, 0, 0, 3720, 0, 0, 0, 0, 0, 0, 0, 0, 3968, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 2931, 0, 0, 387, 1914, 3411, 347, 2161, 0, 0, 0, 0, 0, 363, 2397, 0, 0, 3032, 0, 0, 0, 0, 0, 0, 0, 0, 3131, 0,
-	0, 2621, 0, 209, 0, 0, 0, 0, 0, 1613, 0, 2738, 0, 3729, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1854, 0, 0, 0, 0, 0, 0, 0,
+	0, 2621, 0, 209, 0, 0, 0, 0, 0, 1613, 0, 2738, 0, 3737, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1854, 0, 0, 0, 0, 0, 0, 0,
 	0, 495, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 161, 0, 0, 1723, 1513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 245, 0, 2325, 0,
-	0, 0, 0, 3800, 3752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1848, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3808, 3760, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1848, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 604, 1467, 0, 131, 0, 0, 0, 0, 0, 0, 3245, 0, 0, 0, 0, 0, 1869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 1085, 0, 0, 0, 2813, 0, 0, 0, 0, 3478, 0, 0, 2911, 0, 1536, 3076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	1655, 0, 2936, 0, 0, 0, 2315, 0, 3108, 0, 0, 0, 0, 3454, 0, 0, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 696, 0, 0, 0, 706, 0, 0,
-	456, 2906, 3847, 4028, 2841, 0, 0, 3394, 0, 0, 0, 0, 0, 3713, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3680, 0, 1616, 0, 0,
-	0, 0, 0, 0, 0, 0, 217, 1996, 0, 0, 0, 0, 0, 0, 3381, 0, 0, 0, 382, 0, 0, 0, 0, 0, 1012, 0, 3656, 0, 0, 0, 0, 1839,
-	0, 777, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2660, 2509, 3984, 0, 0, 0, 0, 0, 0, 3475, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 0, 0, 211, 0, 0, 0, 0, 0, 0, 3410, 0, 3830, 0, 0, 0, 0,
+	456, 2906, 3855, 4036, 2841, 0, 0, 3394, 0, 0, 0, 0, 0, 3721, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3688, 0, 1616, 0, 0,
+	0, 0, 0, 0, 0, 0, 217, 1996, 0, 0, 0, 0, 0, 0, 3381, 0, 0, 0, 382, 0, 0, 0, 0, 0, 1012, 0, 3664, 0, 0, 0, 0, 1839,
+	0, 777, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2660, 2509, 3992, 0, 0, 0, 0, 0, 0, 3475, 0, 0, 0, 0,
+	0, 3566, 0, 0, 0, 0, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 0, 0, 211, 0, 0, 0, 0, 0, 0, 3410, 0, 3838, 0, 0, 0, 0,
 	0, 0, 237, 0, 0, 0, 0, 0, 0, 0, 0, 1386, 0, 0, 0, 2881, 972, 0, 1498, 2987, 277, 0, 0, 1327, 0, 1790, 1957, 3340, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 956, 0, 0, 0, 0, 0, 0, 0, 1986, 0, 3065, 0, 0, 0, 0, 0, 0, 0, 189, 0, 0, 75, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2314, 576, 2963, 2459, 1740, 1285, 2746, 3195, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 0, 0, 0, 3924, 0, 0, 1421,
-	0, 0, 3530, 1475, 0, 0, 0, 0, 0, 3783, 0, 1954, 0, 0, 0, 0, 0, 2709, 0, 0, 0, 2285, 396, 0, 0, 3774, 0, 0, 0, 0, 0, 0,
-	79, 0, 2823, 1257, 0, 0, 2502, 0, 2436, 0, 0, 0, 2786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3934, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3946, 0, 0, 0, 0, 0, 0, 4013, 0, 0, 0, 0, 0, 0, 0, 2106, 2551, 2681, 0, 0, 1707, 0, 0, 0, 1483, 0, 0, 4033,
+	0, 0, 0, 0, 0, 0, 0, 2314, 576, 2963, 2459, 1740, 1285, 2746, 3195, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 0, 0, 0, 3932, 0, 0, 1421,
+	0, 0, 3530, 1475, 0, 0, 0, 0, 0, 3791, 0, 1954, 0, 0, 0, 0, 0, 2709, 0, 0, 0, 2285, 396, 0, 0, 3782, 0, 0, 0, 0, 0, 0,
+	79, 0, 2823, 1257, 0, 0, 2502, 0, 2436, 0, 0, 0, 2786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3942, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3954, 0, 0, 0, 0, 0, 0, 4021, 0, 0, 0, 0, 0, 0, 0, 2106, 2551, 2681, 0, 0, 1707, 0, 0, 0, 1483, 0, 0, 4041,
 	0, 0, 522, 0, 0, 0, 0, 2785, 0, 0, 1906, 0, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 187,
-	3012, 1677, 2758, 0, 2974, 0, 0, 0, 0, 0, 0, 0, 0, 1192, 2305, 3115, 0, 0, 3722, 0, 0, 0, 0, 0, 0, 2286, 0, 0, 0, 3898, 0, 0,
-	1269, 2675, 0, 0, 0, 0, 0, 0, 1555, 3803, 0, 0, 0, 0, 0, 2504, 0, 0, 0, 0, 0, 0, 0, 0, 1518, 0, 948, 0, 3222, 0, 0, 891,
+	3012, 1677, 2758, 0, 2974, 0, 0, 0, 0, 0, 0, 0, 0, 1192, 2305, 3115, 0, 0, 3730, 0, 0, 0, 0, 0, 0, 2286, 0, 0, 0, 3906, 0, 0,
+	1269, 2675, 0, 0, 0, 0, 0, 0, 1555, 3811, 0, 0, 0, 0, 0, 2504, 0, 0, 0, 0, 0, 0, 0, 0, 1518, 0, 948, 0, 3222, 0, 0, 891,
 	0, 0, 0, 199, 3086, 0, 0, 0, 0, 0, 0, 1123, 2125, 2783, 3549, 0, 0, 0, 0, 0, 864, 0, 0, 375, 0, 0, 0, 2630, 58, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 747, 0, 0, 227,
-	0, 0, 2069, 2159, 2540, 3866, 0, 3442, 0, 690, 993, 3160, 3266, 0, 0, 304, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3765, 0, 0, 547, 1930,
-	0, 0, 1706, 0, 3860, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3814, 951, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2013, 851, 2303, 3459, 0, 0, 0, 0, 0, 3419, 3140, 0, 3345, 4042, 0, 0, 0, 0, 0, 0, 0, 2870, 0, 0, 0, 3346, 2743, 0, 1588, 0, 0, 0,
-	0, 0, 0, 1909, 3509, 0, 0, 0, 0, 1214, 0, 60, 0, 0, 0, 3816, 973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287,
-	0, 0, 671, 0, 649, 2905, 3109, 3959, 0, 0, 0, 0, 0, 989, 0, 3259, 0, 0, 3759, 0, 0, 0, 1503, 0, 0, 0, 0, 0, 1731, 0, 0, 1321,
-	0, 1928, 0, 0, 0, 323, 3706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0,
-	0, 0, 0, 0, 0, 3141, 0, 3369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3218, 1647, 3129, 3657, 1762, 0, 0, 1106, 0, 0, 0, 0, 0,
+	0, 0, 2069, 2159, 2540, 3874, 0, 3442, 0, 690, 993, 3160, 3266, 0, 0, 304, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3773, 0, 0, 547, 1930,
+	0, 0, 1706, 0, 3868, 0, 0, 0, 0, 0, 2116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3822, 951, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2013, 851, 2303, 3459, 0, 0, 0, 0, 0, 3419, 3140, 0, 3345, 4050, 0, 0, 0, 0, 0, 0, 0, 2870, 0, 0, 0, 3346, 2743, 0, 1588, 0, 0, 0,
+	0, 0, 0, 1909, 3509, 0, 0, 0, 0, 1214, 0, 60, 0, 0, 0, 3824, 973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1287,
+	0, 0, 671, 0, 649, 2905, 3109, 3967, 0, 0, 0, 0, 0, 989, 0, 3259, 0, 0, 3767, 0, 0, 0, 1503, 0, 0, 0, 0, 0, 1731, 0, 0, 1321,
+	0, 1928, 0, 0, 0, 323, 3714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 0, 0, 658, 0,
+	0, 0, 0, 0, 0, 3141, 0, 3369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3218, 1647, 3129, 3665, 1762, 0, 0, 1106, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 1098, 0, 0, 2148, 0, 0, 0, 614, 0, 0, 0, 2465, 358, 2791, 0, 0, 0, 1145, 0, 0, 0, 2529, 0,
 	0, 3377, 0, 300, 0, 0, 0, 2188, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 1355, 0, 3224, 0, 0, 794, 957, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 0, 0, 2241, 0, 0, 0, 3853, 0, 0, 0, 3280, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2734, 0, 0, 0, 0, 0, 2241, 0, 0, 0, 3861, 0, 0, 0, 3280, 0, 0, 0, 0,
 	0, 0, 955, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3171, 0, 1959, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 246, 3221,
-	2876, 0, 0, 3655, 0, 0, 3125, 508, 3282, 0, 1303, 0, 914, 0, 0, 2838, 0, 0, 0, 0, 2147, 2112, 1804, 3874, 2960, 3371, 3806, 0, 2730, 2656, 0, 0,
-	0, 0, 0, 0, 0, 2362, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 0, 0, 3464, 3950, 0, 0, 1200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3667, 0, 0, 0, 0, 0, 0, 1793, 0, 0, 2213, 0, 1944, 0, 0, 0, 0, 3293, 0, 0, 1395, 3888, 0, 0, 0, 0, 0,
-	0, 1065, 0, 2740, 0, 0, 0, 0, 2138, 0, 0, 0, 0, 0, 2603, 0, 0, 0, 0, 0, 0, 0, 0, 623, 2993, 0, 0, 3665, 164, 1153, 0, 0,
-	0, 0, 0, 0, 1543, 0, 0, 0, 0, 2039, 0, 0, 2126, 1989, 0, 0, 0, 0, 0, 2456, 2831, 3739, 0, 0, 3034, 0, 0, 1857, 1833, 0, 0, 0,
+	2876, 0, 0, 3663, 0, 0, 3125, 508, 3282, 0, 1303, 0, 914, 0, 0, 2838, 0, 0, 0, 0, 2147, 2112, 1804, 3882, 2960, 3371, 3814, 0, 2730, 2656, 0, 0,
+	0, 0, 0, 0, 0, 2362, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 0, 0, 3464, 3958, 0, 0, 1200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3675, 0, 0, 0, 0, 0, 0, 1793, 0, 0, 2213, 0, 1944, 0, 0, 0, 0, 3293, 0, 0, 1395, 3896, 0, 0, 0, 0, 0,
+	0, 1065, 0, 2740, 0, 0, 0, 0, 2138, 0, 0, 0, 0, 0, 2603, 0, 0, 0, 0, 0, 0, 0, 0, 623, 2993, 0, 0, 3673, 164, 1153, 0, 0,
+	0, 0, 0, 0, 1543, 0, 0, 0, 0, 2039, 0, 0, 2126, 1989, 0, 0, 0, 0, 0, 2456, 2831, 3747, 0, 0, 3034, 0, 0, 1857, 1833, 0, 0, 0,
 	0, 655, 0, 0, 2115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2257, 0, 0, 0, 0, 0, 0, 0, 0, 569, 0, 0, 291, 950, 2930,
 	0, 1612, 3261, 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 801, 0, 0, 0, 0, 0, 0, 0, 0, 314, 0, 0, 0,
 }
