@@ -281,7 +281,7 @@ func TestSuggestAsksNoOtherEngine(t *testing.T) {
 	w := newWorkplace(t)
 	dir := w.project("app")
 	for range 4 {
-		w.answered(dir, made{"getconf ARG_MAX", "yes"}, nil)
+		w.answered(dir, made{"gh search commits x", "yes"}, nil)
 	}
 	w.Judge.Advisors = []gate.Advisor{asked{t}}
 	report, err := suggest.Suggest(w.Checker, suggest.Options{})

@@ -26,33 +26,12 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	if a.Shell.Defines(c.Name) {
 		outer.Stray() // a function of the text may run in its place
 	}
-	before, lost, old, stack := outer.Dirs, outer.Lost, outer.Old, outer.Stack
-	changed := a.Shell.Wanders || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
+	before, lost, stack := outer.Dirs, outer.Lost, outer.Stack
 	outer.Astray = outer.Astray || outer.Lost
-	switch {
-	case len(old) > 0 && !changed && c.Name == "cd" && len(words) == 1 && words[0].Known && words[0].Text == "-":
-		outer.Return(old)
-	case len(stack) > 0 && !changed && c.Name == "popd" && len(words) == 0:
-		outer.Return(stack[len(stack)-1])
-		stack = stack[:len(stack)-1]
-	case len(words) == 1 && c.Name != "popd" && !words[0].Known:
-		enterUnknown(a, c, outer, words[0])
-	case c.Name == "popd", len(words) == 1 && word.HasPrefix(words[0].Text, "-", "+"),
-		len(words) == 0 && c.Name == "pushd":
-		outer.Lose()
-		outer.Anywhere = outer.Anywhere || changed
-		stack = nil
-	case len(words) > 1, len(words) == 0 && a.Words.Home == "":
-		outer.Stray()
-	case len(words) == 0:
-		outer.Dirs = []string{word.Clean(a.Words.Home)}
-	case words[0].Text == "":
-		outer.Lose()
-	default:
-		outer.Enter(words[0].Text)
-		if a.Shell.Assigned["CDPATH"] {
-			outer.Stray()
-		}
+	if rest, returned := goBack(a, c, outer, words); returned {
+		stack = rest
+	} else {
+		goOn(a, c, outer, words)
 	}
 	switch {
 	case lost && a.Shell.Wanders:
@@ -65,6 +44,46 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	outer.Failed = outer.Union(outer.Failed, before)
 	followed(a, c, outer)
 	return false
+}
+
+// goBack follows a change back to an earlier directory, and returns what is left of the stack of pushd. returned is false
+// if the words name another directory.
+func goBack(a *walk.Walker, c *walk.Call, outer *word.Scope, words []word.Word) (stack [][]string, returned bool) {
+	changed := a.Shell.Wanders || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
+	pops := c.Name == "popd"
+	last := len(outer.Stack) - 1
+	switch {
+	case !changed && len(outer.Old) > 0 && c.Name == "cd" && len(words) == 1 && words[0].Known && words[0].Text == "-":
+		outer.Return(outer.Old)
+		return outer.Stack, true
+	case !changed && last >= 0 && pops && len(words) == 0:
+		outer.Return(outer.Stack[last])
+		return outer.Stack[:last], true
+	case pops, len(words) == 1 && words[0].Known && word.HasPrefix(words[0].Text, "-", "+"), len(words) == 0 && c.Name == "pushd":
+		outer.Lose()
+		outer.Anywhere = outer.Anywhere || changed
+		return nil, true
+	}
+	return nil, false
+}
+
+// goOn follows a change to the directory that the words name; no words mean the home directory.
+func goOn(a *walk.Walker, c *walk.Call, outer *word.Scope, words []word.Word) {
+	switch {
+	case len(words) == 1 && !words[0].Known:
+		enterUnknown(a, c, outer, words[0])
+	case len(words) > 1, len(words) == 0 && a.Words.Home == "":
+		outer.Stray()
+	case len(words) == 0:
+		outer.Dirs = []string{word.Clean(a.Words.Home)}
+	case words[0].Text == "":
+		outer.Lose()
+	default:
+		outer.Enter(words[0].Text)
+		if a.Shell.Assigned["CDPATH"] {
+			outer.Stray()
+		}
+	}
 }
 
 // enterUnknown follows a change to an unknown directory.

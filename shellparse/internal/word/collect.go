@@ -27,8 +27,7 @@ func (a *Reader) Collect(f *syntax.File, text string) {
 		a.Shell.Assigned, a.Shell.Once, a.Shell.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
 		a.Shell.bodies, a.Shell.Funcs, a.Shell.Vars, a.Shell.Keyed = map[string][]*syntax.Stmt{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
 	}
-	if len(a.Shell.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
-		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") && !strings.Contains(text, " -") && !strings.Contains(text, "do") {
+	if len(a.Shell.Once) == 0 && !maySet(text) {
 		return
 	}
 	before, wandered := maps.Clone(a.Shell.Once), a.Shell.Wanders || first
@@ -51,6 +50,11 @@ func (a *Reader) Collect(f *syntax.File, text string) {
 			a.Found.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name)+".")
 		}
 	}
+}
+
+// maySet reports whether a text may assign or define anything.
+func maySet(text string) bool {
+	return strings.ContainsAny(text, "=({") || slices.ContainsFunc([]string{"for ", "select ", "read", " -", "do"}, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // set records n assignments of a variable. More than one makes its value uncertain.
@@ -268,19 +272,7 @@ func (c *collector) builtin(args []*syntax.Word) {
 		signal, known := Unquoted(args[len(args)-1])
 		c.a.Shell.Wanders = c.a.Shell.Wanders || len(operands) != 2 || !known || signal != "EXIT" && signal != "0"
 	case "command", "builtin":
-		for first == "-p" || first == "--" {
-			if operands = operands[1:]; len(operands) == 0 {
-				return
-			}
-			first, _ = Unquoted(operands[0])
-		}
-		switch {
-		case len(operands) == 0 || first == "-v" || first == "-V":
-		case strings.HasPrefix(first, "-"):
-			c.set(Anything, 1, false)
-		default:
-			c.builtin(operands)
-		}
+		c.named(operands)
 	case "printf", "wait":
 		if strings.HasPrefix(first, "-") {
 			c.set(Anything, 1, false)
@@ -295,6 +287,23 @@ func (c *collector) builtin(args []*syntax.Word) {
 				c.set(operand, 2, false)
 			}
 		}
+	}
+}
+
+// named records what the builtin assigns that the builtins command and builtin run.
+func (c *collector) named(words []*syntax.Word) {
+	for len(words) > 0 {
+		switch first, _ := Unquoted(words[0]); {
+		case first == "-p" || first == "--":
+			words = words[1:]
+			continue
+		case first == "-v" || first == "-V":
+		case strings.HasPrefix(first, "-"):
+			c.set(Anything, 1, false)
+		default:
+			c.builtin(words)
+		}
+		return
 	}
 }
 

@@ -513,30 +513,35 @@ func inner(st *syntax.Stmt) *syntax.Stmt {
 // bare returns the words of a command without the programs in front that only run the rest: command nice -n 5 find.
 func (a *Reader) bare(argv []Word) []Word {
 	for len(argv) > 1 && argv[0].Known {
-		name, rest := programs.Canonical(argv[0].Text), argv[1:]
-		w := a.Tables.Wrapper(name)
-		switch {
-		case name == "env":
-			for len(rest) > 1 && rest[0].Known && locale.MatchString(rest[0].Text) {
-				rest = rest[1:]
-			}
-		case name == "command" || name == "exec":
-		case w == nil || w.Role != "" || w.Script || w.Assigns || w.Effect != "":
-			return argv
-		default:
-			s := (*Options)(w.Options).Scan(rest, w.Style)
-			harms := func(h Hit) bool { return h.Opt.Does != 0 }
-			if s.Unknown != "" || s.Vague != "" || slices.ContainsFunc(s.Hits, harms) || s.Rest+w.Skip >= len(rest) {
-				return argv
-			}
-			rest = rest[s.Rest+w.Skip:]
-		}
-		if !rest[0].Known || strings.HasPrefix(rest[0].Text, "-") || strings.Contains(rest[0].Text, "=") {
+		rest := a.behindWrapper(programs.Canonical(argv[0].Text), argv[1:])
+		if len(rest) == 0 || !rest[0].Known || strings.HasPrefix(rest[0].Text, "-") || strings.Contains(rest[0].Text, "=") {
 			return argv
 		}
 		argv = rest
 	}
 	return argv
+}
+
+// behindWrapper returns the words that the named program runs as they are, or nil if it may do more.
+func (a *Reader) behindWrapper(name string, rest []Word) []Word {
+	w := a.Tables.Wrapper(name)
+	switch {
+	case name == "env":
+		for len(rest) > 1 && rest[0].Known && locale.MatchString(rest[0].Text) {
+			rest = rest[1:]
+		}
+		return rest
+	case name == "command" || name == "exec":
+		return rest
+	case w == nil || w.Role != "" || w.Script || w.Assigns || w.Effect != "":
+		return nil
+	}
+	s := (*Options)(w.Options).Scan(rest, w.Style)
+	harms := func(h Hit) bool { return h.Opt.Does != 0 }
+	if s.Unknown != "" || s.Vague != "" || slices.ContainsFunc(s.Hits, harms) || s.Rest+w.Skip >= len(rest) {
+		return nil
+	}
+	return rest[s.Rest+w.Skip:]
 }
 
 // locale matches an assignment that changes how names are sorted and shown, but not which names.

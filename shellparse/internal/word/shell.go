@@ -1,6 +1,7 @@
 package word
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -156,14 +157,12 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return
 	}
-	count := true
+	if slices.ContainsFunc(items, func(w Word) bool { return !w.Files && !w.Safe() }) {
+		return
+	}
 	value, names := Word{Files: true, tracked: len(items) > 0, exists: len(items) > 0, dashless: len(items) > 0}, len(items) > 0
 	for i := range items {
 		w := &items[i]
-		if !w.Files && !w.Safe() {
-			return
-		}
-		count = count && (w.Known && IsNumber(w.Text) || w.isCount())
 		value.split = value.split || w.split
 		value.tracked, value.exists, value.dashless = value.tracked && w.tracked, value.exists && w.exists, value.dashless && w.Safe()
 		names = names && w.Safe() && !w.Files && (!w.Known || !strings.ContainsAny(w.Text, " \t\n"))
@@ -175,11 +174,16 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 		a.Vars[name] = items[0]
 		return
 	}
-	if count && len(items) > 0 {
+	if allNumbers(items) {
 		value.numbers = &[2]string{}
 	}
 	value.Globs = globsOf(items)
 	a.Vars[name] = value
+}
+
+// allNumbers reports whether there are items, and each is a number.
+func allNumbers(items []Word) bool {
+	return len(items) > 0 && !slices.ContainsFunc(items, func(w Word) bool { return !w.isCount() && !(w.Known && IsNumber(w.Text)) })
 }
 
 // globsOf returns patterns that match the possible values of the items, or nil if they are unknown or too many.
