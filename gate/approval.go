@@ -10,6 +10,7 @@ import (
 	"callgate/audit"
 	"callgate/gate/internal/fingerprint"
 	"callgate/gate/internal/past"
+	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 )
 
@@ -71,11 +72,11 @@ func codes(marks []tools.Mark) (codes []string) {
 	return codes
 }
 
-// unseen returns a mark of a kind that was not shown, or nil. How many irreversible calls there are by now is nothing
-// to see in this one.
+// unseen returns a mark of a kind that was not shown, or nil. It passes over two kinds: how many irreversible calls there
+// are by now is nothing to see in this one, and results that came while the call waited did not shape its arguments.
 func unseen(marks []tools.Mark, shown []string) *tools.Mark {
-	for i := range marks {
-		if code := marks[i].Code; code != past.MarkLosses && !slices.Contains(shown, code) {
+	for i, m := range marks {
+		if m.Code != past.MarkLosses && !provenance.OfResults(m) && !slices.Contains(shown, m.Code) {
 			return &marks[i]
 		}
 	}

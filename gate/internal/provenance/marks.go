@@ -290,6 +290,9 @@ func quote(text string) string {
 // IsFlow reports whether flow set the mark.
 func IsFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
 
+// OfResults reports whether a mark of the flow rules compares a call's arguments with results.
+func OfResults(m tools.Mark) bool { return IsFlow(m) && m.Code != markFlowRuns }
+
 // Offers returns lasting answers for a call that only flow marks: for its destinations, for the results that the marks
 // speak of, and for the tool that returned one.
 func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers []tools.Offer) {
