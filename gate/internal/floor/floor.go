@@ -497,7 +497,8 @@ func metadataIn(text string, word bool) string {
 		return ""
 	}
 	candidates := EmbeddedAddresses(address.Unbroken(text), len(text))
-	if whole := strings.TrimSpace(text); !strings.ContainsAny(whole, " ") {
+	if whole := strings.TrimSpace(text); !strings.Contains(whole, " ") {
+		whole = whole[:min(len(whole), maxBareAddress)]
 		candidates = append(candidates, whole)
 		if word {
 			_, value, _ := strings.Cut(whole, "=")
