@@ -213,7 +213,7 @@ const (
 
 // looksLikePath reports whether text may name a file, whatever its argument is called.
 func looksLikePath(s string) bool {
-	if len(s) == 0 || strings.ContainsAny(s, "\n\r") || len(s) > maxGuessedPath && len(filepath.Clean(s)) > maxGuessedPath {
+	if len(s) == 0 || len(s) > maxGuessedPath && (!strings.Contains(s, "/") || len(filepath.Clean(s)) > maxGuessedPath) || strings.ContainsAny(s, "\n\r") {
 		return false
 	}
 	switch {

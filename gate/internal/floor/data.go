@@ -192,7 +192,7 @@ var (
 const (
 	maxStore       = 4096
 	maxAddressText = 64 << 10
-	maxBareAddress = 4 << 10 // of an address without a scheme, which begins with its host
+	maxBareAddress = 512 // of an address without a scheme, which begins with its host
 )
 
 // MayNameStore reports, at a quick look, whether arguments may name a credential store. Every store's name has a dot or
