@@ -35,25 +35,12 @@ func (a *Walker) Run(c *Call) {
 		a.Run(c.Inner(c.Argv[skip:], word.JoinTexts(c.Argv[:skip])))
 		return
 	}
-	if !c.Inside && c.Outer != nil && name.Known && a.enter(name.Text, c.Outer) {
-		a.callFunction(c)
+	if !c.Inside && c.Outer != nil && name.Known && a.functions.call(a, c, name.Text) {
 		return
 	}
 	if !a.runs(a, c) {
 		a.Emit(c)
 	}
-}
-
-// enter walks the functions of a name that a scope calls. It reports whether the call certainly runs one of them.
-func (a *Walker) enter(name string, caller *word.Scope) bool {
-	if a.trapping {
-		a.trapped[name] = true
-	}
-	sure := a.Shell.Funcs[name] && a.Shell.Once[name] == 1
-	for f := a.functions[name]; f != nil; f = f.earlier {
-		f.enter(a, caller, sure)
-	}
-	return sure
 }
 
 // findProgram sets the name of the command's program. If no rule could name it, it records the command and returns
@@ -127,21 +114,6 @@ func (a *Walker) guessPrograms(c *Call) {
 
 // letterOrDigit reports whether a rune can be part of a name.
 func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// callFunction records what a call passes to a function of the text. The function's body was walked at its definition.
-func (a *Walker) callFunction(c *Call) {
-	for i := range c.Argv {
-		if name := a.Shell.SecretIn(c.Argv[i].Text); name != "" && !c.Argv[i].Known {
-			a.Found.Poison("gives the function " + c.Name + " the variable " + name)
-		}
-	}
-	for _, e := range c.Sc.Effects {
-		a.Found.Poison(e.Text) // the body runs under the assignments before its name
-	}
-	if len(c.Reads)+len(c.Writes)+len(c.connects) > 0 {
-		a.Found.Script.Commands = append(a.Found.Script.Commands, c.Command(":"))
-	}
-}
 
 // Emit records a command as it stands, after checking what its words do.
 func (a *Walker) Emit(c *Call) {

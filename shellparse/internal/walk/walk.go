@@ -45,12 +45,9 @@ type Walker struct {
 	ends   *syntax.CallExpr   // the command that the text ends with; may be nil
 	frames frames
 
-	text      []*syntax.Stmt       // the text that is walked now, and those around it
-	functions map[string]*function // that the text has defined so far, by name
-	traps     int                  // how many traps the text has set so far
-	leads     bool                 // one of them changes the directory
-	trapped   map[string]bool      // the names that traps of the text call
-	trapping  bool                 // the text that is walked now is one of a trap
+	text      []*syntax.Stmt // the text that is walked now, and those around it
+	functions functions
+	traps     traps
 
 	runs  func(*Walker, *Call) bool // runs the inner command of a program; reports whether it recorded the command
 	looks func(*Walker, *Call)      // records what the words of a command do
@@ -154,24 +151,6 @@ func (a *Walker) RunWords(inner *Call, words []word.Word) *word.Scope {
 		return nil
 	}
 	return a.RunText(inner, word.JoinTexts(words))
-}
-
-// RunTrap is RunText for a text that the shell may run between any two commands after it. It reports whether the text
-// changes the directory.
-func (a *Walker) RunTrap(inner *Call, text string) bool {
-	if a.trapped == nil {
-		a.trapped = map[string]bool{}
-	}
-	outer := a.trapping
-	a.trapping = true
-	defer func() { a.trapping = outer }()
-	moves := !a.RunText(inner, text).SamePlace(inner.Sc)
-	if a.traps++; a.leads || moves {
-		if a.leads = true; a.traps > 1 {
-			a.Found.Problem("dynamic", "A trap changes the directory in which another runs.")
-		}
-	}
-	return moves
 }
 
 // RunText parses a literal shell text in the scope of an inner call. It returns the scope at the end of the text.

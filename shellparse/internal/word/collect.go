@@ -325,7 +325,7 @@ func (c *collector) number(w *syntax.Word) bool {
 	case *syntax.ParamExp:
 		return p.Param != nil && (p.Param.Value == "$" || p.Param.Value == "#" || p.Param.Value == "?") && p.Exp == nil && p.Repl == nil
 	case *syntax.CmdSubst:
-		return c.a.printsNumber(p)
+		return substitution{c.a, p}.printsNumber()
 	case *syntax.DblQuoted:
 		return len(p.Parts) == 1 && c.number(&syntax.Word{Parts: p.Parts})
 	}

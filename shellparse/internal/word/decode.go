@@ -155,9 +155,9 @@ var printed = []string{digits, "-" + digits, "[ ]*", ""}
 // output decodes the output of a command substitution.
 func (d *decoder) output(p *syntax.CmdSubst, quoted bool) {
 	switch {
-	case d.a.printsNumber(p):
+	case substitution{d.a, p}.printsNumber():
 		d.glob(partNumber, printed...)
-	case d.a.namesOnly(p):
+	case substitution{d.a, p}.namesOnly():
 		d.vague(partName)
 		d.many = d.many || !quoted && d.splitting
 	case quoted || !d.splitting:

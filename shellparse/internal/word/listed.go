@@ -9,6 +9,7 @@ import (
 
 	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
+	"callgate/shellparse/tables"
 )
 
 // findOperands maps the tests of find that only narrow the result, and harmless actions, to the number of words they
@@ -511,9 +512,9 @@ func inner(st *syntax.Stmt) *syntax.Stmt {
 }
 
 // bare returns the words of a command without the programs in front that only run the rest: command nice -n 5 find.
-func (a *Reader) bare(argv []Word) []Word {
+func bare(t *tables.Tables, argv []Word) []Word {
 	for len(argv) > 1 && argv[0].Known {
-		rest := a.behindWrapper(programs.Canonical(argv[0].Text), argv[1:])
+		rest := behindWrapper(t, programs.Canonical(argv[0].Text), argv[1:])
 		if len(rest) == 0 || !rest[0].Known || strings.HasPrefix(rest[0].Text, "-") || strings.Contains(rest[0].Text, "=") {
 			return argv
 		}
@@ -523,8 +524,8 @@ func (a *Reader) bare(argv []Word) []Word {
 }
 
 // behindWrapper returns the words that the named program runs as they are, or nil if it may do more.
-func (a *Reader) behindWrapper(name string, rest []Word) []Word {
-	w := a.Tables.Wrapper(name)
+func behindWrapper(t *tables.Tables, name string, rest []Word) []Word {
+	w := t.Wrapper(name)
 	switch {
 	case name == "env":
 		for len(rest) > 1 && rest[0].Known && locale.MatchString(rest[0].Text) {
@@ -561,14 +562,14 @@ func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
 		}
 	}
 	name, known := Unquoted(call.Args[0])
-	if _, defined := a.Shell.bodies[name]; defined || !known {
+	if !known || a.Shell.Defines(name) {
 		return nil
 	}
 	var argv []Word
 	for _, w := range call.Args {
 		argv = a.Fields(argv, w, sc)
 	}
-	return a.bare(argv)
+	return bare(a.Tables, argv)
 }
 
 // filters reports whether a command prints some of the lines that it reads, and nothing else.

@@ -25,7 +25,7 @@ func (a *Reader) Numeric(w *syntax.Word) bool {
 			}
 		case *syntax.ArithmExp:
 		case *syntax.CmdSubst:
-			if !a.printsNumber(p) {
+			if !(substitution{a, p}).printsNumber() {
 				return false
 			}
 		case *syntax.ParamExp:
@@ -68,18 +68,24 @@ func (a *Reader) NumericTest(w *syntax.Word, sc *Scope) bool {
 	return v.Known && IsNumber(strings.TrimPrefix(v.Text, "-"))
 }
 
-// namesOnly reports whether a command substitution prints names, hashes or dates: nothing that begins with a dash.
-func (a *Reader) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
+// substitution is a command substitution, for what is known of its output.
+type substitution struct {
+	a *Reader
+	p *syntax.CmdSubst
+}
 
-// printsNumber reports whether a command substitution prints only numbers.
-func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
-	if a.printsLines(p) {
+// namesOnly reports whether it prints names, hashes or dates: nothing that begins with a dash.
+func (s substitution) namesOnly() bool { return s.prints(programs.PrintsName) }
+
+// printsNumber reports whether it prints only numbers.
+func (s substitution) printsNumber() bool {
+	if s.printsLines() {
 		return true
 	}
-	if !a.prints(p, programs.PrintsNumber) {
+	if !s.prints(programs.PrintsNumber) {
 		return false
 	}
-	st := p.Stmts[0]
+	st := s.p.Stmts[0]
 	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok {
 		st = b.Y
 	}
@@ -99,19 +105,19 @@ func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
 	return counts
 }
 
-// printsLines reports whether a substitution prints the numbers of the lines that grep finds in a file, as in
+// printsLines reports whether it prints the numbers of the lines that grep finds in a file, as in
 // grep -n x FILE | head -1 | cut -d: -f1.
-func (a *Reader) printsLines(p *syntax.CmdSubst) bool {
-	if len(p.Stmts) != 1 {
+func (s substitution) printsLines() bool {
+	if len(s.p.Stmts) != 1 {
 		return false
 	}
 	cut := false
-	for st := p.Stmts[0]; ; {
+	for st := s.p.Stmts[0]; ; {
 		b, piped := st.Cmd.(*syntax.BinaryCmd)
 		if !piped {
-			return cut && numbersLines(a.plainWords(st))
+			return cut && numbersLines(s.a.Shell.plainWords(st))
 		}
-		text := strings.Join(a.plainWords(b.Y), " ")
+		text := strings.Join(s.a.Shell.plainWords(b.Y), " ")
 		cuts := text == "cut -d: -f1" || text == "cut -d : -f 1" || text == "cut -f1 -d:"
 		if b.Op != syntax.Pipe || len(st.Redirs) > 0 || st.Negated || st.Background || !cuts && !shortens.MatchString(text) {
 			return false
@@ -124,8 +130,8 @@ func (a *Reader) printsLines(p *syntax.CmdSubst) bool {
 // shortens matches a command that passes on some of the lines that it gets.
 var shortens = lazyregexp.New(`^(head|tail)( -(n ?)?[0-9]+)?$`)
 
-// plainWords returns the words of a command, none when they are not literal or it does more than to run a program.
-func (a *Reader) plainWords(st *syntax.Stmt) (words []string) {
+// plainWords returns the words of a command, or nil if they are not literal or the command does more than run a program.
+func (a *Shell) plainWords(st *syntax.Stmt) (words []string) {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || st.Negated || st.Background {
 		return nil
@@ -142,7 +148,7 @@ func (a *Reader) plainWords(st *syntax.Stmt) (words []string) {
 		}
 		words = append(words, text)
 	}
-	if len(words) == 0 || a.Shell.Defines(words[0]) {
+	if len(words) == 0 || a.Defines(words[0]) {
 		return nil
 	}
 	return words
@@ -174,12 +180,12 @@ func numbersLines(words []string) bool {
 	return numbers
 }
 
-// prints reports whether a command substitution ends in a plain command with the trait.
-func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
-	if len(p.Stmts) != 1 {
+// prints reports whether it ends in a plain command with the trait.
+func (s substitution) prints(what programs.Trait) bool {
+	if len(s.p.Stmts) != 1 {
 		return false
 	}
-	st := p.Stmts[0]
+	st := s.p.Stmts[0]
 	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
 		st = b.Y
 	}
@@ -188,7 +194,7 @@ func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 		return false
 	}
 	name, _ := Unquoted(call.Args[0])
-	if _, defined := a.Shell.bodies[name]; defined {
+	if s.a.Shell.Defines(name) {
 		return false
 	}
 	rest := call.Args[1:]
@@ -305,11 +311,11 @@ func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
 		}
 		argv = a.Fields(argv, w, sc)
 	}
-	if argv = a.bare(argv); len(argv) == 0 || !argv[0].Known {
+	if argv = bare(a.Tables, argv); len(argv) == 0 || !argv[0].Known {
 		return Word{}
 	}
 	name := argv[0].Text
-	if _, shadowed := a.Shell.bodies[name]; shadowed || name != "echo" && name != "printf" {
+	if a.Shell.Defines(name) || name != "echo" && name != "printf" {
 		return Word{}
 	}
 	if name == "printf" && len(argv) > 2 {

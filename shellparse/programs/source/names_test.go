@@ -112,7 +112,9 @@ var allowed = map[string]string{
 	// The shell's own words.
 	"shellparse/internal/walk/declare.go":    "export",
 	"shellparse/internal/walk/endless.go":    "break exit return sleep wait",
-	"shellparse/internal/walk/statements.go": "cd pushd popd eval builtin let coproc trap exit noglob nocorrect",
+	"shellparse/internal/walk/control.go":    "exit",
+	"shellparse/internal/walk/moves.go":      "cd pushd popd eval builtin trap noglob nocorrect",
+	"shellparse/internal/walk/statements.go": "let coproc",
 	"shellparse/internal/word/collect.go":    "builtin printf wait mapfile readarray getopts unset let export declare typeset trap break continue return",
 	"shellparse/internal/word/listed.go":     "diff grep sort",
 	"shellparse/internal/word/prints.go":     "wc seq echo printf grep",
