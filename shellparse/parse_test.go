@@ -185,6 +185,15 @@ func TestFiles(t *testing.T) {
 		{"true || cd d && cat a", "/w/d/a /w/a", ""},
 		{"cd d || exit 1; cat a", "/w/d/a", ""},
 		{"f() { cd /t && return; cd /w/d || exit; }; f; cat a", "/t/a /w/d/a /w/a", ""},
+		{"f() { cd /t && {return,}; cd /w/d || exit; }; f; cat a", "/t/a /w/d/a /w/a", ""},
+		{"r=return; f() { cd /t && $r; cd /w/d || exit; }; f; cat a", "/t/a /w/d/a /w/a", ""},
+		{"cd /t && ls ${y:1/0} && cd /w/d || exit\ncat a", "/w/d/a /t/a /w/a", ""},
+		{"readonly q=1; cd /t && q=2 && cd /w/d || exit\ncat a", "/w/d/a /t/a /w/a", ""},
+		{"n=$((1/0)); cat() { :; }\ncat a", "/w/a", ""},
+		{"f() { n=$((1/0)); }\nf; cat() { :; }\ncat a", "/w/a", ""},
+		{"eval 'n=$((1/0)); true'; cat() { :; }\ncat a", "", ""},
+		{"n=$((1/0))\ncat() { :; }\ncat a", "", ""},
+		{"x=d; n=$((1/0)); y=e\ncat $x/a", "/w/d/a", ""},
 		{"cd d && cd - && cat a", "/w/a", ""},
 		{"trap 'cd /t' EXIT; cat a", "/w/a", ""},
 		{"cd d && cd e && cd - && cat a", "/w/d/a", ""},
@@ -331,6 +340,9 @@ func TestUnknownPlaces(t *testing.T) {
 		"cd d && for i in 1 2; do cat a; cd -; done",
 		"cd d && if true; then cd /t; fi && cd - && cat a",
 		"f() { ls; }; eval 'ls() { cd /t; }'; f; cat a",
+		"{ n=$((1/0)); x=d; }\ncat \"$x/a\"",
+		"n=$((1/0)); x=d; \\\ny=e\ncat \"$y/a\"",
+		"UID=1; x=d\ncat \"$x/a\"",
 	} {
 		unknown := false
 		for _, c := range Parse(text, Options{Dir: "/w"}).Commands {

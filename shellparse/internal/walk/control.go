@@ -45,7 +45,7 @@ func (x control) binary(cmd *syntax.BinaryCmd) {
 		sc.Sure = false
 		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
 		sc.Sure = sure
-		if !a.Shell.Jumps && leaves(a.Shell, cmd.Y) {
+		if !a.Shell.Jumps && !a.Shell.Ends() && leaves(a.Shell, cmd.Y) {
 			done.Failed, done.Astray = nil, false
 			sc.Follow(&done)
 			return
@@ -54,6 +54,9 @@ func (x control) binary(cmd *syntax.BinaryCmd) {
 		sc.SettleDirs()
 	}
 }
+
+// jumps holds the builtins that leave a function or a loop before its end.
+var jumps = word.Set("return break continue")
 
 // leaves reports whether a statement certainly ends the shell that runs it: exit, or a block that prints and exits.
 func leaves(sh *word.Shell, st *syntax.Stmt) bool {

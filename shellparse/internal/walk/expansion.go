@@ -123,6 +123,7 @@ func (x expansion) parts(parts []syntax.WordPart) {
 			expansion{x.a, &child}.deeper(p.Stmts)
 		case *syntax.ArithmExp:
 			x.arithm(p.X)
+			x.a.Shell.MayEnd() // it may divide by zero
 		case *syntax.ParamExp:
 			x.param(p)
 		case *syntax.ExtGlob:
@@ -206,6 +207,7 @@ func (x expansion) param(p *syntax.ParamExp) {
 			name = p.Param.Value
 		}
 		x.subscript(name, p.Index)
+		x.a.Shell.MayEnd()
 	}
 	if p.Excl && p.Names == 0 {
 		// ${!x} expands the variable that x names, and that name can hold a subscript that runs a command.
@@ -214,6 +216,7 @@ func (x expansion) param(p *syntax.ParamExp) {
 	if p.Slice != nil {
 		x.arithm(p.Slice.Offset)
 		x.arithm(p.Slice.Length)
+		x.a.Shell.MayEnd()
 	}
 	if p.Repl != nil {
 		x.word(p.Repl.Orig)

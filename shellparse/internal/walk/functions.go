@@ -39,9 +39,11 @@ func (fs *functions) define(a *Walker, cmd *syntax.FuncDecl, sc *word.Scope) {
 		a.Found.Problem("disagreement", "The function "+name+" has the name of a builtin that shells may prefer.")
 	}
 	if sc.Sure && sc.Start {
-		a.Shell.Funcs[name] = true
+		a.Shell.SettleFunc(name)
 	}
-	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
+	if a.Shell.EndsOf(func() { a.Shell.Within(func() { a.stmt(cmd.Body, &child) }) }) {
+		a.Shell.Breaks = true
+	}
 	if multiplies(cmd) {
 		a.Found.Problem("dynamic", "The function "+name+" starts itself without end.")
 	}
@@ -54,6 +56,9 @@ func (fs functions) call(a *Walker, c *Call, name string) bool {
 		a.traps.calls[name] = true
 	}
 	sure := a.Shell.Funcs[name] && a.Shell.Once[name] == 1
+	if fs[name] != nil && a.Shell.Breaks {
+		a.Shell.MayEnd()
+	}
 	for f := fs[name]; f != nil; f = f.earlier {
 		f.enter(a, c.Outer, sure)
 	}

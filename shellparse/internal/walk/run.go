@@ -35,6 +35,7 @@ func (a *Walker) Run(c *Call) {
 		a.Run(c.Inner(c.Argv[skip:], word.JoinTexts(c.Argv[:skip])))
 		return
 	}
+	a.Shell.Jumps = a.Shell.Jumps || jumps[c.Name]
 	if !c.Inside && c.Outer != nil && name.Known && a.functions.call(a, c, name.Text) {
 		return
 	}

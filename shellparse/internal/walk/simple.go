@@ -204,5 +204,7 @@ func recordAssignment(a *Walker, as *syntax.Assign, v word.Word, effect string) 
 	}
 	if !as.Append && as.Index == nil && as.Array == nil {
 		a.Shell.Settle(name, v)
+	} else {
+		a.Shell.MayEnd()
 	}
 }

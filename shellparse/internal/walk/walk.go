@@ -94,8 +94,25 @@ func (a *Walker) Parse(text string, sc *word.Scope) {
 	a.Words.Collect(f, text)
 	around := a.text
 	a.text = append(slices.Clip(around), f.Stmts...)
-	a.stmts(f.Stmts, sc)
+	if a.Shell.Ends() {
+		a.lines(f.Stmts, sc, false)
+	} else {
+		a.Shell.EndsOf(func() { a.lines(f.Stmts, sc, true) })
+	}
 	a.text = around
+}
+
+// lines walks the statements of a text. alone means that no line around the text can have ended before it.
+func (a *Walker) lines(list []*syntax.Stmt, sc *word.Scope, alone bool) {
+	for i, st := range list {
+		if i > 0 {
+			lo, hi := int(list[i-1].End().Offset()), int(st.Pos().Offset())
+			if gap := sc.Src[min(lo, hi):hi]; strings.Contains(gap, "\n") {
+				a.Shell.NextLine(alone && !strings.Contains(gap, `\`))
+			}
+		}
+		a.stmts(list[i:i+1], sc)
+	}
 }
 
 // parseString analyses a literal string that runs as a script in the scope of a command.

@@ -265,8 +265,6 @@ func (c *collector) builtin(args []*syntax.Word) {
 	switch name {
 	case "source", ".":
 		c.set(Anything, 1, false)
-	case "return", "break", "continue":
-		c.a.Shell.Jumps = true
 	case "trap":
 		c.a.Shell.repeats = true
 		signal, known := Unquoted(args[len(args)-1])

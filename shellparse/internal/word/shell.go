@@ -68,7 +68,7 @@ func (a *Shell) Exports(name string) {
 type Shell struct {
 	Vars     map[string]Word           // variables whose value is certain at this point of the text
 	counts   map[string]bool           // variables that hold an unknown number at this point of the text
-	settled  []string                  // the names in Vars and counts, in the order in which they became known
+	settled  []string                  // the names in Vars, counts and Funcs, in the order in which they became known
 	Assigned map[string]bool           // variables that the text assigns anywhere
 	Exported map[string]bool           // variables that the text has exported so far
 	Once     map[string]int            // how often the text assigns each variable
@@ -82,6 +82,8 @@ type Shell struct {
 	texts    map[string]bool           // variables that receive a value that is not certainly a number
 	integers map[string]bool           // variables whose values the shell evaluates as arithmetic
 	Jumps    bool                      // the text may leave a function or a loop before its end
+	doubt    int                       // 1 + how many values were settled before a part that may end the line; 0 if there is none
+	Breaks   bool                      // a function of the text may end the line that calls it
 	Wanders  bool                      // a trap other than EXIT may run between any two commands
 	repeats  bool                      // some part of the text can run more than once
 }
@@ -113,6 +115,7 @@ const MaxCandidates = 32
 // Settle records a variable's value, or that it is a number, if nothing else in the text can change it.
 func (a *Shell) Settle(name string, v Word) {
 	if a.Once[name] != 1 || a.Once[Anything] != 0 || special[name] {
+		a.MayEnd() // it may be read-only
 		return
 	}
 	switch {
@@ -129,6 +132,12 @@ func (a *Shell) Settle(name string, v Word) {
 	a.settled = append(a.settled, name)
 }
 
+// SettleFunc records that a function is certainly defined from this point on.
+func (a *Shell) SettleFunc(name string) {
+	a.Funcs[name] = true
+	a.settled = append(a.settled, name)
+}
+
 // counted reports whether a variable certainly holds a number at this point of the text.
 func (a *Shell) counted(name string) bool {
 	return a.counts[name] && a.Once[name] == 1 && a.Once[Anything] == 0
@@ -139,18 +148,56 @@ func (a *Shell) counted(name string) bool {
 func (a *Shell) Within(f func()) {
 	before := len(a.settled)
 	f()
-	for _, name := range a.settled[before:] {
+	a.forget(before)
+}
+
+// forget removes the values that were settled after the first n.
+func (a *Shell) forget(n int) {
+	for _, name := range a.settled[n:] {
 		delete(a.Vars, name)
 		delete(a.counts, name)
+		delete(a.Funcs, name)
 	}
-	a.settled = a.settled[:before]
+	a.settled, a.doubt = a.settled[:n], min(a.doubt, n+1)
+}
+
+// MayEnd records that the line may end here: after some errors in an expansion or an assignment, bash runs nothing more
+// of the line, not even of a function or a loop that goes on, and continues with the next one.
+func (a *Shell) MayEnd() {
+	if a.doubt == 0 {
+		a.doubt = len(a.settled) + 1
+	}
+}
+
+// Ends reports whether the line may have ended before this point.
+func (a *Shell) Ends() bool { return a.doubt > 0 }
+
+// NextLine forgets what is not certain once the line may have ended. another means that a new line certainly begins.
+func (a *Shell) NextLine(another bool) {
+	if !a.Ends() {
+		return
+	}
+	a.forget(a.doubt - 1)
+	if another {
+		a.doubt = 0
+	}
+}
+
+// EndsOf runs f and reports whether that may end the line, without an effect on the line that is walked now.
+func (a *Shell) EndsOf(f func()) bool {
+	outer := a.doubt
+	a.doubt = 0
+	f()
+	ends := a.Ends()
+	a.doubt = outer
+	return ends
 }
 
 // special lists variables that change by themselves, or that mean something to the shell.
 var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "BASHPID": true, "PWD": true, "OLDPWD": true,
 	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "SRANDOM": true, "DIRSTACK": true, "FUNCNAME": true, "GROUPS": true,
 	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
-	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
+	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "BASH_VERSINFO": true, "IFS": true, "HOME": true}
 
 // LoopVar records what is known of a loop variable: that it holds file names, or no options. choice is true for select.
 func (a *Shell) LoopVar(name string, items []Word, choice bool) {
