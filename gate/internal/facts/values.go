@@ -32,7 +32,7 @@ var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0
 // LooksLikeAddress reports whether the value has the form of a URL, a host, a mail address, or a telephone or account
 // number.
 func (v Value) LooksLikeAddress() bool {
-	if !v.Number && OfWeb(v.Text) && !strings.ContainsAny(v.Text, " \t\r\n") {
+	if !v.Number && OfWeb(v.Text) && !strings.Contains(strings.TrimSpace(v.Text), " ") {
 		return true
 	}
 	return !v.Number && len(v.Text) <= 2048 && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
@@ -44,10 +44,23 @@ func (v Value) LooksLikePage() bool {
 	return v.LooksLikeAddress() && (OfWeb(v.Text) || !strings.Contains(v.Text, "://") && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
 }
 
-// OfWeb reports whether a text begins with one of WebSchemes. Programs do not need both slashes behind it.
+// OfWeb reports whether a text begins with one of WebSchemes. Programs do not need both slashes behind it, and pass over
+// blanks before it, and over tabs and line breaks anywhere.
 func OfWeb(text string) bool {
-	scheme, rest, ok := strings.Cut(strings.TrimLeft(text[:min(len(text), 64)], " \t\r\n"), ":")
-	return ok && rest != "" && rest[0] > ' ' && WebSchemes[strings.ToLower(scheme)]
+	scheme := make([]byte, 0, 8)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\t', c == '\r', c == '\n', c <= ' ' && len(scheme) == 0:
+		case c == ':':
+			rest := strings.TrimLeft(text[i+1:], "\t\r\n")
+			return rest != "" && rest[0] > ' ' && WebSchemes[string(scheme)]
+		case 'a' <= c|0x20 && c|0x20 <= 'z' && len(scheme) < cap(scheme):
+			scheme = append(scheme, c|0x20)
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // fileName reports whether a text that looks like a host is a file's name: notes.txt, README.md.

@@ -11,7 +11,6 @@ import (
 	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
 	"callgate/internal/address"
-	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
@@ -107,25 +106,31 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	}
 	// An argument named for people or accounts holds a destination. So does any argument with a page or a mail address.
 	values := call.Values()
-	// Days, units and short names in "from" and "to" are the ends of a range, unless a text goes along.
+	// Numbers in "from" and "to" are the ends of a range. So are days, units and short names, unless a text goes along.
+	from := slices.IndexFunc(values, func(v facts.Value) bool { return v.Name == "from" })
+	numbers := from >= 0 && values[from].Number
 	common := func(text string) bool { return !facts.IsDistinctive(text) || facts.IsDate(text) }
-	between := slices.ContainsFunc(values, func(v facts.Value) bool { return v.Name == "from" && common(v.Text) }) &&
-		!slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
+	between := from >= 0 && common(values[from].Text) && !slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
 	for _, v := range values {
-		if v.LooksLikePage() || v.LooksLikeAddress() && strings.Contains(v.Text, "@") || v.IsIBAN() || !v.Number && v.Text != "" && tools.NamesReceiver(v.Name) && !(between && common(v.Text)) {
+		switch receiver := v.Text != "" && tools.NamesReceiver(v.Name); {
+		case v.LooksLikePage():
+			o.To = append(o.To, unspaced(v.Text))
+		case v.LooksLikeAddress() && strings.Contains(v.Text, "@"), v.IsIBAN(),
+			receiver && v.Number && !numbers && !isPart(v.Text),
+			receiver && !v.Number && !(between && common(v.Text)) && !nobody.MatchString(v.Text):
 			o.To = append(o.To, v.Text)
-		} else {
+		default:
 			o.content = append(o.content, v.Text)
 		}
 	}
 }
 
+// nobody matches what "to" names in other tools: the language of a translation, and the present as the end of a range.
+var nobody = lazyregexp.New(`^(?:[a-z]{2}(?:[-_][A-Z]{2})?|now)$`)
+
 // OfReading reads a call of a tool that only looks. An address that the tool is given tells the place something.
 func (o *Outgoing) OfReading(call *facts.Call) {
 	places := call.Tool.Labels.Destination
-	if len(places) == 0 && !jsonx.MayHold(call.Arguments, ":") {
-		return
-	}
 	for _, v := range call.Values() {
 		if facts.OfWeb(v.Text) || v.Under(places) && v.LooksLikePage() {
 			o.effect, o.names = effectFetch, true
@@ -228,6 +233,9 @@ func commandEffect(c tools.CommandView, text string) string {
 func (o *Outgoing) ofWords(c tools.CommandView) {
 	o.To = append(o.To, c.Connects...)
 	for i, word := range c.Argv[1:] {
+		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") && facts.OfWeb(value) {
+			word = value
+		}
 		switch v := (facts.Value{Text: word}); {
 		case v.LooksLikeAddress(), facts.OfWeb(word):
 			o.To = append(o.To, unspaced(word))
