@@ -171,6 +171,7 @@ var (
 	served        = lazyregexp.New(`^(?:python[\d.]* .*-m (?:http\.server|SimpleHTTPServer)|php -S|(?:npx |bunx |pnpm dlx |pnpx )?(?:-y )?(?:serve|http-server|live-server)(?: |$)|caddy file-server|ruby .*-run .*httpd|busybox httpd|miniserve|darkhttpd|twistd .*web)`)
 	mayServe      = strings.Fields("serve httpd SimpleHTTP php twistd")
 	proxyVariable = lazyregexp.New(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
+	reroutes      = lazyregexp.New(`^(?:-[0-9aBfgGiIjklLMnNOpqRsSvVZ#]*[xK]|--(?:resolve|connect-to|config|(?:dns|doh|proxy|preproxy|https?-proxy|socks)[a-z0-9.-]*)(?:=|$))|(?i:(?:https?|all|ftp)_proxy *=)`) // a request goes to another host than it names
 	proxyCommand  = lazyregexp.New(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
 	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
 	sendWords     = strings.Fields("upload send attach post share mail submit publish push transfer export import sync")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"callgate/audit"
@@ -63,6 +64,9 @@ func holdsSecret(word string) bool {
 
 // staysHere reports whether a command names an address of this machine and none elsewhere.
 func staysHere(c tools.CommandView) bool {
+	if slices.ContainsFunc(slices.Concat(c.Argv[1:], c.Around), reroutes.MatchString) {
+		return false
+	}
 	here := false
 	for _, word := range c.Argv[1:] {
 		host, certain := hostIn(word)
@@ -78,8 +82,8 @@ func staysHere(c tools.CommandView) bool {
 
 // hostIn returns the host of a word as if it were an address. certain is false if it may be no address.
 func hostIn(word string) (host string, certain bool) {
-	_, rest, ok := strings.Cut(word, "://")
-	if !ok {
+	before, rest, ok := strings.Cut(word, "://")
+	if ok = ok && !strings.ContainsAny(before, "/? "); !ok { // else an address within another, or in a header
 		rest = word
 	}
 	u, err := url.Parse("//" + rest)
