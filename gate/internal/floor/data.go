@@ -145,9 +145,12 @@ func isBlockDevice(path string) bool {
 var (
 	blockDevice = lazyregexp.New(`^/dev/(?:r?disk\d|[hsv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|md\d|dm-\d|mapper/[^c]|loop\d|sr\d|zd\d|nbd\d|disk/|mem$|kmem$|mtd)|^\\\\\.\\PhysicalDrive`)
 	formatVerbs = lazyregexp.New(`(?i)^(?:erase.*|partitiondisk|zerodisk|secureerase|reformat|labelclear|destroy|[a-z]:)$`)
-	onlyLists   = facts.WordsOf("-l --list list info status luksDump print id-ctrl smart-log")
 
-	partitioners = facts.WordsOf("fdisk sfdisk gdisk sgdisk cfdisk diskpart diskutil parted")
+	haveVerbs       = facts.WordsOf("cryptsetup diskutil nvme zpool")
+	onlyLists       = facts.WordsOf("list info status luksDump id-ctrl smart-log")
+	partitioners    = facts.WordsOf("fdisk sfdisk gdisk parted") // not sgdisk, whose -l loads a table
+	listsPartitions = facts.WordsOf("-l --list print free all")
+
 	byExpression = facts.WordsOf("pkill pgrep") // others match names exactly, unless an option says otherwise
 )
 

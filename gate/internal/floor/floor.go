@@ -91,17 +91,30 @@ func (f *check) formats() string {
 	return ""
 }
 
-// lists reports whether a command for devices only shows something: by its first word, by an option before the first
-// operand, or by the one word behind that operand, as in "parted /dev/sda print".
+// lists reports whether a command for devices only shows something: by a verb in front, or because it is a program for
+// partitions that gets nothing but options and words for listing.
 func lists(c tools.CommandView) bool {
 	words := c.Argv[1:]
-	first := slices.IndexFunc(words, func(w string) bool { return !strings.HasPrefix(w, "-") })
-	if first < 0 {
-		first = len(words)
+	if !partitioners[Program(c)] {
+		return haveVerbs[Program(c)] && len(words) > 0 && onlyLists[words[0]]
 	}
-	tables := partitioners[Program(c)]
-	listing := func(w string) bool { return onlyLists[w] && (w != "-l" || tables) } // elsewhere -l is a length or a file
-	return slices.ContainsFunc(words[:first], listing) || first == 0 && len(words) > 0 && listing(words[0]) || tables && len(words) == first+2 && onlyLists[words[first+1]]
+	shows, device, unit := false, false, false
+	for _, w := range words {
+		switch {
+		case unit:
+			unit = false
+		case listsPartitions[w]:
+			shows = true
+		case device && w == "unit":
+			unit = true
+		case w == "-s" || w == "--script":
+		case device || strings.HasPrefix(w, "-"):
+			return false
+		default:
+			device = true
+		}
+	}
+	return shows
 }
 
 // tellsAll looks for a text with one command that prints the environment and one that sends.
