@@ -151,7 +151,8 @@ var (
 	partitioners    = facts.WordsOf("fdisk sfdisk gdisk parted") // not sgdisk, whose -l loads a table
 	listsPartitions = facts.WordsOf("-l --list print free all")
 
-	byExpression = facts.WordsOf("pkill pgrep") // others match names exactly, unless an option says otherwise
+	byExpression = facts.WordsOf("pkill pgrep grep egrep rg ag") // others match names exactly, unless an option says otherwise
+	boundaries   = strings.NewReplacer(`\<`, "", `\>`, "", "\\`", "", `\'`, "")
 )
 
 // formats reports whether a program changes devices as a whole.

@@ -266,8 +266,8 @@ func (f *check) disarms() string {
 		if endsCallgate(c) {
 			return "ends callgate"
 		}
-		if name := Program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], func(word string) bool { return namesCallgate(word, takesExpressions(c)) }) &&
-			slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && About(Program(c)).Has(programs.Kills) }) {
+		if f.findsProcesses(c) && slices.ContainsFunc(c.Argv[1:], func(word string) bool { return namesCallgate(word, takesExpressions(c)) }) &&
+			f.has(func(c tools.CommandView) bool { return About(Program(c)).Has(programs.Kills) }) {
 			return "ends callgate"
 		}
 		for _, word := range c.Argv[1:] {
@@ -291,6 +291,17 @@ func (f *check) disarms() string {
 	return ""
 }
 
+// has reports whether one of the commands, each with its program, is such a one.
+func (f *check) has(such func(tools.CommandView) bool) bool {
+	return slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && such(c) })
+}
+
+// findsProcesses reports whether a command prints processes whose names it is given, itself or out of what ps prints.
+func (f *check) findsProcesses(c tools.CommandView) bool {
+	name := Program(c)
+	return name == "pgrep" || name == "pidof" || byExpression[name] && f.has(func(c tools.CommandView) bool { return Program(c) == "ps" })
+}
+
 // endsCallgate reports whether a command ends this process.
 func endsCallgate(c tools.CommandView) bool {
 	return About(Program(c)).Has(programs.Kills) && slices.ContainsFunc(c.Argv[1:], func(word string) bool {
@@ -298,7 +309,7 @@ func endsCallgate(c tools.CommandView) bool {
 	})
 }
 
-// namesCallgate reports whether a word names callgate, or is a pattern for names that matches it: a regular expression
+// namesCallgate reports whether a word names callgate, or is a pattern for names that may match it: a regular expression
 // if regular is true.
 func namesCallgate(word string, regular bool) bool {
 	lower := strings.ToLower(word)
@@ -309,8 +320,8 @@ func namesCallgate(word string, regular bool) bool {
 		ok, err := path.Match(lower, "callgate")
 		return ok && err == nil
 	}
-	pattern, err := regexp.Compile("(?i)" + word)
-	return err == nil && word != "" && word[0] != '-' && pattern.MatchString("callgate")
+	pattern, err := regexp.Compile("(?i)" + boundaries.Replace(strings.TrimLeft(word, "*")))
+	return word != "" && (err != nil || pattern.MatchString("callgate"))
 }
 
 // takesExpressions reports whether a command finds processes by regular expressions.
