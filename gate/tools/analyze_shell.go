@@ -307,7 +307,7 @@ func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.
 
 // viewOf returns a command as others see it.
 func viewOf(c *shellparse.Command, risk permissions.Risk) CommandView {
-	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value, Connects: c.Connects, Sends: commands.Sends(c), Risk: risk}
+	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value, Connects: c.Connects, Dirs: c.Dirs, Sends: commands.Sends(c), Risk: risk}
 	view.Code = slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool {
 		return strings.HasPrefix(e.Text, "code ") || e.Text == "runs its standard input"
 	})

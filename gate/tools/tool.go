@@ -158,6 +158,7 @@ type CommandView struct {
 	Input    string           `json:"-"` // the text on its standard input, where that is known
 	Code     bool             `json:"-"` // it runs a text in another language: a word of it, or its standard input
 	Around   []string         `json:"-"` // variables that are set for it, and options before its subcommand
+	Dirs     []string         `json:"-"` // the known folders that it may run in; two if a cd may have failed
 	Sends    bool             `json:"-"` // the command is for sending data to another machine
 	Risk     permissions.Risk `json:"risk"`
 }

@@ -78,6 +78,7 @@ func namesWhole(text, folder string) bool {
 var (
 	bindOption  = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
 	bindSource  = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
+	here        = lazyregexp.New("^(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)") // a value that is not known, as the text spells it
 	yamlComment = lazyregexp.New(`(?m)(?:^|\s)#.*$`)
 	hostPath    = lazyregexp.New(`hostPath["']?\s*:\s*\{?[^}]*?[\s{,"']path["']?\s*:\s*(?:[|>]-?\s*)?["']?([^"'\s,}]*)`)
 	bindTargets = facts.WordsOf("target bind mode destination dst type containerpath name")
@@ -95,7 +96,7 @@ func (f *check) opens() string {
 			if i+2 < len(c.Argv) {
 				next = c.Argv[i+2]
 			}
-			if why := f.gives(append(hostPaths(word), bound(word, next))); why != "" {
+			if why := f.gives(append(hostPaths(word), bound(word, next)), c.Dirs); why != "" {
 				return why
 			}
 		}
@@ -121,12 +122,12 @@ func (f *check) mounts() string {
 			}
 		}
 	}
-	return f.gives(sources)
+	return f.gives(sources, nil)
 }
 
-// gives returns why one of these folders is not for a container to write, or "" if all are.
-func (f *check) gives(sources []string) string {
-	i := slices.IndexFunc(sources, func(source string) bool { return vitalSource(source, f.call.Place) })
+// gives returns why one of these folders is not for a container to write, or "" if all are. dirs are as for vitalSource.
+func (f *check) gives(sources, dirs []string) string {
+	i := slices.IndexFunc(sources, func(source string) bool { return vitalSource(source, dirs, f.call.Place) })
 	if i < 0 {
 		return ""
 	}
@@ -166,7 +167,7 @@ func bound(word, next string) string {
 	} else if strings.HasPrefix(word, "-v") {
 		given = word[2:]
 	}
-	if strings.HasSuffix(given, "readonly") || strings.HasSuffix(given, ":ro") || strings.HasSuffix(given, ",ro") {
+	if strings.HasSuffix(given, ",readonly") || strings.HasSuffix(given, ":ro") || strings.HasSuffix(given, ",ro") {
 		return ""
 	}
 	if m := bindSource.FindStringSubmatch(given); m != nil {
@@ -177,15 +178,22 @@ func bound(word, next string) string {
 }
 
 // vitalSource reports whether a container that may write to a folder can make the machine or an account useless. The
-// workspace does not count: it is what containers are given to work on.
-func vitalSource(source string, place tools.Place) bool {
+// workspace does not count: it is what containers are given to work on. The name of the folder begins in one of dirs, or
+// where the call runs if there are none.
+func vitalSource(source string, dirs []string, place tools.Place) bool {
+	source = here.ReplaceAllString(strings.ReplaceAll(source, `"`, ""), ".")
 	for _, home := range []string{"~", "$HOME", "${HOME}"} {
 		if rest, ok := strings.CutPrefix(source, home); ok && (rest == "" || rest[0] == '/') {
 			source = place.Home + rest
 		}
 	}
-	if strings.HasPrefix(source, ".") && place.Dir != "" {
-		source = filepath.Join(place.Dir, source)
+	if strings.HasPrefix(source, ".") {
+		if len(dirs) == 0 {
+			dirs = []string{place.Dir}
+		}
+		return slices.ContainsFunc(dirs, func(dir string) bool {
+			return filepath.IsAbs(dir) && vitalSource(filepath.Join(dir, source), nil, place)
+		})
 	}
 	if !strings.HasPrefix(source, "/") || source == "/tmp" || slices.Contains(append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir), strings.TrimSuffix(source, "/")) {
 		return false

@@ -150,7 +150,7 @@ func (f *check) tellsSecrets() string {
 		if shown := showsKeys.FindString(line); shown != "" {
 			return fmt.Sprintf("puts out credentials (%s), and %s can send them away", tools.Visible(shown), tools.Visible(sender))
 		}
-		if serves(line) && slices.ContainsFunc(c.Argv[1:], func(w string) bool { return vitalSource(strings.TrimSuffix(w, "/"), f.call.Place) }) {
+		if serves(line) && slices.ContainsFunc(c.Argv[1:], func(w string) bool { return vitalSource(strings.TrimSuffix(w, "/"), c.Dirs, f.call.Place) }) {
 			return fmt.Sprintf("serves a whole home or system (%s)", tools.Visible(sender))
 		}
 		if store := storeIn(c); store != "" {
