@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/lazyregexp"
@@ -79,7 +81,6 @@ var (
 	bindOption  = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
 	bindSource  = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
 	here        = lazyregexp.New("^(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)") // a value that is not known, as the text spells it
-	yamlComment = lazyregexp.New(`(?m)(?:^|\s)#.*$`)
 	hostPath    = lazyregexp.New(`hostPath["']?\s*:\s*\{?[^}]*?[\s{,"']path["']?\s*:\s*(?:[|>]-?\s*)?["']?([^"'\s,}]*)`)
 	bindTargets = facts.WordsOf("target bind mode destination dst type containerpath name")
 	bindNames   = lazyregexp.New(`(?i)(?:^|[_-])(?:volumes?|mounts?|binds?)(?:$|[_.-])`)
@@ -134,16 +135,37 @@ func (f *check) gives(sources, dirs []string) string {
 	return fmt.Sprintf("gives a container %s to write", tools.Visible(sources[i]))
 }
 
-// hostPaths returns the folders of this machine that the description of a pod, in JSON or YAML, gives to the pod.
+// hostPaths returns the folders of this machine that the description of a pod, in JSON or YAML, gives to the pod. What
+// merely looks like such a description counts too.
 func hostPaths(text string) (folders []string) {
 	if !strings.Contains(text, "hostPath") {
 		return nil
 	}
-	text = strings.ReplaceAll(text, `\/`, "/")
-	for _, read := range []string{text, yamlComment.ReplaceAllString(text, "")} { // what looks like a comment may be in a text
-		for _, m := range hostPath.FindAllStringSubmatch(read, -1) {
-			folders = append(folders, m[1])
+	for _, m := range hostPath.FindAllStringSubmatch(strings.ReplaceAll(text, `\/`, "/"), -1) {
+		folders = append(folders, m[1])
+	}
+	for documents := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var document yaml.Node
+		if documents.Decode(&document) != nil {
+			return folders
 		}
+		if len(document.Content) > 0 && document.Content[0].Kind != yaml.ScalarNode {
+			folders = append(folders, hostPathsOf(&document)...)
+		}
+	}
+}
+
+// hostPathsOf is hostPaths for a part of a document. It reads the texts in it, too.
+func hostPathsOf(n *yaml.Node) (folders []string) {
+	if n.Kind == yaml.ScalarNode {
+		return hostPaths(n.Value)
+	}
+	for i, part := range n.Content {
+		var volume struct{ Path string }
+		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "hostPath" && part.Decode(&volume) == nil {
+			folders = append(folders, volume.Path)
+		}
+		folders = append(folders, hostPathsOf(part)...)
 	}
 	return folders
 }
