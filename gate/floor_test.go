@@ -111,6 +111,8 @@ func TestFloorHoldsTools(t *testing.T) {
 		{"x", "", "convert", `{"code":"await fetch('http://168.63.129.16/machine')"}`, true},
 		{"x", "", "convert", `{"uri":"ftp://169.254.170.2/v2/credentials"}`, true},
 		{"x", "", "convert", `{"uri":"http://169.254.169.254/latest?` + strings.Repeat("x", 70_000) + `"}`, true},
+		{"x", "", "convert", `{"code":"` + strings.Repeat("x", 70_000) + ` fetch('http://169.254.169.254/latest')"}`, true},
+		{"x", "", "convert", `{"code":"http://a.example/1 http://a.example/2@169.254.169.254/ http://a.example\\\\@169.254.169.254/"}`, true},
 		{"x", "", "convert", `{"uri":"https://docs.example/169.254.169.254"}`, false},
 		{"x", "", "convert", `{"uri":"https://docs.example/"}`, false},
 		{"x", "", "search", `{"type":"metadata","text":"the metadata of a file"}`, false},

@@ -196,7 +196,7 @@ var (
 // maxStore and maxAddressText bound, in bytes, texts that are taken for a path or searched for an address.
 const (
 	maxStore       = 4096
-	maxAddressText = 64 << 10
+	maxAddressText = 1 << 20
 	maxBareAddress = 512 // of an address without a scheme, which begins with its host
 )
 
@@ -230,6 +230,9 @@ var (
 		metadata.platformequinix.com metadata.azure.internal metadata.oraclecloud.com metadata.internal rancher-metadata`)
 	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
 )
+
+// plainHost matches the beginning of an address that no program takes for another host's.
+var plainHost = lazyregexp.New(`^https?://[a-zA-Z0-9.-]+/`)
 
 // mayNameMetadata reports, at a quick look, whether a text may name a metadata service. Every spelling has a digit of
 // any script, a URL or a word of mayMetadata.

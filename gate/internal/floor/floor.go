@@ -535,7 +535,14 @@ func metadataIn(text string, word bool) string {
 			}
 		}
 	}
+	seen := map[string]bool{}
 	for _, c := range candidates {
+		if plain := plainHost.FindString(c); plain != "" { // such addresses differ only in what does not matter here
+			if seen[plain] {
+				continue
+			}
+			seen[plain] = true
+		}
 		for _, u := range address.Readings(c) {
 			if isMetadata(u.Host, word || strings.Contains(c, ":") && strings.ContainsAny(c, `/\`)) {
 				return u.Host
