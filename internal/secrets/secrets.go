@@ -183,7 +183,10 @@ func (m *Memory) add(value, place, kind string, result bool) {
 		p.rolling = p.rolling*m.base + uint64(value[i]) + 1
 	}
 	for i := range m.prints {
-		if m.prints[i].sum == p.sum {
+		if known := &m.prints[i]; known.sum == p.sum {
+			if known.result && !result { // results no longer crowd it out
+				known.result, known.Found = false, p.Found
+			}
 			return
 		}
 	}

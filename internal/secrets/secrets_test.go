@@ -188,6 +188,15 @@ func TestResultsDoNotCrowdOut(t *testing.T) {
 		m.Learn(fmt.Sprintf("token=ghp_%036d", i), "result of web_fetch")
 	}
 	m.LearnVariables("DB_PASSWORD=correct-horse-battery-2", ".env")
+	m.Learn("token=ghp_abcdefghijABCDEFGHIJ0123456789012345", "result of web_fetch")
+	m.LearnVariables("GH=ghp_abcdefghijABCDEFGHIJ0123456789012345", ".env")
+	for i := range 2 * remembered {
+		m.Learn(fmt.Sprintf("token=ghp_1%035d", i), "result of web_fetch")
+	}
+	m.Learn(fmt.Sprintf("token=ghp_%036d", 2*remembered-1), "result of web_fetch")
+	if f, _ := m.Find("ghp_abcdefghijABCDEFGHIJ0123456789012345"); f.Place != ".env" {
+		t.Errorf("a value of .env that a result held before: %v", f)
+	}
 	for _, secret := range []string{"correct-horse-battery-1", "correct-horse-battery-2", "ghp_0123456789abcdefghijABCDEFGHIJ012345", fmt.Sprintf("ghp_%036d", 2*remembered-1)} {
 		if _, ok := m.Find(secret); !ok {
 			t.Errorf("%s is forgotten", secret)
