@@ -194,6 +194,14 @@ func TestFiles(t *testing.T) {
 		{"eval 'n=$((1/0)); true'; cat() { :; }\ncat a", "", ""},
 		{"n=$((1/0))\ncat() { :; }\ncat a", "", ""},
 		{"x=d; n=$((1/0)); y=e\ncat $x/a", "/w/d/a", ""},
+		{"false && { cd /t || exit; }; cat a", "/t/a /w/a", ""},
+		{"f() { :; } && cd /t; cat a", "/t/a /w/a", ""},
+		{"f() { cd /t; } | ls || ls; cat a", "/w/a", ""},
+		{"cat() { :; } | ls; cat a", "/w/a", ""},
+		{"{ cat() { :; }; } < b; cat a", "/w/b /w/a", ""},
+		{"{ cat() { :; }; } 2>/dev/null; cat a", "", ""},
+		{"{ cd /t || exit; } < b; cat a", "/w/b /t/a /w/a", ""},
+		{"{ cd /t || exit; } 2>/dev/null >&2; cat a", "/t/a", ""},
 		{"cd d && cd - && cat a", "/w/a", ""},
 		{"trap 'cd /t' EXIT; cat a", "/w/a", ""},
 		{"cd d && cd e && cd - && cat a", "/w/d/a", ""},
@@ -343,6 +351,10 @@ func TestUnknownPlaces(t *testing.T) {
 		"{ n=$((1/0)); x=d; }\ncat \"$x/a\"",
 		"n=$((1/0)); x=d; \\\ny=e\ncat \"$y/a\"",
 		"UID=1; x=d\ncat \"$x/a\"",
+		"x=d < b; cat \"$x/a\"",
+		"cd \"$y\"; if ls; then cd /t || exit; fi; cat a",
+		"cd \"$y\"; ls && { cd /t || exit; }; cat a",
+		"cd \"$y\"; { cd /t || exit; } < b; cat a",
 	} {
 		unknown := false
 		for _, c := range Parse(text, Options{Dir: "/w"}).Commands {

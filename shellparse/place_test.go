@@ -364,7 +364,7 @@ func (g route) simple(depth int) string {
 		args := g.pick("", " a", " k1", " a k1", " c")
 		return g.pick("f", "f", "g", "true", "echo", "command", "cat", "export x", "local x", "trap", "test") + args
 	case n == 20:
-		return g.pick("return", "break", "exit", "unset -f f", "unset f", "continue", "trap - DEBUG", "trap - EXIT", "return 1", "unset -f cat", "set --")
+		return g.pick("return", "break", "exit", "unset -f f", "unset f", "continue", "trap - DEBUG", "trap - EXIT", "return 1", "unset -f cat", "set --", ": $((1/0))")
 	case n == 21:
 		return "trap " + quoted(g.list(depth-2)) + " " + g.pick("EXIT", "DEBUG", "ERR", "RETURN", "EXIT DEBUG", "USR1")
 	case n == 22:
@@ -389,7 +389,7 @@ func (g route) statement(depth int) string {
 	in := func() string { return g.list(depth - 1 - g.r.IntN(2)) }
 	switch g.r.IntN(34) {
 	case 0, 1, 2:
-		return g.name() + "() { " + in() + "\n}"
+		return g.name() + "() { " + in() + "\n}" + g.pick("", "", "", " && "+g.simple(depth), " | "+g.simple(depth))
 	case 3:
 		return g.name() + "() ( " + in() + "\n)"
 	case 4:
@@ -397,11 +397,11 @@ func (g route) statement(depth int) string {
 	case 5:
 		return "(" + in() + "\n)" + g.pick("", "", " >o2")
 	case 6:
-		return "{ " + in() + "\n}" + g.pick("", "", " >o2", " <k1", " &\nwait")
+		return "{ " + in() + "\n}" + g.pick("", "", " >o2", " <k1", " <no", " &\nwait")
 	case 7:
 		return g.simple(depth) + " | " + g.pick(g.simple(depth), "{ "+in()+"\n}")
 	case 8, 9, 10:
-		return g.condition(depth) + " && " + g.pick(g.simple(depth), g.simple(depth), "{ "+in()+"\n}")
+		return g.condition(depth) + " && " + g.pick(g.simple(depth), g.simple(depth), "{ "+in()+"\n}", "{ "+g.move()+" || exit\n}")
 	case 11:
 		return g.condition(depth) + " || " + g.pick(g.simple(depth), "exit", "exit 1", "return", "{ echo; exit; }", "{ break; exit; }", "exit >no/x", "exit 1 2", "exit && cat k1", "{ "+in()+"\n}")
 	case 12:

@@ -118,6 +118,7 @@ func Text(text string, dialect script.Dialect) (f *syntax.File, read string, pro
 	if p := ps.disagreement(parser, f, text); p != nil {
 		problems = append(problems, *p)
 	}
+	ownBodies(f)
 	return f, text, problems
 }
 

@@ -33,25 +33,25 @@ func (x control) binary(cmd *syntax.BinaryCmd) {
 		}
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)
-		sure := sc.Sure
+		before := *sc
 		sc.Sure = false
 		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
-		sc.Sure = sure
+		sc.Sure = before.Sure
+		sc.FailsAt(&before)
 	default:
 		a.stmt(cmd.X, sc)
 		done := *sc
 		sc.SettleDirs()
-		before, sure := sc.Dirs, sc.Sure
+		before := *sc
 		sc.Sure = false
 		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
-		sc.Sure = sure
+		sc.Sure = before.Sure
 		if !a.Shell.Jumps && !a.Shell.Ends() && leaves(a.Shell, cmd.Y) {
 			done.Failed, done.Astray = nil, false
 			sc.Follow(&done)
 			return
 		}
-		sc.Failed = sc.Union(sc.Failed, before)
-		sc.SettleDirs()
+		sc.OrAt(&before)
 	}
 }
 

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -31,6 +32,19 @@ func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 		return
 	}
 	r.addTo(&a.Found.Script.Commands[max(first, mark)])
+}
+
+// mayFail reports whether one of the redirections may fail, so that the shell does not run what they belong to.
+func mayFail(list []*syntax.Redirect) bool {
+	return slices.ContainsFunc(list, func(rd *syntax.Redirect) bool {
+		switch rd.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			return false
+		case syntax.DplIn, syntax.DplOut:
+			return len(rd.Word.Lit()) != 1 || !strings.Contains("012-", rd.Word.Lit())
+		}
+		return rd.Word.Lit() != "/dev/null"
+	})
 }
 
 // addTo adds what the redirections touch to a command.

@@ -27,6 +27,7 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 	child.Concludes = ce == a.ends
 	child.Env, child.Effects = slices.Clip(sc.Env), slices.Clip(sc.Effects) // the assignments are appended
 	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
+	settled := a.Shell.Settled()
 	for _, as := range ce.Assigns {
 		if reads && as.Name != nil && as.Name.Value == "IFS" {
 			nested(a, as.Value, sc) // only read uses it
@@ -43,6 +44,9 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 		c.Reads, c.Writes, c.Effects, c.connects = r.reads, append(c.Writes, r.writes...), r.effects, r.connects
 	}
 	if len(ce.Args) == 0 {
+		if mayFail(rds) {
+			a.Shell.Unsettle(settled) // some shells open the files first
+		}
 		if !r.none() {
 			r.null(a, st, sc)
 		}

@@ -29,12 +29,11 @@ func (a *Walker) branch(list []*syntax.Stmt, sc *word.Scope) {
 	if len(list) == 0 {
 		return
 	}
-	before, sure := sc.Dirs, sc.Sure
+	before := *sc
 	sc.Sure = false
 	a.Shell.Within(func() { a.stmts(list, sc) })
-	sc.Sure = sure
-	sc.Failed = sc.Union(sc.Failed, before)
-	sc.SettleDirs()
+	sc.Sure = before.Sure
+	sc.OrAt(&before)
 }
 
 // loop walks a body that runs several times.
@@ -73,9 +72,16 @@ func (a *Walker) stmt(st *syntax.Stmt, sc *word.Scope) {
 		a.compound(st, sc)
 		return
 	}
-	inner := *sc
-	new(redirs).around(a, st, sc, &inner)
+	before, inner := *sc, *sc
+	if !mayFail(st.Redirs) {
+		new(redirs).around(a, st, sc, &inner)
+		sc.Follow(&inner)
+		return
+	}
+	inner.Sure = false
+	a.Shell.Within(func() { new(redirs).around(a, st, sc, &inner) })
 	sc.Follow(&inner)
+	sc.OrAt(&before)
 }
 
 // compound walks a statement that is not a simple command.

@@ -123,6 +123,21 @@ func (sc *Scope) Union(x, y []string) []string {
 	return x
 }
 
+// FailsAt records where the scope is if what changed the directory did not run or failed: where it was before.
+func (sc *Scope) FailsAt(before *Scope) {
+	if !sc.SamePlace(before) {
+		sc.Astray = sc.Astray || before.Lost || before.Astray
+		sc.Anywhere = sc.Anywhere || before.Anywhere
+		sc.Failed = sc.Union(sc.Union(sc.Failed, before.Dirs), before.Failed)
+	}
+}
+
+// OrAt records that the scope may still be where it was before: what changed the directory may not have run.
+func (sc *Scope) OrAt(before *Scope) {
+	sc.FailsAt(before)
+	sc.SettleDirs()
+}
+
 var Here = []string{"."}
 
 // Limits on the directories of a scope.
@@ -195,7 +210,10 @@ func (sc *Scope) Text(n syntax.Node) string {
 
 // SettleDirs ends the part of a list in which the last cd is known to have succeeded.
 func (sc *Scope) SettleDirs() {
-	sc.Lost, sc.Astray = sc.Lost || sc.Astray, false
+	if sc.Astray {
+		sc.Lose()
+		sc.Astray = false
+	}
 	if len(sc.Failed) > 0 {
 		sc.Dirs = sc.Union(sc.Dirs, sc.Failed)
 		sc.Failed, sc.Old, sc.Stack = nil, nil, nil

@@ -148,11 +148,14 @@ func (a *Shell) counted(name string) bool {
 func (a *Shell) Within(f func()) {
 	before := len(a.settled)
 	f()
-	a.forget(before)
+	a.Unsettle(before)
 }
 
-// forget removes the values that were settled after the first n.
-func (a *Shell) forget(n int) {
+// Settled returns how many values are settled.
+func (a *Shell) Settled() int { return len(a.settled) }
+
+// Unsettle forgets the values that were settled after the first n.
+func (a *Shell) Unsettle(n int) {
 	for _, name := range a.settled[n:] {
 		delete(a.Vars, name)
 		delete(a.counts, name)
@@ -177,7 +180,7 @@ func (a *Shell) NextLine(another bool) {
 	if !a.Ends() {
 		return
 	}
-	a.forget(a.doubt - 1)
+	a.Unsettle(a.doubt - 1)
 	if another {
 		a.doubt = 0
 	}
