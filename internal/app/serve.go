@@ -85,18 +85,17 @@ func (s *Sidecar) Watch(ctx context.Context, load func() (*config.Config, error)
 
 // watch does what Watch does. e is the endpoint for hosts, and may be nil.
 func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error), e *endpoint.Server) {
-	r, err := reload.New(reload.Options{
-		Start: s.config, Prepare: takeover{s, e}.prepare, Logger: s.log, Counts: &s.reloads,
+	if s.unread != nil {
+		s.log.Warn("the configuration is not watched", "error", s.unread)
+		return
+	}
+	reload.New(reload.Options{
+		Start: s.start, Prepare: takeover{s, e}.prepare, Logger: s.log, Counts: &s.reloads,
 		Record: func(summary string) error {
 			return s.Gate.Controls.Note("", audit.Author{By: "configuration"}, summary)
 		},
 		Problem: func(text ...string) { s.problems.set("the configuration", text...) },
-	})
-	if err != nil {
-		s.log.Warn("the configuration is not watched", "error", err)
-		return
-	}
-	r.Watch(ctx, load)
+	}).Watch(ctx, load)
 }
 
 // takeover takes a configuration over. e may be nil.

@@ -64,6 +64,8 @@ type Sidecar struct {
 	level     slog.LevelVar                 // of the log
 	current   atomic.Pointer[config.Config] // as it was last read; settings that need a restart come from config
 	reloads   reload.Counts
+	start     reload.State // of config, read before anything that may take long
+	unread    error        // why start is not known
 	exports   exports
 	stop      <-chan struct{}      // closed when somebody stops callgate
 	join      func(*Sidecar) error // makes this a replica; nil without a cluster
@@ -128,6 +130,7 @@ func StartHub(c *config.Config) (*Sidecar, error) {
 // openFiles opens the files on the disk, and the gate that uses them.
 func (s *Sidecar) openFiles() error {
 	c := s.config
+	s.start, s.unread = reload.StateOf(c)
 	if err := s.openLog(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package reload
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,20 +61,21 @@ func within(key string, list []string) bool {
 	return slices.ContainsFunc(list, func(k string) bool { return key == k || strings.HasPrefix(key, k+".") })
 }
 
-// state is a configuration and the contents of its files.
-type state struct {
+// State is a configuration and the contents of its files.
+type State struct {
 	c       *config.Config
 	servers map[string]config.ServerConfig
 	lock    []byte
+	sum     [sha256.Size]byte
 }
 
-// stateOf reads the files that a configuration names.
-func stateOf(c *config.Config) (s state, err error) {
+// StateOf reads the files that a configuration names.
+func StateOf(c *config.Config) (s State, err error) {
+	s = State{c: c, servers: map[string]config.ServerConfig{}, sum: sumOf(c)}
 	all, err := c.ServerConfigs()
 	if err != nil {
 		return s, err
 	}
-	s = state{c: c, servers: map[string]config.ServerConfig{}}
 	for _, one := range all {
 		one.Source = ""
 		s.servers[one.Name] = one
@@ -85,7 +87,7 @@ func stateOf(c *config.Config) (s state, err error) {
 }
 
 // between lists what has changed, by the configuration's keys.
-func between(old, next state) (list []Change) {
+func between(old, next State) (list []Change) {
 	compare("", reflect.ValueOf(old.c).Elem(), reflect.ValueOf(next.c).Elem(), &list)
 	list = slices.DeleteFunc(list, func(c Change) bool { return c.Key == "servers" })
 	if names := old.changedServers(next); len(names) > 0 {
@@ -146,7 +148,7 @@ func shown(v reflect.Value) string {
 }
 
 // changedServers names the servers that were added, removed or changed.
-func (s state) changedServers(next state) (names []string) {
+func (s State) changedServers(next State) (names []string) {
 	for name, one := range s.servers {
 		if now, ok := next.servers[name]; !ok {
 			names = append(names, name+" removed")

@@ -28,7 +28,7 @@ const settles = 300 * time.Millisecond
 
 // Options configures a Reloader. Everything but Counts is required.
 type Options struct {
-	Start   *config.Config
+	Start   State                                                                                      // what callgate was started with, read then
 	Prepare func(ctx context.Context, next *config.Config, changed []Change) (apply func(), err error) // checks everything; apply makes the change
 	Record  func(summary string) error                                                                 // called before anything changes; on an error nothing does
 	Problem func(text ...string)                                                                       // shows people what they have to know now; without text, all is well
@@ -42,19 +42,16 @@ type Counts struct{ Taken, Refused, Waiting atomic.Int64 }
 // Reloader takes over configurations. It is not safe for concurrent use.
 type Reloader struct {
 	o          Options
-	start, now state             // what callgate was started with, and what was taken over last
+	start, now State             // what callgate was started with, and what was taken over last
 	was        [sha256.Size]byte // the sum of the files when they were read last
 }
 
 // New returns a reloader for a callgate that runs with o.Start.
-func New(o Options) (*Reloader, error) {
-	now, err := stateOf(o.Start)
-	r := &Reloader{o: o, start: now, now: now}
-	if r.o.Counts == nil {
-		r.o.Counts = &Counts{}
+func New(o Options) *Reloader {
+	if o.Counts == nil {
+		o.Counts = &Counts{}
 	}
-	r.was = sumOf(o.Start)
-	return r, err
+	return &Reloader{o: o, start: o.Start, now: o.Start, was: o.Start.sum}
 }
 
 // filesOf returns the files that a configuration comes from, besides variables and flags.
@@ -101,7 +98,7 @@ func (r *Reloader) Watch(ctx context.Context, load func() (*config.Config, error
 	} else {
 		r.o.Logger.Warn("the configuration is not watched: send SIGHUP when it has changed", "error", err)
 	}
-	quiet := time.NewTimer(settles) // fires once at the start, for what changed before the watch began
+	quiet := time.NewTimer(settles) // fires once at the start, for what changed since Start was read
 	defer quiet.Stop()
 	r.follow(notify)
 	for {
@@ -163,7 +160,7 @@ func (r *Reloader) try(ctx context.Context, load func() (*config.Config, error))
 	if c.File != r.now.c.File {
 		return fmt.Errorf("%s is gone: put it back, or restart callgate", r.now.c.File)
 	}
-	next, err := stateOf(c)
+	next, err := StateOf(c)
 	if err != nil {
 		return err
 	}

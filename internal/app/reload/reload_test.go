@@ -10,8 +10,9 @@ import (
 	"callgate/internal/config"
 )
 
-// What is written while a configuration is being taken over is not forgotten: it is another one than was read.
-func TestAFileThatChangesWhileItIsTakenOver(t *testing.T) {
+// What is written while callgate starts, or takes a configuration over, is not forgotten: it is another one than was
+// read.
+func TestAFileThatChangesMeanwhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "callgate.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -24,17 +25,22 @@ func TestAFileThatChangesWhileItIsTakenOver(t *testing.T) {
 		return &config.Config{File: path, DataDir: filepath.Dir(path), Worker: string(text)}, err
 	}
 	write("one")
-	start, err := load()
+	c, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}
+	start, err := StateOf(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("while it starts")
 	meanwhile := func() {}
-	r, err := New(Options{
+	r := New(Options{
 		Start: start, Logger: slog.New(slog.DiscardHandler), Problem: func(...string) {}, Record: func(string) error { return nil },
 		Prepare: func(context.Context, *config.Config, []Change) (func(), error) { meanwhile(); return func() {}, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
+	if !r.due() {
+		t.Error("what was written while callgate started is not read")
 	}
 	for _, c := range []struct {
 		during string // what is written meanwhile, "" for nothing
