@@ -312,6 +312,34 @@ func TestConfigureTurnsGuestsOutOfNamesOfNewServers(t *testing.T) {
 	}
 }
 
+// A guest that is being let in while the configuration changes leaves like the others.
+func TestConfigureTurnsOutWhoIsBeingLetIn(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, withOneTool)
+	_, inside := w.joined(t)
+	goes, err := w.bring("other", echoTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := w.proxy.set.Load().Settings
+	next.Servers = slices.Clone(next.Servers)
+	next.Servers[0].Tools.Name = "other"
+	inside.inviting.Lock()
+	coming := inside.guests.Swap(nil) // its name was welcome, and it is not in yet
+	before := w.proxy.set.Load()
+	configured := make(chan error, 1)
+	go func() { configured <- w.proxy.configure(next, true) }()
+	waits.Until(t, "the configuration to change", func() bool { return w.proxy.set.Load() != before })
+	time.Sleep(10 * time.Millisecond)
+	inside.guests.Store(coming)
+	inside.inviting.Unlock()
+	if err := <-configured; err != nil {
+		t.Fatal(err)
+	}
+	if !goes.visit.Over() {
+		t.Error("the guest is still there")
+	}
+}
+
 // openings are the folders that a proxy tells of.
 type openings chan []string
 

@@ -153,7 +153,10 @@ func (p *Proxy) turnOut() {
 	hosts := slices.Collect(maps.Keys(p.hosts))
 	p.mu.Unlock()
 	for _, h := range hosts {
-		for _, s := range h.visitors() {
+		h.inviting.Lock() // a guest whose name was welcome before is in by then
+		present := h.visitors()
+		h.inviting.Unlock()
+		for _, s := range present {
 			if err := p.welcomes(s.alias, nil, nil); err != nil {
 				s.guest.Leave(fmt.Sprintf("The configuration has changed: %v.", err))
 			}
