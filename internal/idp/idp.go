@@ -16,6 +16,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 )
 
 // Options describes the provider, and callgate's registration there.
@@ -34,7 +35,8 @@ type Options struct {
 
 // Provider may be used by many goroutines at once. It fetches the provider's metadata on first use.
 type Provider struct {
-	o Options
+	o        Options
+	fetching singleflight.Group
 
 	mu      sync.Mutex
 	known   *oidc.Provider
@@ -80,7 +82,7 @@ func New(o Options) *Provider {
 // Issuer returns the URL of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// provider returns the provider's metadata. While it is fetched, nobody waits for another's request.
+// provider returns the provider's metadata. All who need it at once wait for one request.
 func (p *Provider) provider() (*oidc.Provider, error) {
 	p.mu.Lock()
 	known := p.known
@@ -88,15 +90,17 @@ func (p *Provider) provider() (*oidc.Provider, error) {
 	if known != nil {
 		return known, nil
 	}
-	// The keys are fetched again when a token names an unknown one, so this context must outlive the request.
-	known, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.o.Client), p.o.Issuer)
+	fetched, err, _ := p.fetching.Do("", func() (any, error) {
+		// The keys are fetched again when a token names an unknown one, so this context must outlive the request.
+		return oidc.NewProvider(oidc.ClientContext(context.Background(), p.o.Client), p.o.Issuer)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the sign-in provider: %w", err)
 	}
 	p.mu.Lock()
-	p.known = known
-	p.mu.Unlock()
-	return known, nil
+	defer p.mu.Unlock()
+	p.known = fetched.(*oidc.Provider)
+	return p.known, nil
 }
 
 func (p *Provider) client(known *oidc.Provider, redirect string) (*oauth2.Config, error) {
