@@ -85,15 +85,17 @@ func TestFilesOfTenantsThatOthersCanChange(t *testing.T) {
 		t.Skip("there, a file's mode does not say who may change it")
 	}
 	dir := t.TempDir()
-	for _, worker := range []string{filepath.Join(dir, "workers", "default"), filepath.Join(dir, "tenants", "acme", "workers", "acme")} {
-		file := filepath.Join(worker, "permissions.jsonc")
-		if err := os.MkdirAll(worker, 0o700); err != nil {
+	tenant := filepath.Join(dir, "tenants", "acme")
+	for _, file := range []string{filepath.Join(dir, "workers", "default", "permissions.jsonc"), filepath.Join(tenant, "workers", "acme", "permissions.jsonc"), tenant} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
+		if file != tenant {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := os.Chmod(file, 0o666); err != nil {
+		if err := os.Chmod(file, 0o777); err != nil {
 			t.Fatal(err)
 		}
 		x := examination{o: Options{DataDir: dir}}

@@ -62,8 +62,8 @@ func (x *examination) writable() {
 		look(x.o.Config, info)
 	}
 	patterns := []string{"*", "agents/*", "approvals/*", "audit/*", "connect/*", "hub/*", "workers/*", "workers/*/*"}
-	for _, pattern := range patterns {
-		patterns = append(patterns, "tenants/*/"+pattern)
+	for _, pattern := range append([]string{""}, patterns...) { // a tenant's folder is like the data directory
+		patterns = append(patterns, filepath.Join("tenants/*", pattern))
 	}
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(x.o.DataDir, pattern))
