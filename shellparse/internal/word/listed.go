@@ -569,7 +569,13 @@ func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
 	for _, w := range call.Args {
 		argv = a.Fields(argv, w, sc)
 	}
-	return bare(a.Tables, argv)
+	if slices.ContainsFunc(st.Redirs, func(r *syntax.Redirect) bool { return r.Op == syntax.DplOut }) {
+		return argv // strace ls 2>&1 prints more than ls
+	}
+	if argv = bare(a.Tables, argv); len(argv) > 0 && a.Shell.Defines(argv[0].Text) {
+		return nil // zsh calls functions behind noglob
+	}
+	return argv
 }
 
 // filters reports whether a command prints some of the lines that it reads, and nothing else.
