@@ -262,6 +262,9 @@ type loss struct {
 // mayLose lists words in lower case. Each of losses needs one of them.
 var mayLose = strings.Fields("rollback force unpublish yank disable delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm")
 
+// localClusters matches the beginnings of contexts of clusters on this machine.
+const localClusters = `(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`
+
 const options = `(?: -\S+(?: [^\s-]\S*)?)*`
 
 var losses = []loss{
@@ -273,7 +276,7 @@ var losses = []loss{
 	{"cloud storage", lazyregexp.New(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r)|gcloud` + options + ` storage rm .*-r|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|del .*-r)|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)) `), nil},
 	{"cloud resources", lazyregexp.New(` (?:gcloud|az|doctl|linode-cli|ibmcloud|oci|hcloud|scw|civo|vultr-cli|exo)(?: [a-z0-9@:._-]+){1,4} (?:delete|destroy|terminate|purge)(?: |$)`), nil},
 	{"what a platform hosts", lazyregexp.New(` (?:heroku (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete)(?: |$)`), nil},
-	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), lazyregexp.New(`^ minikube | --context[= ](?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`)},
+	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), lazyregexp.New(`^ minikube | --context[= ]` + localClusters)},
 	{"a published package", lazyregexp.New(` (?:(?:npm|pnpm|yarn) unpublish|cargo yank|gem yank)(?: |$)`), nil},
 	{"secrets", lazyregexp.New(` (?:vault` + options + ` kv (?:destroy|metadata delete)|vault` + options + ` secrets disable)(?: |$)`), nil},
 	{"the database", lazyregexp.New(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
@@ -285,8 +288,8 @@ var losses = []loss{
 
 // namedHost finds the hosts that a line of losses names, and localHost matches those that are this machine.
 var (
-	namedHost = lazyregexp.New(` (?:-h ?|--host[ =])["']?([^\s"'-][^\s"']*)|\b(?:https?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|clickhouse)://(?:[^/\s"']*@)?([^/\s"'?]*)`)
-	localHost = lazyregexp.New(`^(?:$|/|(?:localhost|127\.0\.0\.1|::1|\[::1\]|[\w.-]*localstack)(?:$|[:/]))`)
+	namedHost = lazyregexp.New(` (?:-h ?|--host[ =]|--context[ =])["']?([^\s"'-][^\s"']*)|\b(?:https?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|clickhouse)://(?:[^/\s"']*@)?([^/\s"'?]*)`)
+	localHost = lazyregexp.New(`^(?:$|/|(?:localhost|127\.0\.0\.1|::1|\[::1\]|[\w.-]*localstack)(?:$|[:/])|` + localClusters + `[\w-]*$)`)
 )
 
 // Statements in a tool's arguments that destroy data of a database as a whole.
