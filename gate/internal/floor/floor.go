@@ -291,7 +291,7 @@ func (f *check) disarms() string {
 	return ""
 }
 
-// has reports whether one of the commands, each with its program, is such a one.
+// has reports whether such is true of one of the commands. It passes over commands without a program.
 func (f *check) has(such func(tools.CommandView) bool) bool {
 	return slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && such(c) })
 }

@@ -106,22 +106,34 @@ func (o *Outgoing) ofUnlabelled(call *facts.Call) {
 	}
 	// An argument named for people or accounts holds a destination. So does any argument with a page or a mail address.
 	values := call.Values()
-	// Numbers in "from" and "to" are the ends of a range. So are days, units and short names, unless a text goes along.
-	from := slices.IndexFunc(values, func(v facts.Value) bool { return v.Name == "from" })
-	numbers := from >= 0 && values[from].Number
-	common := func(text string) bool { return !facts.IsDistinctive(text) || facts.IsDate(text) }
-	between := from >= 0 && common(values[from].Text) && !slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
+	receives := receiver(values)
 	for _, v := range values {
-		switch receiver := v.Text != "" && tools.NamesReceiver(v.Name); {
+		switch {
 		case v.LooksLikePage():
 			o.To = append(o.To, unspaced(v.Text))
-		case v.LooksLikeAddress() && strings.Contains(v.Text, "@"), v.IsIBAN(),
-			receiver && v.Number && !numbers && !isPart(v.Text),
-			receiver && !v.Number && !(between && common(v.Text)) && !nobody.MatchString(v.Text):
+		case v.LooksLikeAddress() && strings.Contains(v.Text, "@"), v.IsIBAN(), receives(v):
 			o.To = append(o.To, v.Text)
 		default:
 			o.content = append(o.content, v.Text)
 		}
+	}
+}
+
+// receiver returns a function that reports whether a value among these is named as the receiver of something. Numbers in
+// "from" and "to" are the ends of a range. So are days, units and short names, unless a text goes along.
+func receiver(values []facts.Value) func(facts.Value) bool {
+	common := func(text string) bool { return !facts.IsDistinctive(text) || facts.IsDate(text) }
+	from := slices.IndexFunc(values, func(v facts.Value) bool { return v.Name == "from" })
+	numbers := from >= 0 && values[from].Number
+	names := from >= 0 && common(values[from].Text) && !slices.ContainsFunc(values, func(v facts.Value) bool { return len(v.Text) > 32 })
+	return func(v facts.Value) bool {
+		if v.Text == "" || !tools.NamesReceiver(v.Name) {
+			return false
+		}
+		if v.Number {
+			return !numbers && !isPart(v.Text)
+		}
+		return !(names && common(v.Text)) && !nobody.MatchString(v.Text)
 	}
 }
 
