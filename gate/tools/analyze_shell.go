@@ -233,7 +233,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 		effects = nil // an allow for the command around it covers it
 	}
 	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !commands.Sends(c)
-	if len(effects) > 0 {
+	if len(effects) > 0 && !(c.Computes && len(effects) == 1) { // the one is the code, which is known
 		risk = risk.Worse(permissions.Unknown)
 	}
 	if c.Escalates {

@@ -35,6 +35,7 @@ var programs = []program{
 	{"jq", []string{"jq", "-n", "TEXT"}},
 	{"yq", []string{"yq", "TEXT", "data.json"}},
 	{"sql", []string{"sqlite3", "x.db", "TEXT"}},
+	{"python", []string{"python3", "-I", "-c", "TEXT", "input"}},
 }
 
 // sources lists pieces of texts besides the tables: pieces that leave a trace, and pieces that could hide one.
@@ -47,6 +48,9 @@ var sources = map[string][]string{
 		`p`, `d`, `n`, `N`, `g`, `1`, `$`, `!`, ` `, `y/`, `#`, `I`, `M`, `s,`, `s|`, `&`, `\n`, `q`, `=`, `z`, `F`, `l`, "\\\n", `s/x/`, `\%`, `+1`, `~2`, `0,`},
 	"jq": {`env`, `$ENV`, `env.SECRET`, `$ENV.SECRET`, `input_filename`, `"\(env)"`, `"\($ENV)"`, `def env: 1;`, `def f: env;`, `def f(x): x;`, `f(env)`, `{env}`, `{env: 1}`, `{a: env}`, `{$ENV}`, `{(env): 1}`, `{a: if 1, env, 2 then 1 else 2 end}`, `import "x" as x;`, `include "x";`, `$__prog_args`,
 		`.`, `|`, `,`, `;`, `:`, `(`, `)`, `[`, `]`, `{`, `}`, `"`, `\(`, `\"`, `#`, "\n", `if `, ` then `, ` else `, ` end`, ` as $x `, `$x`, `reduce `, `foreach `, `try `, `catch `, `label $f | `, `break $f`, `?//`, `..`, `.a`, `.env`, `."env"`, `@text `, `@sh "`, `tostring`, `to_entries`, `map(`, `//`, `=`, `|=`, `-`, ` `, `getpath(["a"])`, `$ ENV`, `. as {a: $x, b: [$y]} | `, `limit(1; `, `debug`, `error`, `::`, `$__loc__`},
+	"python": {`import os`, `os.system('canary')`, `open('out', 'w')`, `open('secret').read()`, `print(open('secret').read())`, `eval("open('out', 'w')")`, `exec("import os; os.system('canary')")`, `__import__('os').system('canary')`, `import subprocess`, `subprocess.run(['canary'])`, `getattr(os, 'system')('canary')`,
+		`print(os.environ)`, `'{0.environ}'.format(os)`, `{eval("open('out','w')")}`, `f'`, `f"`, `f"""`, `rf'`, `b'`, `"`, `'`, `"""`, `\`, `\'`, `\"`, "\\\n", `{`, `}`, `{{`, `}}`, `{x!r:`, `:{`, `#`, "\n", `;`, `(`, `)`, `[`, `]`, `,`, ` `, `.`, `=`, `:`, ` as `, `x`, `x = `, `p = 'secret'`, `open(p).read()`, `for p in ['input']:`, ` for x in `, `lambda x: `, `def f(x): `,
+		`import json`, `json.`, `from os import `, `path`, `import json as os`, `print`, `print = `, `open`, `= open`, `str`, `type(x)`, `('out', 'w')`, `Path('out')`, `from pathlib import Path`, `.write_text('x')`, `.replace('out')`, `.format(os)`, `.__globals__`, `sys.path`, `import sys`, `sys.modules['os'].system('canary')`, `del x`, `1`, `0x1`, `1.`, `if 1: `, `else `, `yield `, `*`, `**`, `->`, `:=`, `!=`, `@`, `map(open, ['secret'])`, `list(`, `x.`, `read()`},
 	"sql": {`writefile('out','x')`, `"writefile"('out','x')`, "`writefile`('out','x')", `[writefile]('out','x')`, `readfile('secret')`, `"readfile"('secret')`, `[readfile]('secret')`, `load_extension('x')`, `edit('x','canary')`, `attach 'out' as y`, `vacuum into 'out'`, "\n.shell canary\n", "\n.output out\n", `;`, `;.shell canary`,
 		`select `, ` from t`, ` from fsdir where path='secret'`, ` from fsdir('.')`, ` from zipfile('x')`, `(`, `)`, `,`, `'`, `"`, "`", `[`, `]`, `--`, `-- `, `/*`, `*/`, "\n", ` as x`, ` where `, `a`, `1`, `*`, ` union `, ` order by `, ` limit `, ` group by `, `case when `, ` then `, ` end`, `with x as (`, ` over (`, ` filter (where `, `cast(`, ` in `, ` between `, ` and `, `insert into t values (`, `update t set a=`, `delete from t`, `drop table t`, `create table u as `, `pragma `, `pragma journal_mode=off`, `pragma user_version=5`, `begin`, `explain `, ` glob `, ` match `, `.`, `x'00'`, ` collate `, ` || `, `count(`, `values (`, ` `, `replace into t values (`, ` returning `, ` into u`},
 }
@@ -78,6 +82,12 @@ func tables(t testing.TB) (texts map[string][]string, harmless map[string]func(s
 	harmless = map[string]func(string) bool{"sql": func(s string) bool { return SQL(s) == 0 }}
 	for name, f := range readers {
 		harmless[name] = f
+		if name == "python" { // the caller asks about its files
+			harmless[name] = func(s string) bool {
+				files, ok := Python(s)
+				return ok && len(files.Writes) == 0 && !slices.Contains(files.Reads, "secret")
+			}
+		}
 		for _, s := range samples(t, name) {
 			texts[name] = append(texts[name], s.Text)
 		}
@@ -125,6 +135,7 @@ func TestSecondOpinion(t *testing.T) {
 		{"awk", []string{"awk", `BEGIN{system("canary")}`}}, {"awk", []string{"awk", `BEGIN{print "x" > "out"}`}}, {"awk", []string{"awk", `BEGIN{getline < "secret"; print}`}},
 		{"awk", []string{"awk", `BEGIN{print ENVIRON["SECRET"]}`}}, {"sed", []string{"sed", "1e canary", "input"}}, {"sed", []string{"sed", "w /tmp/x", "input"}},
 		{"jq", []string{"jq", "-n", "env"}}, {"sql", []string{"sqlite3", "x.db", ".shell canary"}}, {"sql", []string{"sqlite3", "x.db", "drop table t"}},
+		{"python", []string{"python3", "-c", "open('out', 'w')"}}, {"python", []string{"python3", "-c", "import subprocess; subprocess.run(['canary'])"}}, {"python", []string{"python3", "-c", "print(open('secret').read())"}},
 		{"", []string{"bash", "-c", "rm input"}}, {"", []string{"bash", "-c", "canary"}},
 	} {
 		if !lab.Has(c.argv[0]) {
@@ -170,7 +181,7 @@ func TestSecondOpinion(t *testing.T) {
 // FuzzSecondOpinion is TestSecondOpinion as a fuzz target.
 func FuzzSecondOpinion(f *testing.F) {
 	texts, harmless := tables(f)
-	languages := []string{"awk", "sed", "jq", "yq", "sql"}
+	languages := []string{"awk", "sed", "jq", "yq", "sql", "python"}
 	for n, name := range languages {
 		for _, text := range texts[name][:2] { // the test above runs them all
 			f.Add(byte(n), uint64(0), text)

@@ -1,4 +1,4 @@
-// Package embedded reads the programs that awk, sed, jq, yq and SQL clients take as an operand.
+// Package embedded reads the programs that awk, sed, jq, yq, python and SQL clients take as words.
 //
 // A text is harmless only if a parser or a closed grammar recognized all of it, every construct in it only computes and
 // prints, and all implementations read it alike. The package does not look for danger: a text that is not known to be

@@ -36,7 +36,7 @@ func samples(t testing.TB, name string) (list []sample) {
 }
 
 // readers maps the languages in which a program is either harmless or not to their functions.
-var readers = map[string]func(string) bool{"awk": Awk, "sed": Sed, "jq": Jq, "yq": Yq}
+var readers = map[string]func(string) bool{"awk": Awk, "sed": Sed, "jq": Jq, "yq": Yq, "python": func(code string) bool { _, ok := Python(code); return ok }}
 
 func TestHarmless(t *testing.T) {
 	for name, harmless := range readers {

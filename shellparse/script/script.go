@@ -57,6 +57,9 @@ type Command struct {
 	Connects []string
 	// Statements lists the SQL texts that a database client gets from its words or its standard input.
 	Statements []Word
+	// Computes means that the code given to an interpreter is known whole: it computes, prints, and uses the files in
+	// Reads and Writes. Its imports can run code of the project.
+	Computes bool
 	// Named is how many leading words of Argv name the command, according to the tables.
 	Named int
 	// Operation is how many leading words of Argv a rule has to spell out to name what the command does: "git push"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"callgate/internal/lazyregexp"
+	"callgate/shellparse/embedded"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
@@ -54,14 +55,8 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	for _, h := range s.Hits {
 		apply(a, h, c)
 		code = givesCode(c, h, &s) || code
-		names := required
-		if l.Python {
-			names = opened
-		}
-		if h.Opt.Does == 'c' && (l.Python || c.Name == "node") {
-			for _, file := range names.FindAllStringSubmatch(h.Value.Text, -1) {
-				a.Reads(c, word.Lit(file[1]))
-			}
+		if h.Opt.Does == 'c' && !computes(a, c, h, s.Operands) {
+			opens(a, l, c, h.Value.Text)
 		}
 	}
 	if code {
@@ -97,6 +92,31 @@ func takesText(c *walk.Call) {
 // simpleLine matches a line of Python that consists of whole statements, and begins or ends no block, text or comment.
 var simpleLine = lazyregexp.New(`^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*[^:'"#\\(\[{,;\s]$|^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*['"]$`)
 
+// cpython matches the programs that embedded.Python reads code as.
+var cpython = lazyregexp.New(`^(?:python|pypy)[23]?(?:\.\d+)*$|^py$`)
+
+// computes records what code in Python uses, if the code is known whole.
+func computes(a *walk.Walker, c *walk.Call, h word.Hit, arguments []word.Word) bool {
+	if !h.Value.Known || !cpython.MatchString(path.Base(c.Argv[0].Text)) {
+		return false
+	}
+	files, ok := embedded.Python(h.Value.Text)
+	if !ok {
+		return false
+	}
+	for _, name := range files.Reads {
+		a.Reads(c, word.Lit(name))
+	}
+	for _, name := range files.Writes {
+		a.Writes(c, word.Lit(name))
+	}
+	if files.Arguments {
+		word.All(func(w word.Word) { a.Reads(c, w) }, arguments)
+	}
+	c.Computes = true
+	return true
+}
+
 // mayRunInput records that one of a program's scripts is its standard input.
 func mayRunInput(c *walk.Call, scripts []word.Word) {
 	if slices.ContainsFunc(scripts, func(w word.Word) bool { return w.Known && standardInput(w.Text) }) {
@@ -109,6 +129,19 @@ var required = lazyregexp.New(`(?:require\(|readFileSync\()['"]([^'"]*\.json)['"
 
 // opened matches the files that Python code opens by name.
 var opened = lazyregexp.New(`open\(['"]([^'"]+)['"]`)
+
+// opens records the files that code opens by name.
+func opens(a *walk.Walker, l *programs.Language, c *walk.Call, code string) {
+	names := opened
+	if !l.Python {
+		if names = required; c.Name != "node" {
+			return
+		}
+	}
+	for _, file := range names.FindAllStringSubmatch(code, -1) {
+		a.Reads(c, word.Lit(file[1]))
+	}
+}
 
 // areFiles reports whether the words are names of files that cannot be options with an effect on a mere check.
 func areFiles(words []word.Word) bool {

@@ -32,6 +32,9 @@ func Classify(c *shellparse.Command) (risk permissions.Risk, category, why strin
 	if len(c.Statements) > 0 {
 		risk = statementsRisk(program, c.Statements)
 	}
+	if c.Computes {
+		risk = permissions.BuildTest
+	}
 	switch {
 	case len(args) == 1 && OnlyAsks[args[0].Value]:
 	case startsAgent(c):

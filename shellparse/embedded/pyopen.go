@@ -1,0 +1,155 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+)
+
+// opens reads the call of a function in pyOpeners, whose name ends at token n, and records its file.
+func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
+	call := list[n+1:]
+	if !call[0].is("(") {
+		return n, false
+	}
+	end := 1
+	for !(call[end].is(")") && call[end].depth == call[0].depth) {
+		end++
+	}
+	args := call[1:end]
+	if strings.HasSuffix(opener, "Path") { // its methods use the file
+		return n, true
+	}
+	files := r.texts(args)
+	if files == nil && len(args) == 6 && args[0].is("sys") && args[2].is("argv") && args[4].kind == '0' && r.modules["sys"] == "sys" {
+		r.files.Arguments = true // sys.argv[1]
+		return n, true
+	}
+	if files == nil {
+		return n, false
+	}
+	args = args[1:]
+	if strings.HasPrefix(opener, "pandas.") {
+		r.files.Reads = append(r.files.Reads, files...)
+		return n, !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(f, ":") }) // else an address
+	}
+	mode, ok := pyMode(args)
+	if !ok || opener == "zipfile.ZipFile" && mode != "r" { // its method write reads files
+		return n, false
+	}
+	if strings.ContainsAny(mode, "rU+") {
+		r.files.Reads = append(r.files.Reads, files...)
+	}
+	if strings.ContainsAny(mode, "wax+") {
+		r.files.Writes = append(r.files.Writes, files...)
+	}
+	return n, true
+}
+
+// pyMode returns the mode in the arguments of open behind the file.
+func pyMode(args []pyToken) (mode string, ok bool) {
+	mode = "r"
+	for i := 0; i < len(args); i++ {
+		option := i+2 < len(args) && args[i+1].is("=")
+		switch {
+		case args[i].is(","):
+		case args[i].plain && i == 1:
+			mode = args[i].text
+		case option && args[i].is("mode") && args[i+2].plain:
+			mode, i = args[i+2].text, i+2
+		case option && pyOpenOptions[args[i].text] && (args[i+2].kind == 's' || args[i+2].is("None")):
+			i += 2
+		default:
+			return "", false
+		}
+	}
+	return mode, strings.Trim(mode, "rbtUwax+") == ""
+}
+
+// pyOpenOptions lists the options of open that only change how it reads and writes text.
+var pyOpenOptions = names("encoding errors newline")
+
+// texts returns the values that the first argument can have, if it is a text or a variable for texts.
+func (r *pyReader) texts(args []pyToken) []string {
+	switch {
+	case len(args) == 0 || len(args) > 1 && !args[1].is(","):
+		return nil
+	case args[0].plain:
+		return []string{args[0].text}
+	case args[0].kind == 'a' && r.bound[args[0].text] == 1:
+		return r.valuesOf(args[0].text)
+	}
+	return nil
+}
+
+// valuesOf returns the texts that a variable can hold, if the one place that binds it is an assignment or a loop with
+// plain texts.
+func (r *pyReader) valuesOf(name string) []string {
+	before := pyToken{kind: 'n'}
+	for i, t := range r.list[:max(0, len(r.list)-3)] {
+		if t.kind == 'a' && t.text == name {
+			rest := r.list[i+1:]
+			if begins := before.kind == 'n' || before.depth == 0 && (before.is(";") || before.is(":")); begins && rest[0].is("=") && rest[1].plain && (rest[2].kind == 'n' || rest[2].is(";")) {
+				return []string{rest[1].text}
+			}
+			if before.is("for") && rest[0].is("in") && (rest[1].is("[") || rest[1].is("(")) {
+				return pyListOf(rest[1:])
+			}
+		}
+		before = t
+	}
+	return nil
+}
+
+// pyListOf reads a list or tuple of plain texts, and what must follow it in a loop.
+func pyListOf(list []pyToken) (texts []string) {
+	square := list[0].is("[")
+	for i := 1; i+2 < len(list) && list[i].plain; i += 2 {
+		texts = append(texts, list[i].text)
+		switch end, after := list[i+1], list[i+2]; {
+		case end.is(","):
+		case (end.is("]") || end.is(")") && len(texts) > 1 && !square) && (after.is(":") || after.is("]") || after.is(")")):
+			return texts
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// pathBefore returns the files that Path names, if the tokens end with a call of it.
+func (r *pyReader) pathBefore(list []pyToken) []string {
+	last := len(list) - 1
+	if last < 0 || !list[last].is(")") {
+		return nil
+	}
+	begin := last - 1
+	for begin > 0 && !(list[begin].is("(") && list[begin].depth == list[last].depth) {
+		begin--
+	}
+	if begin == 0 || list[begin-1].kind != 'a' {
+		return nil
+	}
+	name, module := list[begin-1].text, ""
+	if begin > 2 && list[begin-2].is(".") {
+		name, module = "", r.modules[list[begin-3].text]+"."+name
+	}
+	if !strings.HasSuffix(r.openers[name], "Path") && !(module == "pathlib.Path" && (begin == 3 || !list[begin-4].is("."))) {
+		return nil
+	}
+	return r.texts(list[begin+1 : last])
+}
+
+// usesPaths reports whether the code may have values of the type Path.
+func (r *pyReader) usesPaths() bool {
+	for _, full := range r.openers {
+		if strings.HasSuffix(full, "Path") {
+			return true
+		}
+	}
+	for _, module := range r.modules {
+		if module == "pathlib" {
+			return true
+		}
+	}
+	return false
+}

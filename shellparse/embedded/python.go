@@ -1,0 +1,151 @@
+package embedded
+
+import "strings"
+
+// PythonFiles are the files that code in Python reads and writes.
+type PythonFiles struct {
+	Reads, Writes []string
+	Arguments     bool // it also reads files that its arguments name
+}
+
+// Python reads code that CPython or PyPy gets with -c. It reports whether the code only computes, prints, and uses the
+// files returned, whichever version runs it. It cannot tell which code an import finds in the current folder.
+//
+// The check goes by names. Every name in the code is a keyword, a built-in function, a name of a module or of a value
+// from the lists, or bound by the code itself, and none of the lists leads from one value to another that does more.
+// So it does not matter which value a variable holds. What opens a file has to be called at once, with a text.
+func Python(code string) (f PythonFiles, ok bool) {
+	if !readable(code) {
+		return f, false
+	}
+	list, ok := pyTokens(code)
+	if !ok {
+		return f, false
+	}
+	r := pyReader{list: list, modules: map[string]string{}, openers: map[string]string{"open": "open"},
+		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}}
+	if !r.bind(list, 0) || !r.distinct() {
+		return f, false
+	}
+	return r.files, r.check(list)
+}
+
+type pyReader struct {
+	list    []pyToken
+	modules map[string]string // the names that imports give to modules
+	openers map[string]string // the names of functions in pyOpeners
+	values  map[string]bool   // the names of other things that are imported
+	unused  map[string]bool   // names of packages' parts: importing them is a test, using them is not
+	bound   map[string]int    // how often the code binds each other name
+	files   PythonFiles
+}
+
+// pyException reports whether a name is that of an exception.
+func pyException(name string) bool {
+	return name != "" && name[0] >= 'A' && name[0] <= 'Z' && (strings.HasSuffix(name, "Error") || strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Warning"))
+}
+
+// check reports whether every token is in order.
+func (r *pyReader) check(list []pyToken) bool {
+	for i := 0; i < len(list); i++ {
+		switch t := list[i]; {
+		case t.kind == 's':
+			for _, inner := range t.inner {
+				if !r.check(inner) {
+					return false
+				}
+			}
+		case t.kind != 'a', pyKeywords[t.text] && !t.is("import"):
+		case i > 0 && list[i-1].is("."):
+			if !r.attribute(list, i) {
+				return false
+			}
+		case list[i+1].is("=") && t.depth > 0: // an argument's name
+		default:
+			caller := ""
+			if i > 1 && list[i-1].is("(") && list[i-2].kind == 'a' {
+				caller = list[i-2].text
+			}
+			n, ok := r.name(list[i:], caller)
+			if !ok {
+				return false
+			}
+			i += n
+		}
+	}
+	return true
+}
+
+// pyLooks lists the functions that may get a module: they list its names, or look for one.
+var pyLooks = names("dir hasattr")
+
+// attribute reports whether the name at i may be used of the value before it.
+func (r *pyReader) attribute(list []pyToken, i int) bool {
+	switch name := list[i].text; name {
+	case "format": // the text could name attributes
+		return i > 1 && list[i-2].plain && (i == 2 || list[i-3].kind != 's') && pyPlaces(list[i-2].text)
+	case "read_text", "read_bytes":
+		files := r.pathBefore(list[:i-1])
+		r.files.Reads = append(r.files.Reads, files...)
+		return files != nil
+	case "write_text", "write_bytes":
+		files := r.pathBefore(list[:i-1])
+		r.files.Writes = append(r.files.Writes, files...)
+		return files != nil
+	default:
+		return (pyAttributes[name] || pyDataAttributes[name]) && !(pyPathMethods[name] && r.usesPaths())
+	}
+}
+
+// pyPlaces reports whether str.format only fills in what it gets, without its attributes and items.
+func pyPlaces(text string) bool {
+	for {
+		_, rest, ok := strings.Cut(text, "{")
+		if !ok {
+			return true
+		}
+		if strings.HasPrefix(rest, "{") {
+			text = rest[1:]
+			continue
+		}
+		place, after, ok := strings.Cut(rest, "}")
+		field, _, _ := strings.Cut(place, ":")
+		if !ok || strings.ContainsAny(field, `.[\`) || strings.Contains(place, "{") {
+			return false
+		}
+		text = after
+	}
+}
+
+// name reads a name that is no attribute, with what follows it if it stands for a module or opens files. caller is the
+// function whose first argument it begins. n is how many tokens more it took.
+func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
+	name := list[0].text
+	if opener := r.openers[name]; opener != "" {
+		return r.opens(list, 0, opener)
+	}
+	module := r.modules[name]
+	if module == "" {
+		return 0, !r.unused[name] && (pyBuiltins[name] || r.values[name] || r.bound[name] > 0 || pyException(name))
+	}
+	for list[n+1].is(".") && list[n+2].kind == 'a' {
+		what := list[n+2].text
+		n += 2
+		full := module + "." + what
+		first, _, _ := strings.Cut(module, ".")
+		switch {
+		case pyOpeners[full]:
+			return r.opens(list, n, full)
+		case full == "sys.path": // code could add to it
+			return n, (caller == "print" || caller == "len") && list[n+1].is(")")
+		case pyModules[full] != nil:
+			module = full
+		default:
+			return n, pyModules[module][what] || (pyPackages[first] || pyModules[module] != nil) && pyTells[what]
+		}
+	}
+	return n, pyLooks[caller]
+}
+
+// pyTells lists the names of modules that tell about them.
+var pyTells = names("__version__ VERSION version_info __file__ __name__ __doc__")
