@@ -171,6 +171,7 @@ func (b *shells) shell(text string) {
 		b.shellSubject(permissions.Subject{Value: text, Also: []permissions.Form{{text}}, Effects: b.effects(nil, "", false),
 			Risk: permissions.Unknown}, source{})
 	}
+	b.scripts(script.Commands)
 	needsAllow := slices.ContainsFunc(script.Commands, func(c shellparse.Command) bool { return !c.DenyOnly })
 	b.record.out.Subjects = slices.Grow(b.record.out.Subjects, 2*len(script.Commands))
 	b.record.out.sources = slices.Grow(b.record.out.sources, 2*len(script.Commands))
@@ -233,7 +234,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 		effects = nil // an allow for the command around it covers it
 	}
 	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !commands.Sends(c)
-	if len(effects) > 0 && !(c.Computes && len(effects) == 1) { // the one is the code, which is known
+	if len(effects) > 0 && !(onlyComputes(c) && len(effects) == len(c.Effects)) {
 		risk = risk.Worse(permissions.Unknown)
 	}
 	if c.Escalates {
@@ -272,6 +273,7 @@ func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why strin
 		b.record.why = append(b.record.why, why)
 	}
 	builds, hooks := commands.RunsProject(c, risk)
+	builds = builds && !c.Computes
 	b.record.out.Builds, b.record.out.Hooks = b.record.out.Builds || builds, b.record.out.Hooks || hooks
 	if word := commands.TellsNotToAsk(c, why == commands.OtherAgent); word != "" {
 		b.record.mark("ungated-agent", "It starts another agent with "+wording.Quote(word)+", which keeps that from asking about what it does.")

@@ -76,11 +76,16 @@ func (b *toucher) namesIn(c *shellparse.Command, l *shellparse.Listing, all []sh
 	return listing.Names(file, l.Format)
 }
 
+// onlyComputes reports whether a command runs code that is known, and has no other effect.
+func onlyComputes(c *shellparse.Command) bool {
+	return c.Computes && !slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool { return !strings.HasPrefix(e.Text, "code ") })
+}
+
 // mayChange reports whether a command may write the file at path, as far as its class tells.
 func mayChange(c *shellparse.Command, path string) bool {
 	risk, _, _ := commands.Classify(c)
-	if risk.Exceeds(permissions.Write) || risk == permissions.BuildTest || len(c.Effects) > 0 || len(c.Lists) > 0 ||
-		risk == permissions.Write && commands.Known(c.Argv[0].Value).Has(programs.VersionControl) {
+	if !onlyComputes(c) && (risk.Exceeds(permissions.Write) || risk == permissions.BuildTest || len(c.Effects) > 0 || len(c.Lists) > 0 ||
+		risk == permissions.Write && commands.Known(c.Argv[0].Value).Has(programs.VersionControl)) {
 		return true
 	}
 	return slices.ContainsFunc(c.Writes, func(f shellparse.File) bool {

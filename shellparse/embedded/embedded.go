@@ -14,8 +14,11 @@ import (
 const maxProgram = 8 << 10
 
 // readable reports whether a text is short and holds no characters that implementations could read differently.
-func readable(s string) bool {
-	if len(s) > maxProgram || !utf8.ValidString(s) {
+func readable(s string) bool { return len(s) <= maxProgram && printable(s) }
+
+// printable reports whether a text holds no characters that implementations could read differently.
+func printable(s string) bool {
+	if !utf8.ValidString(s) {
 		return false
 	}
 	for i := 0; i < len(s); i++ {

@@ -108,7 +108,7 @@ var pyPathMethods = names("replace copy")
 var pyBuiltins = names(`abs all any ascii bin bool bytearray bytes callable chr complex dict dir divmod enumerate exit filter float format frozenset hasattr
 	hash hex id int isinstance issubclass iter len list map max min next object oct ord pow print quit range repr reversed round set slice
 	sorted str sum tuple type zip xrange unicode unichr long basestring cmp reduce StopIteration KeyboardInterrupt SystemExit GeneratorExit
-	Ellipsis NotImplemented __name__`)
+	Ellipsis NotImplemented __name__ __file__`)
 
 // pyHidden lists the other built-in names. Code that uses one for something of its own is not recognized either.
 var pyHidden = names(`apply aiter anext breakpoint buffer classmethod coerce compile copyright credits delattr eval exec execfile file getattr globals help input

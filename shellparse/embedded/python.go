@@ -1,6 +1,10 @@
 package embedded
 
-import "strings"
+import (
+	"strings"
+
+	"callgate/internal/lazyregexp"
+)
 
 // PythonFiles are the files that code in Python reads and writes.
 type PythonFiles struct {
@@ -8,14 +12,22 @@ type PythonFiles struct {
 	Arguments     bool // it also reads files that its arguments name
 }
 
-// Python reads code that CPython or PyPy gets with -c. It reports whether the code only computes, prints, and uses the
+// IsPython reports whether a program of that name runs code as Python describes it.
+func IsPython(program string) bool { return pythonPrograms.MatchString(program) }
+
+var pythonPrograms = lazyregexp.New(`^(?:python|pypy)[23]?(?:\.\d+)*$|^py$`)
+
+// maxPython limits the code that is read, in bytes.
+const maxPython = 64 << 10
+
+// Python reads code that CPython or PyPy gets with -c, or in a file. It reports whether the code only computes, prints, and uses the
 // files returned, whichever version runs it. It cannot tell which code an import finds in the current folder.
 //
 // The check goes by names. Every name in the code is a keyword, a built-in function, a name of a module or of a value
 // from the lists, or bound by the code itself, and none of the lists leads from one value to another that does more.
 // So it does not matter which value a variable holds. What opens a file has to be called at once, with a text.
 func Python(code string) (f PythonFiles, ok bool) {
-	if !readable(code) {
+	if len(code) > maxPython || !printable(code) {
 		return f, false
 	}
 	list, ok := pyTokens(code)

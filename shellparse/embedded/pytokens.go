@@ -1,6 +1,10 @@
 package embedded
 
-import "strings"
+import (
+	"strings"
+
+	"callgate/internal/lazyregexp"
+)
 
 // pyToken is a token of Python code.
 type pyToken struct {
@@ -60,8 +64,10 @@ func pyNext(code string) (t pyToken, n int) {
 		return t, 2
 	case c == '#':
 		comment, _, _ := strings.Cut(code, "\n")
-		if strings.Contains(comment, "coding") { // a declaration of another character set
-			return t, 0
+		for _, set := range pyCharset.FindAllStringSubmatch(comment, -1) {
+			if name := strings.ToLower(set[1]); name != "utf-8" && name != "utf8" {
+				return t, 0
+			}
 		}
 		return t, len(comment)
 	case digit(c) || c == '.' && len(code) > 1 && digit(code[1]):
@@ -82,6 +88,9 @@ func pyNext(code string) (t pyToken, n int) {
 	n = pyOperator(code)
 	return pyToken{kind: code[0], text: code[:n]}, n
 }
+
+// pyCharset matches the declaration of a character set in a comment.
+var pyCharset = lazyregexp.New(`coding[:=][ \t]*([-\w.]*)`)
 
 // pyText reads a text with a prefix of n letters.
 func pyText(code string, n int) (t pyToken, _ int) {

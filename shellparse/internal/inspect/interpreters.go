@@ -92,12 +92,9 @@ func takesText(c *walk.Call) {
 // simpleLine matches a line of Python that consists of whole statements, and begins or ends no block, text or comment.
 var simpleLine = lazyregexp.New(`^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*[^:'"#\\(\[{,;\s]$|^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*['"]$`)
 
-// cpython matches the programs that embedded.Python reads code as.
-var cpython = lazyregexp.New(`^(?:python|pypy)[23]?(?:\.\d+)*$|^py$`)
-
 // computes records what code in Python uses, if the code is known whole.
 func computes(a *walk.Walker, c *walk.Call, h word.Hit, arguments []word.Word) bool {
-	if !h.Value.Known || !cpython.MatchString(path.Base(c.Argv[0].Text)) {
+	if !h.Value.Known || !embedded.IsPython(path.Base(c.Argv[0].Text)) {
 		return false
 	}
 	files, ok := embedded.Python(h.Value.Text)

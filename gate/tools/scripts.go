@@ -1,0 +1,122 @@
+package tools
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/gate/tools/workspace"
+	"callgate/shellparse"
+	"callgate/shellparse/embedded"
+)
+
+// maxScript limits the scripts that are read, in bytes.
+const maxScript = 64 << 10
+
+// plainPython are options of Python that do not change what a script does.
+var plainPython = []string{"-u", "-B", "-q", "-s", "-E", "-I", "-O", "-OO"}
+
+// scripts reads the scripts of the workspace that Python is given. If all of a script is known to compute, print and use
+// files by name, its command is known to do that. Scripts are read now, and run later: like tests, they are code of the
+// project, which another call can change in between. Another command of the text must not.
+func (b *shells) scripts(all []shellparse.Command) {
+	type known struct {
+		at     int
+		file   string
+		before shellparse.Command
+	}
+	var list []known
+	for i := range all {
+		before := all[i]
+		if file := b.script(&all[i]); file != "" {
+			list = append(list, known{i, file, before})
+		}
+	}
+	for again := true; again; { // a script that is not known after all may change another
+		again = false
+		for _, s := range list {
+			if c := &all[s.at]; c.Computes && slices.ContainsFunc(all, func(c shellparse.Command) bool { return mayChange(&c, s.file) }) {
+				*c, again = s.before, true
+			}
+		}
+	}
+}
+
+// script reads the script that a command gives to Python. If all of it is known, script records that in the command, and
+// returns the file.
+func (b *shells) script(c *shellparse.Command) (file string) {
+	name, arguments := scriptOf(c)
+	if name == "" || b.record.tool.remote || c.Remote || b.record.place.Dir == "" || len(c.Dirs) != 1 {
+		return ""
+	}
+	in := func(name string) string {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(b.record.place.At(c.Dirs[0]).Dir, name)
+		}
+		return filepath.Clean(name)
+	}
+	real, _, err := workspace.RealPath(in(name))
+	if _, _, inside := b.record.place.InWorkspace(real); err != nil || !inside {
+		return ""
+	}
+	text, ok := readScript(real)
+	if !ok {
+		return ""
+	}
+	files, ok := embedded.Python(text)
+	if !ok {
+		return ""
+	}
+	if files.Arguments {
+		for _, w := range arguments {
+			if !w.Known {
+				return ""
+			}
+			files.Reads = append(files.Reads, w.Value)
+		}
+	}
+	used := func(list []shellparse.File, names []string) []shellparse.File {
+		list = slices.Clip(list)
+		for _, name := range names {
+			list = append(list, shellparse.File{Path: shellparse.Word{Value: in(name), Known: true}, By: c.Argv[0].Value})
+		}
+		return list
+	}
+	c.Reads, c.Writes, c.Computes = used(c.Reads, files.Reads), used(c.Writes, files.Writes), true
+	return in(name)
+}
+
+// scriptOf returns the script that a command gives to Python, and the words behind it. The name is "" if there is none.
+func scriptOf(c *shellparse.Command) (name string, arguments []shellparse.Word) {
+	if len(c.Argv) < 2 || !c.Argv[0].Known || !embedded.IsPython(filepath.Base(c.Argv[0].Value)) {
+		return "", nil
+	}
+	for i, w := range c.Argv[1:] {
+		switch {
+		case !w.Known || !strings.HasPrefix(w.Value, "-") && !strings.HasSuffix(w.Value, ".py"):
+			return "", nil
+		case !strings.HasPrefix(w.Value, "-"):
+			return w.Value, c.Argv[i+2:]
+		case !slices.Contains(plainPython, w.Value):
+			return "", nil
+		}
+	}
+	return "", nil
+}
+
+// readScript returns the text of a regular file that is short enough.
+func readScript(path string) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
+		return "", false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxScript+1))
+	return string(text), err == nil && len(text) <= maxScript
+}

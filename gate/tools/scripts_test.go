@@ -1,0 +1,53 @@
+package tools
+
+import (
+	"testing"
+
+	"callgate/permissions"
+)
+
+func TestScriptsOfPython(t *testing.T) {
+	p := project(t, map[string]string{
+		"plain.py":     "#!/usr/bin/env python3\nimport json\n\ndef main():\n    print(json.dumps([1]))\n\nmain()\n",
+		"reads.py":     "print(open('data.txt').read())\n",
+		"writes.py":    "open('out.txt', 'w').write('x')\n",
+		"arg.py":       "import sys\nprint(open(sys.argv[1]).read())\n",
+		"runs.py":      "import os\nos.system('id')\n",
+		"sub/in.py":    "print(open('data.txt').read())\n",
+		"../else/x.py": "print(1)\n",
+		"link.py":      "-> ../else/x.py",
+	})
+	for command, want := range map[string]permissions.Risk{
+		"python3 plain.py":                                     permissions.BuildTest,
+		"python3 -u ./plain.py a b":                            permissions.BuildTest,
+		"ls && python plain.py | head":                         permissions.BuildTest,
+		"python3 plain.py; python3 reads.py":                   permissions.BuildTest,
+		"cd sub && python3 in.py":                              permissions.BuildTest,
+		"python3 writes.py":                                    permissions.Write,
+		"python3 arg.py data.txt":                              permissions.BuildTest,
+		"python3 arg.py $X":                                    permissions.Unknown,
+		"python3 runs.py":                                      permissions.Unknown,
+		"python3 gone.py":                                      permissions.Unknown,
+		"python3 link.py":                                      permissions.Unknown,
+		"python3 ../else/x.py":                                 permissions.Unknown,
+		"python3 -i plain.py":                                  permissions.Unknown,
+		"python3 -m plain":                                     permissions.Unknown,
+		"xonsh plain.py":                                       permissions.Unknown,
+		"PYTHONPATH=. python3 plain.py":                        permissions.Unknown,
+		"echo x > plain.py; python3 plain.py":                  permissions.Unknown,
+		"python3 plain.py; python3 runs.py":                    permissions.Unknown,
+		"pytest; python3 plain.py":                             permissions.Unknown,
+		"ssh h python3 plain.py":                               permissions.Unknown,
+		`python3 -c 'open("plain.py", "w")'; python3 plain.py`: permissions.Unknown,
+	} {
+		if a := analyze(t, KindShell, p, "command", command); a.Risk != want {
+			t.Errorf("%s: %v, want %v", command, a.Risk, want)
+		}
+	}
+	denied := `{ "shell_exec": { "*": "allow" }, "read_file": { "**/data.txt": "deny" }, "write_file": { "**/out.txt": "deny" } }`
+	for _, command := range []string{"python3 reads.py", "cd sub && python3 in.py", "python3 writes.py", "python3 arg.py data.txt"} {
+		if got := verdict(policy(t, denied), analyze(t, KindShell, p, "command", command)); got != permissions.Deny {
+			t.Errorf("%s: %v, want deny", command, got)
+		}
+	}
+}
