@@ -11,6 +11,7 @@ var (
 
 const (
 	minRandom  = 20  // bytes: shorter values are more often names of keys than keys
+	maxRandom  = 256 // bytes that are looked at
 	minEntropy = 3.3 // bits per byte: random hex has 3.3 at this length, prose has less, and blanks
 )
 
@@ -36,7 +37,7 @@ func looksRandom(s string) bool {
 	if len(s) < minRandom {
 		return false
 	}
-	s = s[:min(len(s), 256)]
+	s = s[:min(len(s), maxRandom)]
 	var counts [256]int
 	letter, digit := false, false
 	for i := 0; i < len(s); i++ {

@@ -6,9 +6,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/testserver/waits"
 )
 
 // Tokens of the right form, put together here so that no scanner takes this file for a leak.
@@ -274,4 +277,18 @@ func FuzzNextSecret(f *testing.F) {
 			t.Fatalf("%q from %d: %d to %d, %v; looking at each byte: %d to %d, %v", s, from, start, end, ok, wantStart, wantEnd, want)
 		}
 	})
+}
+
+// A text that repeats what begins a secret is searched in the time that its length takes.
+func TestRepeatedNamesAreBounded(t *testing.T) {
+	began := time.Now()
+	for _, part := range []string{"key=", "sig:$", "code: ", ":", "--key 'x", "cookie:" + redacted, "-----BEGIN ", "sk-", "://a:"} {
+		text := strings.Repeat(part, 1<<20/len(part))
+		for range Secrets(text) {
+		}
+		Token(text)
+	}
+	if took := time.Since(began); took > waits.Limit {
+		t.Errorf("took %v", took)
+	}
 }

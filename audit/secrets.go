@@ -129,18 +129,29 @@ func assigned(s string, i int) (start, end int, ok bool) {
 		return userinfo(s, i+3)
 	}
 	name := nameBefore(s, i)
+	secret := secretKey(name)
+	if !secret && !keyLike(name) {
+		return 0, 0, false
+	}
 	start = i + 1
 	for start < len(s) && strings.IndexByte(" \t=>:", s[start]) >= 0 {
 		start++
 	}
-	if secretKey(name) {
+	if secret {
 		return value(s, start, headerKey(name))
 	}
-	if !keyLike(name) {
+	return randomValue(s, start)
+}
+
+// randomValue is value for a secret that looks random. It does not look for the end of another value: without that
+// bound, text like "key=key=key=…" would take quadratic time.
+func randomValue(s string, start int) (_, end int, ok bool) {
+	near := s[:min(len(s), start+len(`\"`)+maxRandom)]
+	from, end, ok := value(near, start, false)
+	if !ok || !looksRandom(near[from:end]) {
 		return 0, 0, false
 	}
-	start, end, ok = value(s, start, false)
-	return start, end, ok && looksRandom(s[start:end])
+	return value(s, start, false)
 }
 
 // dashed finds the secret at the dash at i: a PEM block, or the value of an option such as `--token VALUE`.
@@ -160,11 +171,14 @@ func dashed(s string, i int) (start, end int, ok bool) {
 		start++
 	}
 	name := s[i:end]
-	if start == end || strings.HasPrefix(s[start:], "-") || !secretKey(name) && !keyLike(name) {
-		return 0, 0, false
+	switch {
+	case start == end || strings.HasPrefix(s[start:], "-"):
+	case secretKey(name):
+		return value(s, start, false)
+	case keyLike(name):
+		return randomValue(s, start)
 	}
-	start, end, ok = value(s, start, false)
-	return start, end, ok && (secretKey(name) || looksRandom(s[start:end]))
+	return 0, 0, false
 }
 
 // pemEnd returns the end of the PEM block at i: after its END line, or the end of the text.
@@ -214,6 +228,9 @@ func value(s string, start int, wide bool) (_, end int, ok bool) {
 		stops = s[start : start+1]
 		start++
 	}
+	if strings.HasPrefix(s[start:], redacted) {
+		return start, start, false
+	}
 	for end = start; end < len(s) && strings.IndexByte(stops, s[end]) < 0; end++ {
 		if s[end] != '\\' || stops == "'" {
 			continue
@@ -224,8 +241,7 @@ func value(s string, start int, wide bool) (_, end int, ok bool) {
 		end++
 	}
 	start, end = min(start, len(s)), min(end, len(s))
-	harmless := strings.HasPrefix(s[start:], redacted) || variableEnd(s, start) >= max(end, start+1)
-	return start, end, end > start && !harmless
+	return start, end, end > start && variableEnd(s, start) < max(end, start+1)
 }
 
 // variableEnd returns the end of the variable reference, `$NAME` or `${name}`, at i, or 0.
@@ -384,7 +400,7 @@ func Token(text string) string {
 			return text[i:end]
 		}
 		if line, ok := strings.CutPrefix(text[i:], "-----BEGIN "); ok {
-			if line, _, _ = strings.Cut(line, "\n"); strings.Contains(line[:min(len(line), 60)], "PRIVATE KEY-----") {
+			if line, _, _ = strings.Cut(line[:min(len(line), 60)], "\n"); strings.Contains(line, "PRIVATE KEY-----") {
 				return text[i : i+len("-----BEGIN ")]
 			}
 		}
