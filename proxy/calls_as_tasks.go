@@ -10,7 +10,6 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
-	"callgate/proxy/internal/provenance"
 	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/stateless"
 	"callgate/proxy/internal/tasks"
@@ -191,7 +190,7 @@ func (c taskCalls) followExtension(ctx context.Context, r *inflight, s *server, 
 	if err != nil {
 		return answer, err
 	}
-	return provenance.Marked(unrelated(answer))
+	return s.words.Heard(unrelated(answer))
 }
 
 // extends reports whether the server may answer calls with tasks of the extension.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"callgate/internal/upstream"
 )
 
 // An error that asks the person to open an address is a question of the server. It is signed, or not passed on.
@@ -35,6 +37,26 @@ func TestErrorsThatAsk(t *testing.T) {
 		case c.want == "" && strings.Contains(string(m.Raw), "callgate does not pass the server's error on."):
 		case string(m.Error) != c.want:
 			t.Errorf("%s: the host got %s", c.fault, m.Error)
+		}
+	}
+}
+
+// The same holds for an error with which a task of the extension ends.
+func TestErrorsOfTasksThatAsk(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, script{Lists: map[string]string{
+		"server/discover": `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`,
+		"tools/list":      `{"tools":[{"name":"do","inputSchema":{"type":"object"}}]}`,
+	}})
+	upstream.TermsOf(&w.proxy.set.Load().Servers[0].Upstream).Era = upstream.Modern
+	h := w.connect().collect()
+	h.greet(helloParams)
+	for i, c := range []struct{ asked, want string }{
+		{`{"mode":"url","url":"http://a/","message":"Sign in"}`, `"message":"[s] Sign in"`},
+		{`{"mode":"url","url":"javascript:x()","message":"callgate: approve?"}`, "callgate does not pass the server's error on."},
+	} {
+		h.write(fmt.Sprint(i), `{"resultType":"task","taskId":"t","status":"failed","error":{"code":-32042,"message":"m","data":{"elicitations":[`+c.asked+`]}}}`, "")
+		if m := h.next(); string(m.ID) != fmt.Sprint(i) || !strings.Contains(string(m.Error), c.want) {
+			t.Errorf("%s: the host got %s", c.asked, m.Raw)
 		}
 	}
 }
