@@ -130,15 +130,15 @@ func ownParams(r incoming, id []byte) []byte {
 
 // continueWith makes the round wait for the parked request that its state names, and passes the answers on.
 func (all *Clients) continueWith(h requestState, l *round, responses []byte) error {
+	answers, err := readResponses(responses)
+	if err != nil { // the call waits on
+		return err
+	}
 	all.mu.Lock()
 	e := all.parked[h.Parked]
 	all.mu.Unlock()
 	if e == nil || e.client.key.from.Principal != h.Principal || !e.comeBack(h.Round) {
 		return errors.New("the call that asked this no longer waits: callgate was restarted, the answer took too long, or it was given already. The call may have had effects: look before you make it again")
-	}
-	answers, err := readResponses(responses)
-	if err != nil {
-		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
