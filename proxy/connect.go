@@ -286,4 +286,7 @@ func (s *server) Changed(up *upstream.Upstream, state upstream.State) {
 	s.tellState(up, state)
 	s.withdrawApprovals(up, state)
 	assigned{s}.cancel(state)
+	if state == upstream.Ready {
+		s.remind()
+	}
 }

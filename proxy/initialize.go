@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -174,8 +175,10 @@ func client(raw []byte) (c gate.Client) {
 }
 
 // setLevel passes the log level on to every server that logs. It waits up to patience for them, so that the host's next
-// call is logged at that level.
+// call is logged at that level. A server that is still starting hears of it then.
 func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
+	level := bytes.Clone(m.Params)
+	h.host.level.Store(&level)
 	var passing sync.WaitGroup
 	for _, s := range h.host.servers {
 		if !s.offers("logging") {
@@ -184,9 +187,7 @@ func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byt
 		passing.Add(1)
 		h.host.work.Go(func() {
 			defer passing.Done()
-			if _, err := s.up.Request(h.host.ctx, m.Method, m.Params); err != nil {
-				h.host.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
-			}
+			s.passLevel()
 		})
 	}
 	passed := make(chan struct{})

@@ -162,7 +162,14 @@ func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
-	return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
+	if m.Method == "resources/unsubscribe" {
+		s.wishes.drop(uri)
+	}
+	response := h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
+	if m.Method == "resources/subscribe" && raw.IsResult(response) {
+		s.wishes.add(uri)
+	}
+	return response
 }
 
 // complete passes completion/complete on to the server of the prompt or resource template that it names.

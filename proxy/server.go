@@ -42,6 +42,7 @@ type server struct {
 	up       *upstream.Upstream
 	shared   *shared.Server // the shared server that owns up; nil if the server is this host's alone
 	refusals refusals
+	wishes   wishes
 
 	told atomic.Pointer[string] // the last event about its state that hooks got
 	down atomic.Bool            // it is on record as down

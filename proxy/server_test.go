@@ -55,6 +55,7 @@ type scriptedServer struct {
 	out      *os.File
 	received [][]byte // raw tools/call messages, and notifications about tasks
 	hung     [][]byte // ids of calls that wait for their cancellation
+	wishes   []string // requests that say what the host wants to hear
 }
 
 func (s *scriptedServer) run() {
@@ -74,6 +75,9 @@ func (s *scriptedServer) run() {
 }
 
 func (s *scriptedServer) handle(m rpc.Message) {
+	if strings.HasSuffix(m.Method, "subscribe") || m.Method == "logging/setLevel" {
+		s.wishes = append(s.wishes, m.Method+" "+string(m.Params))
+	}
 	switch m.Method {
 	case "initialize":
 		capabilities, info := s.Capabilities, s.Info
@@ -163,6 +167,8 @@ func (s *scriptedServer) call(m rpc.Message) {
 		method, params, _ := strings.Cut(p.Arguments.Text, " ")
 		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, "for "+string(m.ID), method, params))
 		s.hung = append(s.hung, m.ID)
+	case "wishes":
+		s.text(m.ID, strings.Join(s.wishes, ", "))
 	case "received": // the raw call before this one
 		s.text(m.ID, string(s.received[len(s.received)-2]))
 	default:

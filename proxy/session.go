@@ -59,6 +59,7 @@ type host struct {
 	chats       unanswered[context.CancelCauseFunc] // questions of people to its model
 	capable     atomic.Pointer[hostCapabilities]    // nil before initialize
 	initialized atomic.Bool
+	level       atomic.Pointer[[]byte] // params of its last logging/setLevel; nil before
 
 	running running // the host's requests
 

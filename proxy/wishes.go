@@ -1,0 +1,91 @@
+package proxy
+
+import (
+	"slices"
+	"sync"
+
+	"callgate/internal/rpc"
+	"callgate/proxy/internal/raw"
+)
+
+// wishes holds the resources of a server whose changes its host wants to hear of. A new process, or a new session at an
+// address, knows nothing of them.
+type wishes struct {
+	leveling sync.Mutex // held while the log level is passed on, so that the last one is the host's last
+
+	mu   sync.Mutex
+	uris []string
+}
+
+// maxWishes bounds the resources that callgate remembers for one server.
+const maxWishes = 1024
+
+func (w *wishes) add(uri string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.uris) < maxWishes && !slices.Contains(w.uris, uri) {
+		w.uris = append(w.uris, uri)
+	}
+}
+
+func (w *wishes) drop(uri string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uris = slices.DeleteFunc(w.uris, func(one string) bool { return one == uri })
+}
+
+func (w *wishes) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.uris)
+}
+
+func (w *wishes) has(uri string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.uris, uri)
+}
+
+// passLevel passes on the log level that the host asked for last.
+func (s *server) passLevel() {
+	s.wishes.leveling.Lock()
+	defer s.wishes.leveling.Unlock()
+	if _, err := s.up.Request(s.host.ctx, "logging/setLevel", *s.host.level.Load()); err != nil {
+		s.host.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
+	}
+}
+
+// remind tells a server that has just started what the host wants to hear. It does not wait for the server.
+func (s *server) remind() {
+	if s.host.level.Load() != nil && s.offers("logging") {
+		s.host.work.Go(s.passLevel)
+	}
+	uris := s.wishes.all()
+	if len(uris) == 0 {
+		return
+	}
+	s.host.work.Go(func() {
+		for _, uri := range uris {
+			if err := s.subscribeAgain(uri); err != nil {
+				s.host.log.Warn("subscriptions were not renewed", "server", s.alias, "error", err)
+				return
+			}
+		}
+	})
+}
+
+// subscribeAgain subscribes to a resource, unless the host has given it up.
+func (s *server) subscribeAgain(uri string) error {
+	tell := func(method string) error {
+		_, err := s.send(s.host.ctx, func(id []byte) []byte { return rpc.Request(id, method, raw.Named("uri", uri)) })
+		return err
+	}
+	if !s.wishes.has(uri) {
+		return nil
+	}
+	err := tell("resources/subscribe")
+	if err == nil && !s.wishes.has(uri) { // given up meanwhile
+		err = tell("resources/unsubscribe")
+	}
+	return err
+}
