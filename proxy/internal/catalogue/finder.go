@@ -3,10 +3,10 @@ package catalogue
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"slices"
 	"sync"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/rag"
 )
@@ -15,7 +15,7 @@ import (
 type Finder struct {
 	mu    sync.Mutex
 	index *rag.Index
-	has   map[string][sha256.Size]byte // digests of definitions by the name that the host sees
+	has   map[string]*tools.Tool // what is in the index, by the name that the host sees
 }
 
 // Find brings the index up to date with the tools, searches it and returns the best offers first.
@@ -27,7 +27,7 @@ func (f *Finder) Find(ctx context.Context, c *Catalogue, query string, limit int
 		if err != nil {
 			return nil, err
 		}
-		f.index, f.has = index, map[string][sha256.Size]byte{}
+		f.index, f.has = index, map[string]*tools.Tool{}
 	}
 	if err := f.update(ctx, c); err != nil {
 		return nil, err
@@ -64,9 +64,9 @@ func (f *Finder) update(ctx context.Context, c *Catalogue) error {
 		if name == FindTool || name == CallTool {
 			continue
 		}
-		if sum := sha256.Sum256(o.Definition); f.has[name] != sum {
+		if f.has[name] != o.Tool {
 			docs = append(docs, toolDocument(name, o))
-			f.has[name] = sum
+			f.has[name] = o.Tool
 		}
 	}
 	if len(gone) > 0 {
