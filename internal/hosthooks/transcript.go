@@ -394,6 +394,9 @@ func (d *Desk) match(v *visit, e *Event, fine bool, source string) {
 	if asked {
 		v.reading.asked[key]--
 	}
+	if v.reading.asked[key] == 0 { // matched calls take no room
+		delete(v.reading.asked, key)
+	}
 	_, denied := v.denied[key]
 	v.mu.Unlock()
 	switch {

@@ -179,6 +179,11 @@ func TestOtherTranscripts(t *testing.T) {
 		if len(alarms) > 0 {
 			t.Errorf("alarms: %q", alarms)
 		}
+		for _, v := range d.visits {
+			if len(v.reading.asked) > 0 { // a long session would reach maxPending
+				t.Errorf("questions that the host has mentioned are kept: %v", v.reading.asked)
+			}
+		}
 		say("told", "2", "curl b")
 		if len(alarms) != 1 || !strings.Contains(alarms[0], "callgate was not asked, as its session says") {
 			t.Errorf("alarms: %q", alarms)
