@@ -46,6 +46,12 @@ func (w *wishes) has(uri string) bool {
 	return slices.Contains(w.uris, uri)
 }
 
+func (w *wishes) any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.uris) > 0
+}
+
 // passLevel passes on the log level that the host asked for last.
 func (s *server) passLevel() {
 	s.wishes.leveling.Lock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"callgate/internal/testserver/waits"
 )
@@ -35,5 +36,35 @@ func TestWishesOutliveAServer(t *testing.T) {
 	})
 	if strings.Contains(told, "x:a") {
 		t.Errorf("the server was told %s", told)
+	}
+}
+
+// A server is not stopped as idle while its host waits to hear from it.
+func TestServersWithSubscriptionsStay(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shared %v", shared), func(t *testing.T) {
+			w := newWorld(t, allowAll, false, []string{"s"}, script{
+				Capabilities: `{"tools":{},"resources":{"subscribe":true}}`,
+				Lists: map[string]string{
+					"tools/list": oneTool, "resources/list": `{"resources":[{"uri":"x:a","name":"a"}]}`,
+					"resources/subscribe": "{}", "resources/unsubscribe": "{}",
+				},
+			})
+			o := &w.proxy.o.Servers[0]
+			o.Shared, o.Upstream.IdleTimeout = shared, 50*time.Millisecond
+			h := w.connect().collect()
+			h.greet(helloParams)
+			tell := func(method string) {
+				h.send(`{"jsonrpc":"2.0","id":"1","method":"` + method + `","params":{"uri":"x:a"}}`)
+				h.want(`{"jsonrpc":"2.0","id":"1","result":{}}`)
+			}
+			tell("resources/subscribe")
+			time.Sleep(6 * o.Upstream.IdleTimeout)
+			if s := w.proxy.Upstreams()[0]; s.Resting {
+				t.Errorf("stopped: %+v", s)
+			}
+			tell("resources/unsubscribe")
+			waits.Until(t, "the server is stopped", func() bool { return w.proxy.Upstreams()[0].Resting })
+		})
 	}
 }

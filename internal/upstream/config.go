@@ -103,6 +103,9 @@ type Options struct {
 	Events   Events
 	Budget   *budget.Budget // of messages in flight; nil means no bound
 
+	// Wanted reports whether somebody waits to hear from the server, so that IdleTimeout does not stop it. If it is nil,
+	// nobody does.
+	Wanted func() bool
 	// Connect returns nil if a server in a sandbox may connect. It may wait. If Connect is nil, nothing may connect.
 	Connect func(ctx context.Context, to sandbox.Peer) error
 	// Refused hears what the sandbox refused to a server. Widen returns nil if the server's next process may have it,

@@ -35,13 +35,14 @@ func (u *usage) end() {
 	u.requests.Add(-1)
 }
 
-// idle waits until nobody has used the incarnation for limit, and retires it. It returns false if ctx ends first.
-func (u *usage) idle(ctx context.Context, limit time.Duration) bool {
+// idle waits until nobody has used the incarnation for limit and it is not wanted, and retires it. It returns false if
+// ctx ends first. If wanted is nil, the incarnation is not wanted.
+func (u *usage) idle(ctx context.Context, limit time.Duration, wanted func() bool) bool {
 	u.last.CompareAndSwap(0, time.Now().UnixNano())
 	for {
 		left := limit - time.Since(time.Unix(0, u.last.Load()))
 		if left <= 0 {
-			if u.requests.CompareAndSwap(0, retired) {
+			if (wanted == nil || !wanted()) && u.requests.CompareAndSwap(0, retired) {
 				return true
 			}
 			left = limit

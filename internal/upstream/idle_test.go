@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 		ended := make(chan time.Time, 1)
 		began := time.Now()
 		go func() {
-			if u.idle(ctx, time.Minute) {
+			if u.idle(ctx, time.Minute, nil) {
 				ended <- time.Now()
 			}
 		}()

@@ -73,18 +73,18 @@ func (u *Upstream) spawn() (*incarnation, error) {
 // wait waits until the incarnation is over, and returns why: ctx ended, its link ended, or nobody uses it.
 func (in *incarnation) wait(ctx context.Context) error {
 	unused := make(chan error, 1) // usage retires only once, for one reason
-	retire := func(limit time.Duration, why error) {
-		if in.usage.idle(in.ctx, limit) {
+	retire := func(limit time.Duration, wanted func() bool, why error) {
+		if in.usage.idle(in.ctx, limit, wanted) {
 			unused <- why
 		}
 	}
 	if limit := in.u.cfg.IdleTimeout; limit > 0 {
-		in.workers.Go(func() { retire(limit, fmt.Errorf("%w for %v", errIdle, limit)) })
+		in.workers.Go(func() { retire(limit, in.u.wanted, fmt.Errorf("%w for %v", errIdle, limit)) })
 	}
 	if narrowed := in.u.cfg.terms.Narrowed; narrowed != nil {
 		in.workers.Go(func() {
 			if narrowed(in.ctx) == nil {
-				retire(breath, fmt.Errorf("%w, and its sandbox opens less by now", errIdle))
+				retire(breath, nil, fmt.Errorf("%w, and its sandbox opens less by now", errIdle))
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func (in *incarnation) wait(ctx context.Context) error {
 		in.workers.Go(func() {
 			select {
 			case <-p.widened:
-				retire(breath, fmt.Errorf("%w, and its sandbox opens more by now", errIdle))
+				retire(breath, nil, fmt.Errorf("%w, and its sandbox opens more by now", errIdle))
 			case <-in.ctx.Done():
 			}
 		})

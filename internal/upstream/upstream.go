@@ -36,6 +36,7 @@ type Upstream struct {
 
 	refusals *sandbox.Refusals                         // nil for a server without a sandbox
 	connect  func(context.Context, sandbox.Peer) error // see Options
+	wanted   func() bool                               // see Options
 
 	how Launch // how to start; only the launching goroutine uses it
 
@@ -83,7 +84,7 @@ func New(cfg Config, o Options) *Upstream {
 		events: o.Events,
 		grace:  2 * time.Second,
 		cache:  newCache(o.CacheDir),
-		budget: o.Budget, connect: o.Connect,
+		budget: o.Budget, connect: o.Connect, wanted: o.Wanted,
 		status: Status{State: Idle},
 	}
 	u.ctx, u.cancel = context.WithCancel(context.Background())

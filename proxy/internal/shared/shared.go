@@ -72,6 +72,11 @@ func New(c upstream.Config, o upstream.Options, of func(cause any) User) *Server
 		StateChanged: func(u *upstream.Upstream, state upstream.State) { sh.everyone(func(s User) { s.Changed(u, state) }) },
 		ListChanged:  func(_ *upstream.Upstream, k upstream.Kind) { sh.everyone(func(s User) { s.ListChanged(k) }) },
 	}
+	o.Wanted = func() bool {
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		return len(sh.watched) > 0
+	}
 	sh.Up = upstream.New(c, o)
 	return sh
 }
