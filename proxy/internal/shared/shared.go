@@ -117,7 +117,7 @@ func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 				sh.mu.Lock()
 				again := len(sh.watched[uri]) > 0
 				sh.mu.Unlock()
-				if again {
+				if again || sh.Up.Status().State != upstream.Ready { // a server that does not run has no subscriptions
 					return
 				}
 				_, err = sh.Up.Request(ctx, "resources/unsubscribe", raw.Named("uri", uri))

@@ -3,6 +3,7 @@ package shared
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
@@ -105,6 +107,42 @@ func TestSubscriptionsThatEndAndBeginAtOnce(t *testing.T) {
 		others.Wait()
 		if !slices.Equal(told, []string{"resources/subscribe", "resources/unsubscribe", "resources/subscribe"}) {
 			t.Errorf("the server heard %q", told)
+		}
+	})
+}
+
+// A server that has ended is not started to end the subscriptions of a host that leaves.
+func TestLeavingStartsNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts, die := 0, make(chan struct{})
+		sh := New(upstream.Config{Name: "s", Serve: func(_ context.Context, in io.Reader, out io.Writer) error {
+			starts++
+			go func() {
+				for lines := bufio.NewScanner(in); lines.Scan(); {
+					if m, err := rpc.Parse(lines.Bytes()); err == nil && m.IsRequest() {
+						result := `{"protocolVersion":"2025-06-18","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}`
+						fmt.Fprintf(out, "%s\n", rpc.Result(m.ID, []byte(result)))
+					}
+				}
+			}()
+			<-die
+			return errors.New("crashed")
+		}}, upstream.Options{Logger: slog.New(slog.DiscardHandler)}, func(any) User { return nil })
+		defer sh.Up.Close()
+		sh.Up.Start(upstream.Hello{ProtocolVersion: "2025-06-18", Capabilities: []byte("{}"), ClientInfo: []byte(`{"name":"h","version":"1"}`), Era: upstream.Legacy})
+		a := &host{}
+		sh.Join(a)
+		if _, err := sh.Forward(t.Context(), a, func(id []byte) []byte { return rpc.Request(id, "resources/subscribe", []byte(`{"uri":"x:a"}`)) }); err != nil {
+			t.Fatal(err)
+		}
+		close(die)
+		synctest.Wait()
+		var work sync.WaitGroup
+		time.Sleep(time.Minute) // a server that crashes at once is not started again at once
+		sh.Leave(a, "s", &work)
+		work.Wait()
+		if starts != 1 {
+			t.Errorf("started %d times", starts)
 		}
 	})
 }
