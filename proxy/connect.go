@@ -185,7 +185,7 @@ func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
 		Budget:   h.p.o.Budget,
 		CacheDir: h.p.o.CacheDir,
 		Logger:   h.log,
-		Wanted:   s.wishes.any,
+		Wanted:   s.subscriptions.any,
 		Connect:  wall{s}.connects,
 		Refused:  wall{s}.refused,
 		Widen:    wall{s}.widens,

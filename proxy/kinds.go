@@ -163,11 +163,11 @@ func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
 	if m.Method == "resources/unsubscribe" {
-		s.wishes.drop(uri)
+		s.subscriptions.drop(uri)
 	}
 	response := h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
 	if m.Method == "resources/subscribe" && raw.IsResult(response) {
-		s.wishes.add(uri)
+		s.subscriptions.add(uri)
 	}
 	return response
 }

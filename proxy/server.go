@@ -39,10 +39,10 @@ type server struct {
 	clock  limits.Clock      // runs while its requests do
 	words  provenance.Server // turns what it says into what hosts and people may see
 
-	up       *upstream.Upstream
-	shared   *shared.Server // the shared server that owns up; nil if the server is this host's alone
-	refusals refusals
-	wishes   wishes
+	up            *upstream.Upstream
+	shared        *shared.Server // the shared server that owns up; nil if the server is this host's alone
+	refusals      refusals
+	subscriptions subscriptions
 
 	told atomic.Pointer[string] // the last event about its state that hooks got
 	down atomic.Bool            // it is on record as down

@@ -52,10 +52,10 @@ func TestMain(m *testing.M) {
 // scriptedServer is an MCP server with one thread.
 type scriptedServer struct {
 	script
-	out      *os.File
-	received [][]byte // raw tools/call messages, and notifications about tasks
-	hung     [][]byte // ids of calls that wait for their cancellation
-	wishes   []string // requests that say what the host wants to hear
+	out           *os.File
+	received      [][]byte // raw tools/call messages, and notifications about tasks
+	hung          [][]byte // ids of calls that wait for their cancellation
+	subscriptions []string // requests that say what the host wants to hear
 }
 
 func (s *scriptedServer) run() {
@@ -76,7 +76,7 @@ func (s *scriptedServer) run() {
 
 func (s *scriptedServer) handle(m rpc.Message) {
 	if strings.HasSuffix(m.Method, "subscribe") || m.Method == "logging/setLevel" {
-		s.wishes = append(s.wishes, m.Method+" "+string(m.Params))
+		s.subscriptions = append(s.subscriptions, m.Method+" "+string(m.Params))
 	}
 	switch m.Method {
 	case "initialize":
@@ -167,8 +167,8 @@ func (s *scriptedServer) call(m rpc.Message) {
 		method, params, _ := strings.Cut(p.Arguments.Text, " ")
 		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, "for "+string(m.ID), method, params))
 		s.hung = append(s.hung, m.ID)
-	case "wishes":
-		s.text(m.ID, strings.Join(s.wishes, ", "))
+	case "subscriptions":
+		s.text(m.ID, strings.Join(s.subscriptions, ", "))
 	case "received": // the raw call before this one
 		s.text(m.ID, string(s.received[len(s.received)-2]))
 	default:

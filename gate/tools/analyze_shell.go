@@ -215,18 +215,8 @@ func (b *shells) runs(c *shellparse.Command) []string {
 // no allow of its own and another command of the text does, its subject is for denies only.
 func (b *shells) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
-	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all))
-	for _, f := range c.Writes {
-		if f.Path.Known {
-			continue
-		}
-		// The patterns of a path that is not known have the same effect.
-		if e := b.toucher.writesMatching(all, at, f, whole); !strings.Contains(elsewhere, e) {
-			elsewhere = joinEffects(elsewhere, e)
-		}
-	}
 	risk, category, why := b.classified(all, at)
-	elsewhere = joinEffects(elsewhere, b.strays(c, risk))
+	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all), b.toucher.unknownWrites(all, at, whole), b.strays(c, risk))
 	b.remarks(c, risk, why)
 	plain := b.plainly(c)
 	effects := slices.Concat(b.effects(plain, elsewhere, makesNoNames(all, at)), b.leads(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
@@ -262,6 +252,21 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	b.toucher.recursive(c)
 	b.toucher.gitObeys(c)
 	b.toucher.gitReads(c)
+}
+
+// unknownWrites makes the subjects of the files that the command at index at writes and whose names are not known. It
+// returns the effects of that.
+func (b *toucher) unknownWrites(all []shellparse.Command, at int, whole string) (effect string) {
+	for _, f := range all[at].Writes {
+		if f.Path.Known {
+			continue
+		}
+		// The patterns of a path that is not known have the same effect.
+		if e := b.writesMatching(all, at, f, whole); !strings.Contains(effect, e) {
+			effect = joinEffects(effect, e)
+		}
+	}
+	return effect
 }
 
 // remarks notes what else is known of a command: why it cannot be undone, what it builds and what it may start.

@@ -63,13 +63,7 @@ func pyNext(code string) (t pyToken, n int) {
 	case strings.HasPrefix(code, "\\\n"):
 		return t, 2
 	case c == '#':
-		comment, _, _ := strings.Cut(code, "\n")
-		for _, set := range pyCharset.FindAllStringSubmatch(comment, -1) {
-			if name := strings.ToLower(set[1]); name != "utf-8" && name != "utf8" {
-				return t, 0
-			}
-		}
-		return t, len(comment)
+		return t, pyComment(code)
 	case digit(c) || c == '.' && len(code) > 1 && digit(code[1]):
 		n = pyNumber(code)
 		return pyToken{kind: '0', text: code[:n]}, n
@@ -87,6 +81,17 @@ func pyNext(code string) (t pyToken, n int) {
 	}
 	n = pyOperator(code)
 	return pyToken{kind: code[0], text: code[:n]}, n
+}
+
+// pyComment returns the length of a comment, or 0 if it declares a character set other than UTF-8.
+func pyComment(code string) int {
+	comment, _, _ := strings.Cut(code, "\n")
+	for _, set := range pyCharset.FindAllStringSubmatch(comment, -1) {
+		if name := strings.ToLower(set[1]); name != "utf-8" && name != "utf8" {
+			return 0
+		}
+	}
+	return len(comment)
 }
 
 // pyCharset matches the declaration of a character set in a comment.

@@ -30,7 +30,7 @@ func TestWishesOutliveAServer(t *testing.T) {
 	told, id := "", 2
 	waits.Until(t, "the new process has been told", func() bool {
 		id++
-		h.calls(fmt.Sprint(id), "s_do", `{"do":"wishes"}`)
+		h.calls(fmt.Sprint(id), "s_do", `{"do":"subscriptions"}`)
 		told, _ = h.text(fmt.Sprint(id))
 		return strings.Contains(told, `resources/subscribe {"uri":"x:b"}`) && strings.Contains(told, `logging/setLevel {"level":"error"}`)
 	})

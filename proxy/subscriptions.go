@@ -8,45 +8,45 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// wishes holds the resources of a server whose changes its host wants to hear of. A new process, or a new session at an
+// subscriptions holds the resources of a server that its host has subscribed to. A new process, or a new session at an
 // address, knows nothing of them.
-type wishes struct {
+type subscriptions struct {
 	leveling sync.Mutex // held while the log level is passed on, so that the last one is the host's last
 
 	mu   sync.Mutex
 	uris []string
 }
 
-// maxWishes bounds the resources that callgate remembers for one server.
-const maxWishes = 1024
+// maxSubscriptions bounds the resources that callgate remembers for one server.
+const maxSubscriptions = 1024
 
-func (w *wishes) add(uri string) {
+func (w *subscriptions) add(uri string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.uris) < maxWishes && !slices.Contains(w.uris, uri) {
+	if len(w.uris) < maxSubscriptions && !slices.Contains(w.uris, uri) {
 		w.uris = append(w.uris, uri)
 	}
 }
 
-func (w *wishes) drop(uri string) {
+func (w *subscriptions) drop(uri string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.uris = slices.DeleteFunc(w.uris, func(one string) bool { return one == uri })
 }
 
-func (w *wishes) all() []string {
+func (w *subscriptions) all() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.uris)
 }
 
-func (w *wishes) has(uri string) bool {
+func (w *subscriptions) has(uri string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Contains(w.uris, uri)
 }
 
-func (w *wishes) any() bool {
+func (w *subscriptions) any() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.uris) > 0
@@ -54,8 +54,8 @@ func (w *wishes) any() bool {
 
 // passLevel passes on the log level that the host asked for last.
 func (s *server) passLevel() {
-	s.wishes.leveling.Lock()
-	defer s.wishes.leveling.Unlock()
+	s.subscriptions.leveling.Lock()
+	defer s.subscriptions.leveling.Unlock()
 	if _, err := s.up.Request(s.host.ctx, "logging/setLevel", *s.host.level.Load()); err != nil {
 		s.host.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
 	}
@@ -66,7 +66,7 @@ func (s *server) remind() {
 	if s.host.level.Load() != nil && s.offers("logging") {
 		s.host.work.Go(s.passLevel)
 	}
-	uris := s.wishes.all()
+	uris := s.subscriptions.all()
 	if len(uris) == 0 {
 		return
 	}
@@ -86,11 +86,11 @@ func (s *server) subscribeAgain(uri string) error {
 		_, err := s.send(s.host.ctx, func(id []byte) []byte { return rpc.Request(id, method, raw.Named("uri", uri)) })
 		return err
 	}
-	if !s.wishes.has(uri) {
+	if !s.subscriptions.has(uri) {
 		return nil
 	}
 	err := tell("resources/subscribe")
-	if err == nil && !s.wishes.has(uri) { // given up meanwhile
+	if err == nil && !s.subscriptions.has(uri) { // given up meanwhile
 		err = tell("resources/unsubscribe")
 	}
 	return err
