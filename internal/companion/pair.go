@@ -135,10 +135,11 @@ func (s pairAPI) pair(r *http.Request, f wire.PairRequest) (any, error) {
 	default:
 		return nil, badMessage("credential must be approve or view")
 	}
-	if person := hub.PersonOf(r); person != "" { // a person can hand on only their own credential
-		f.Name = person
-		if wanted.Role() == credentials.Approve {
+	if person := hub.PersonOf(r); person != "" { // a person can hand on only their own credential, or the one to watch
+		if f.Name = person; wanted.Role() == credentials.Approve {
 			wanted = credentials.Credential("approve@" + person)
+		} else {
+			wanted, f.Name = credentials.View, "" // which is no proof of the name
 		}
 	} else if person := wanted.Person(); person != "" {
 		f.Name = person

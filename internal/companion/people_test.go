@@ -115,6 +115,23 @@ func TestAPersonPairsAPageAsThemselves(t *testing.T) {
 	}
 }
 
+// A page that only watches gets the credential that belongs to nobody, and so not a name that this one cannot prove.
+func TestAPersonPairsAPageThatWatches(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	alice, bob := personal(t, r, "approve@alice"), personal(t, r, "view@bob")
+	for _, wanted := range []string{"view", string(bob)} {
+		response, body := r.do(t, alice, "POST", "/api/pair", `{"credential":"`+wanted+`","name":"mallory"}`)
+		if response.StatusCode != 200 {
+			t.Fatalf("%q: %d %s", wanted, response.StatusCode, body)
+		}
+		code := body[strings.Index(body, `"code":"`)+8:][:43]
+		_, body = r.do(t, "", "POST", "/api/pair/redeem", `{"code":"`+code+`"}`)
+		if !strings.Contains(body, r.token(t, credentials.View)) || !strings.Contains(body, `"name":""`) || !strings.Contains(body, `"secret":"view"`) {
+			t.Errorf("%q: redeemed for %s", wanted, body)
+		}
+	}
+}
+
 func TestNamesOfPersons(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	personal(t, r, "approve@alice")
