@@ -109,7 +109,13 @@ func (b *toolbox) take(f wire.MCPTools) error {
 			delete(b.visits, key)
 		}
 	}
-	if len(b.visits)+len(servers) > maxVisits {
+	more := 0
+	for _, server := range servers {
+		if b.visits[visitKey{f.SessionID, server}] == nil {
+			more++
+		}
+	}
+	if len(b.visits)+more > maxVisits {
 		return wire.Refuse(wire.CodeBadMessage, "a client brings at most %d servers", maxVisits)
 	}
 	for _, server := range servers {

@@ -282,6 +282,17 @@ func TestBringToolsBounds(t *testing.T) {
 	p.send(strings.Replace(desk("clock"), `"s1"`, `"s9"`, 1))
 	p.wantError(wire.CodeSessionNotFound)
 
+	servers := make([]string, maxVisits) // as many as may be, and then the same again
+	for i := range servers {
+		servers[i] = fmt.Sprintf(`{"server":"s%d","name":"clock"%s}`, i, schema)
+	}
+	all := func(description string) string {
+		return `{"v":1,"type":"mcp_tools","sessionId":"s1","tools":[` + strings.ReplaceAll(strings.Join(servers, ","), `"clock"`, `"clock","description":"`+description+`"`) + `]}`
+	}
+	p.send(all("old"))
+	b.want(t, "all servers", func() bool { return len(b.visits) == maxVisits })
+	p.send(all("new"))
+	b.want(t, "the new tools", func() bool { return strings.Contains(string(b.visits["s0"].Tools[0]), "new") })
 	p.send(desk("clock"))
 	b.want(t, "the server", func() bool { return b.visits["desk"] != nil })
 	ctx, cancel := context.WithCancel(t.Context())
