@@ -244,7 +244,7 @@ type chatAPI struct {
 
 // routes adds the route of a session's conversation. The process that has the session answers it.
 func (s chatAPI) routes(path func(string, methods)) {
-	path("/api/sessions/{id}/chat", methods{"GET": s.viewer(s.conversation), "POST": s.approver(ofSession(s.chat)), "DELETE": s.approver(s.forget)})
+	path("/api/sessions/{id}/chat", methods{"GET": s.viewer(s.conversation), "POST": s.patient(ofSession(s.chat)), "DELETE": s.approver(s.forget)})
 }
 
 func (s chatAPI) conversation(r *http.Request) (any, error) {

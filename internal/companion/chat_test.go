@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"callgate/audit"
 	"callgate/gate"
@@ -14,7 +15,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// fakeChatter answers with the conversation that it was given, or waits if the last message is "wait".
+// fakeChatter answers with the conversation that it was given. It waits for the end of the question if the last message
+// is "wait", and takes its time if it is "slow".
 type fakeChatter struct {
 	*fakeBackend
 	waiting chan struct{}
@@ -41,6 +43,8 @@ func (f fakeChatter) Chat(ctx context.Context, session string, turns []wire.Chat
 		f.waiting <- struct{}{}
 		<-ctx.Done()
 		return ChatAnswer{}, fmt.Errorf("%w before the model answered", gate.ErrCancelled)
+	case message == "slow":
+		time.Sleep(3 * brief)
 	case message == "refused":
 		return ChatAnswer{}, fmt.Errorf("%w: the question was not sent to the model. not now", gate.ErrDeclined)
 	case message == "no model":
@@ -140,6 +144,26 @@ func TestChatUnsubscribed(t *testing.T) {
 	p.want(wire.TypeDone)
 	p.send(chatFrame("s1", "refused"))
 	p.wantError(wire.CodeRefused)
+}
+
+// brief is how long a response may take in tests of those that may take longer.
+const brief = 300 * time.Millisecond
+
+// An answer of a model that takes its time arrives, also through the hub.
+func TestChatOverRESTTakesItsTime(t *testing.T) {
+	timing := defaultTiming
+	timing.Answer = brief
+	r := startTimed(t, newFakeBackend("s1"), timing)
+	r.options.Backend.Chatter = fakeChatter{r.backend, nil}
+	second := r.joinedTimed(t, newFakeBackend("s2"), timing)
+	second.options.Backend.Chatter = fakeChatter{second.backend, nil}
+	meet(t, r, 1)
+	for _, session := range []string{"s1", "s2"} {
+		response, body := r.do(t, credentials.Approve, "POST", "/api/sessions/"+session+"/chat", `{"message":"slow"}`)
+		if response.StatusCode != http.StatusOK || !strings.Contains(body, "rest: slow") {
+			t.Errorf("%s: %d %s", session, response.StatusCode, body)
+		}
+	}
 }
 
 func TestConversationIsBounded(t *testing.T) {

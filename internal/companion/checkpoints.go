@@ -100,7 +100,7 @@ type checkpointAPI struct{ api }
 func (s checkpointAPI) routes(path func(string, methods)) {
 	path("/api/checkpoints", methods{"GET": s.viewer(s.of(s.checkpoints))})
 	path("/api/checkpoints/{id}/diff", methods{"GET": s.viewer(s.of(s.diff))})
-	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.of(reading(s.restore)))})
+	path("/api/checkpoints/{id}/restore", methods{"POST": s.patient(s.of(reading(s.restore)))})
 }
 
 // of wraps a handler for checkpoints.

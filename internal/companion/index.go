@@ -65,7 +65,7 @@ func (s indexAPI) routes(path func(string, methods)) {
 	path("/api/index", methods{"POST": s.approver(s.searching(reading(s.reindex))), "DELETE": s.approver(s.searching(s.clear))})
 	path("/api/index/cancel", methods{"POST": s.approver(s.searching(reading(s.cancel)))})
 	path("/api/index/status", methods{"GET": s.viewer(s.searching(s.status))})
-	path("/api/search", methods{"POST": s.approver(s.searching(reading(s.search)))})
+	path("/api/search", methods{"POST": s.patient(s.searching(reading(s.search)))})
 }
 
 // searching wraps a handler that uses Retrieval.

@@ -147,9 +147,9 @@ type knowledgeAPI struct{ api }
 
 // routes adds the routes of knowledge bases. Requests MUST name a session (`?sessionId=`), and its process answers.
 func (s knowledgeAPI) routes(path func(string, methods)) {
-	path("/api/kb", methods{"GET": s.viewer(s.of(s.list)), "POST": s.approver(s.of(s.add))})
+	path("/api/kb", methods{"GET": s.viewer(s.of(s.list)), "POST": s.patient(s.of(s.add))})
 	path("/api/kb/{id}", methods{"DELETE": s.approver(s.of(s.remove))})
-	path("/api/kb/search", methods{"POST": s.approver(s.of(s.search))})
+	path("/api/kb/search", methods{"POST": s.patient(s.of(s.search))})
 }
 
 // of wraps a handler that needs the session of the request.

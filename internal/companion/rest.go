@@ -139,6 +139,15 @@ func (a api) viewer(h handler) http.HandlerFunc   { return a.may.viewer(a.reply.
 func (a api) approver(h handler) http.HandlerFunc { return a.may.approver(a.reply.of(h)) }
 func (a api) proved(h handler) http.HandlerFunc   { return a.may.proved(a.reply.of(h)) }
 
+// patient is approver for requests that may take long.
+func (a api) patient(h handler) http.HandlerFunc {
+	serve := a.reply.of(h)
+	return a.may.approver(func(w http.ResponseWriter, r *http.Request) {
+		rest.Patiently(w)
+		serve(w, r)
+	})
+}
+
 // with wraps a handler that needs a part of the backend.
 func (a api) with(p part, h handler) handler {
 	return func(r *http.Request) (any, error) {

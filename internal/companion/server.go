@@ -54,7 +54,7 @@ type timing struct {
 
 var defaultTiming = timing{
 	hello: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second, tool: 5 * time.Minute,
-	Timing: hub.Timing{Alone: 3 * time.Second, Goodbye: 500 * time.Millisecond, Write: 10 * time.Second, Frames: 10000},
+	Timing: hub.Timing{Alone: 3 * time.Second, Goodbye: 500 * time.Millisecond, Write: 10 * time.Second, Answer: 30 * time.Second, Frames: 10000},
 }
 
 // processes connects this process to the others that share its data directory.

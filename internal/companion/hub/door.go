@@ -87,7 +87,7 @@ func (h *Hub) serveDoor(listener net.Listener, remote bool, hosts []string) *Doo
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
+		WriteTimeout:      h.o.Timing.Answer,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn),

@@ -44,6 +44,7 @@ type Timing struct {
 	Alone   time.Duration // how long a process looks for a hub before it opens its own door
 	Goodbye time.Duration // how long an ending process may take between closing its clients' connections and the hub's
 	Write   time.Duration // how long it may take to write one frame
+	Answer  time.Duration // how long it may take to answer a request, except for those that get rest.Patience
 	Frames  int           // frames that a process may send to one client of the hub in each RateWhile
 }
 

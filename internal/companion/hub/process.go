@@ -86,11 +86,10 @@ func newProcess(peer Introduction, session *yamux.Session) *Process {
 func (p *Process) withClient() *Process {
 	p.HTTP = &http.Client{
 		Transport: &http.Transport{
-			DialContext:           p.dial,
-			MaxIdleConnsPerHost:   4,
-			IdleConnTimeout:       30 * time.Second,
-			ResponseHeaderTimeout: 30 * time.Second,
-			DisableCompression:    true,
+			DialContext:         p.dial,
+			MaxIdleConnsPerHost: 4,
+			IdleConnTimeout:     30 * time.Second,
+			DisableCompression:  true,
 		},
 		CheckRedirect: outbound.NoRedirects,
 	}

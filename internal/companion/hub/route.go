@@ -47,7 +47,7 @@ func (h *Hub) Route(own http.Handler) http.Handler {
 		things, id, ok := splitPath(r.URL.Path)
 		processes := h.fleet.all()
 		as := h.o.Caller(r)
-		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
+		reading := isReading(r)
 		prompts := as == credentials.Prompt && things == "/api/sessions"
 		if !ok || len(processes) == 0 || as != credentials.Approve && as != credentials.View && !prompts || !reading && (as == credentials.View || !rest.SaysJSON(r)) {
 			own.ServeHTTP(w, r) // own also refuses
@@ -138,8 +138,15 @@ func (a Request) pass(w http.ResponseWriter, r *http.Request, to []*Process) {
 	a.forward(w, r, to[0])
 }
 
-// forward has one process answer.
+// forward has one process answer. A change may wait for a person.
 func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
+	within := a.hub.o.Timing.Answer * 2 / 3 // so that the client still hears of a failure
+	if !isReading(r) {
+		within = rest.Patience
+		rest.Patiently(w)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "process", "process"
@@ -152,7 +159,11 @@ func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 			rest.WriteError(w, http.StatusBadGateway, wire.CodeInternal, "the process that has this did not answer; the hub's log says why")
 		},
 	}
-	proxy.ServeHTTP(w, r)
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+func isReading(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
 // setHeaders tells a process whose request this is. It removes headers that concern only the client and the hub.

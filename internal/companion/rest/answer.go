@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -21,6 +22,15 @@ func SaysJSON(r *http.Request) bool {
 func JsonBody(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
+}
+
+// Patience is how long a request may take that waits for a person, a model or many files.
+const Patience = 15 * time.Minute
+
+// Patiently gives the response Patience, instead of the time that the HTTP server gives others. Call it only for clients
+// that have shown a credential.
+func Patiently(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(Patience)) // a response that is only recorded has no deadline
 }
 
 func Unauthorized(w http.ResponseWriter) {
