@@ -39,7 +39,7 @@ type Client interface {
 // Place shows messages and may take answers. Show and Listen may be called at the same time.
 type Place interface {
 	// Show posts the message, or changes the one at where ("" for a new message), and returns where it is now. A place
-	// that cannot change messages posts a new one when the change is worth it.
+	// that cannot change messages posts a new one when the change is worth it. A message that is gone needs no change.
 	Show(ctx context.Context, where string, m Message) (string, error)
 	// Listen passes answers to take until ctx ends or the connection is lost. take returns what happened to the answer;
 	// the place may show that text. Listen MUST NOT pass on answers that it cannot attribute.
@@ -133,6 +133,7 @@ type posted struct {
 	shown string // state of the message that the place shows; "" for none
 	key   string
 	tried time.Time // when posting last failed
+	busy  bool      // a new message is on its way
 }
 
 // Run posts questions and takes answers until ctx ends or the connection to callgate ends for good.
@@ -193,9 +194,9 @@ func (a *approver) ask(f *wire.ToolApproveRequest) {
 	case q == nil:
 		q = &question{since: time.Now(), posted: make([]posted, len(a.Channels))}
 		a.questions[f.ToolCallID] = q
-	case q.over == "" && q.request.ArgsDigest == f.ArgsDigest: // repeated after a reconnect
+	case q.over == "" && q.request.ArgsDigest == f.ArgsDigest && !q.answered: // repeated after a reconnect
 		return
-	}
+	} // an answer that the connection lost must not be the last one
 	q.request, q.key, q.over, q.answered = f, rand.Text(), "", false
 	a.poke()
 }
@@ -308,7 +309,7 @@ func (a *approver) onCall(i int, now time.Time) map[string]string {
 // unshown reports whether some channel does not yet show how the question ended.
 func (q *question) unshown(a *approver) bool {
 	for i, p := range q.posted {
-		if p.where != "" && p.shown != a.message(q, i).fingerprint() {
+		if p.busy || p.where != "" && p.shown != a.message(q, i).fingerprint() {
 			return true
 		}
 	}
@@ -342,7 +343,7 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 	if p.where == "" { // somebody may answer before the place has returned the message's location
 		a.mu.Lock()
 		if q := a.questions[call]; q != nil {
-			q.posted[i] = posted{key: m.Key, tried: p.tried}
+			q.posted[i] = posted{key: m.Key, tried: p.tried, busy: true}
 		}
 		a.mu.Unlock()
 	}
@@ -364,7 +365,7 @@ func (a *approver) failedToPost(i int, call, what string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q := a.questions[call]; q != nil {
-		q.posted[i].tried = time.Now()
+		q.posted[i].tried, q.posted[i].busy = time.Now(), false
 	}
 }
 
@@ -508,8 +509,8 @@ func (a *approver) message(q *question, i int) Message {
 		m.Link = strings.TrimSuffix(page, "/") + "/#/approvals/" + url.PathEscape(f.ToolCallID)
 	}
 	add := func(text string) {
-		if text = visible.Text(text); text != "" {
-			m.Lines = append(m.Lines, text)
+		if text = visible.Text(text); text != "" { // the reason can hold a whole command
+			m.Lines = append(m.Lines, clip(text, 2*room))
 		}
 	}
 	add(f.Summary)
@@ -549,6 +550,9 @@ func ending(f *wire.ToolApproveResolved) string {
 	words := map[string]string{"approve": "Approved by ", "always": "Approved, always, by ", "reject": "Denied by ", "timeout": "Nobody answered in time: ", "withdrawn": "Withdrawn by "}
 	return visible.Text(cmp.Or(words[f.Decision], "Over: "+f.Decision+" by ") + f.By)
 }
+
+// errGone means that what a request is about does not exist.
+var errGone = errors.New("gone")
 
 // errStatus returns the error for a request that a server refused.
 func errStatus(what, status string) error { return errors.New(what + ": " + status) }

@@ -248,6 +248,7 @@ type fake struct {
 type call struct {
 	method, path string
 	body         map[string]any
+	size         int // of the body, in bytes
 }
 
 func newFake(t *testing.T, token string, more func(http.ResponseWriter, *http.Request) bool, reply func(call) any) *fake {
@@ -268,7 +269,7 @@ func newFake(t *testing.T, token string, more func(http.ResponseWriter, *http.Re
 		}
 		c := call{method: r.Method, path: r.URL.Path}
 		text, _ := io.ReadAll(r.Body)
-		_ = json.Unmarshal(text, &c.body)
+		_, c.size = json.Unmarshal(text, &c.body), len(text)
 		if r.PostForm != nil { // some values are JSON
 			c.body = map[string]any{}
 			for name := range r.PostForm {
@@ -559,8 +560,12 @@ func TestNtfy(t *testing.T) {
 	g := newGate()
 	stop := start(t, g, Channel{Name: "n", Place: place, People: map[string]string{TopicUser: "alice"}})
 	defer stop()
+	g.ask("long", "medium", func(f *wire.ToolApproveRequest) { f.Reason = strings.Repeat("<&>\"", 5000) })
+	if long := f.want(t, "a long message", func(c call) bool { return c.body["topic"] == "calls" }); long.size > 8192 || len(long.body["message"].(string)) > 4096 {
+		t.Errorf("%d bytes, and ntfy takes 8192; %d of text, and it takes 4096", long.size, len(long.body["message"].(string)))
+	}
 	g.ask("c1", "medium", nil)
-	posted := f.want(t, "a message", func(c call) bool { return c.body["topic"] == "calls" })
+	posted := f.want(t, "a message", func(c call) bool { return c.body["topic"] == "calls" && c.size < 2000 })
 	action := posted.body["actions"].([]any)[0].(map[string]any)
 	if action["url"] != f.URL+"/calls-answers" || posted.body["priority"] != 4.0 {
 		t.Errorf("%v", posted.body)
@@ -857,6 +862,84 @@ func TestARefusedMessageHoldsNothingUp(t *testing.T) {
 			t.Errorf("%d messages", len(b.all()))
 		}
 	})
+}
+
+// slow is a place that needs a while for a new message.
+type slow struct{ *board }
+
+func (s slow) Show(ctx context.Context, where string, m Message) (string, error) {
+	if where == "" {
+		time.Sleep(5 * lookAgain)
+	}
+	return s.board.Show(ctx, where, m)
+}
+
+// A question that ends while its message is on its way ends there too, though another channel has forgotten it.
+func TestAQuestionEndsWhileItIsPosted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, late := newGate(), slow{newBoard()}
+		stop := start(t, g, Channel{Name: "1", Place: newBoard()}, Channel{Name: "2", Place: late})
+		defer stop()
+		g.ask("c1", "low", nil)
+		time.Sleep(2 * lookAgain)
+		g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "web:alice"})
+		time.Sleep(10 * lookAgain)
+		synctest.Wait()
+		if all := late.all(); len(all) != 1 || all[0].Over == "" || all[0].Actions != nil {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
+// An answer that the connection lost can be given again.
+func TestALostAnswerCanBeGivenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, b := newGate(), newBoard()
+		stop := start(t, g, Channel{Name: "b", Place: b, People: map[string]string{"U1": "alice"}})
+		defer stop()
+		take := <-b.take
+		for range 2 { // asked, answered, and asked again because the answer did not arrive
+			g.ask("c1", "low", nil)
+			time.Sleep(2 * lookAgain)
+			synctest.Wait()
+			all := b.all()
+			take(Press{all[len(all)-1].Key, Approve, "U1", ""})
+			if len(g.answers) != 1 {
+				t.Fatalf("%d answers", len(g.answers))
+			}
+			<-g.answers
+			g.say(wire.Disconnected{})
+		}
+	})
+}
+
+// A message that somebody deleted is left alone: it needs no change, and asking for one would go on for ever.
+func TestDeletedMessages(t *testing.T) {
+	gone := func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.Method == http.MethodPatch:
+			w.WriteHeader(http.StatusNotFound)
+		case r.URL.Path == "/chat.update":
+			_, _ = io.WriteString(w, `{"ok":false,"error":"message_not_found"}`)
+		default:
+			return false
+		}
+		return true
+	}
+	f := newFake(t, "", gone, nil)
+	slack, err := NewSlack(f.URL, "C1", "xapp-a", "xoxb-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	discord, err := NewDiscord(f.URL, "C1", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, place := range map[string]Place{"slack": slack, "discord": discord} {
+		if where, err := place.Show(t.Context(), "17.1", Message{Key: "k", Over: "Approved by alice"}); where != "17.1" || err != nil {
+			t.Errorf("%s: %q, %v", name, where, err)
+		}
+	}
 }
 
 // A key is valid only in the channels that showed it, and only for its call.

@@ -51,7 +51,10 @@ func (d *Discord) Show(ctx context.Context, where string, m Message) (string, er
 	var sent struct {
 		ID string `json:"id"`
 	}
-	if err := send(ctx, method, address, "Bot "+d.token, body, &sent); err != nil {
+	switch err := send(ctx, method, address, "Bot "+d.token, body, &sent); {
+	case where != "" && errors.Is(err, errGone):
+		return where, nil
+	case err != nil:
 		return "", err
 	}
 	return sent.ID, nil

@@ -31,12 +31,15 @@ func NewNtfy(base, topic, token string) (*Ntfy, error) {
 	return &Ntfy{strings.TrimSuffix(base, "/"), topic, "Bearer " + token}, nil
 }
 
+// ntfyRoom is the most bytes of text in a message. A server takes 4096 by default, and twice that as JSON.
+const ntfyRoom = 3000
+
 // priorities maps risks to ntfy's priorities.
 var priorities = map[string]int{"low": 3, "medium": 4, "high": 5, "critical": 5}
 
 // Show publishes the question, and a second message when it is over.
 func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error) {
-	body := map[string]any{"topic": n.topic, "title": m.Title, "message": m.Text(), "priority": priorities[m.Risk], "tags": []string{"lock"}}
+	body := map[string]any{"topic": n.topic, "title": m.Title, "message": clip(m.Text(), ntfyRoom), "priority": priorities[m.Risk], "tags": []string{"lock"}}
 	if m.Over != "" {
 		body["message"], body["priority"] = m.Over, 2
 	}

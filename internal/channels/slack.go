@@ -65,6 +65,9 @@ func (s *Slack) Show(ctx context.Context, where string, m Message) (string, erro
 	content := slack.MsgOptionCompose(slack.MsgOptionText(slackText(m.Title), false), slack.MsgOptionBlocks(blocks...), slack.MsgOptionDisableLinkUnfurl())
 	if where != "" {
 		_, _, _, err := s.client.UpdateMessageContext(ctx, s.channel, where, content)
+		if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && refused.Err == "message_not_found" {
+			return where, nil
+		}
 		return where, outbound.WithoutAddress(err)
 	}
 	_, ts, err := s.client.PostMessageContext(ctx, s.channel, content)

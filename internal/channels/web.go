@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,11 +32,13 @@ func checkAddress(what, address string) error {
 func send(ctx context.Context, method, address, token string, body, to any) error {
 	var data io.Reader
 	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
+		var text bytes.Buffer
+		plain := json.NewEncoder(&text)
+		plain.SetEscapeHTML(false) // an escaped character takes six times the room, and some servers take little
+		if err := plain.Encode(body); err != nil {
 			return err
 		}
-		data = bytes.NewReader(text)
+		data = &text
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, data)
 	if err != nil {
@@ -61,7 +64,11 @@ func receive(r *http.Request, to any) error {
 		return err
 	}
 	if response.StatusCode/100 != 2 {
-		return errStatus(r.Method+" "+r.URL.Path, response.Status)
+		err := errStatus(r.Method+" "+r.URL.Path, response.Status)
+		if response.StatusCode == http.StatusNotFound {
+			err = errors.Join(err, errGone)
+		}
+		return err
 	}
 	if to == nil {
 		return nil
