@@ -238,7 +238,7 @@ func (s pairAPI) proof(r *http.Request) (any, error) {
 	}
 	token, err := store.Token(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, badMessage("there is no such credential")
+		return nil, failed(http.StatusNotFound, wire.CodeUnauthorized, "there is no such credential, or no longer")
 	}
 	if err != nil {
 		return nil, err

@@ -187,7 +187,7 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
       )}
       {of.refused && !over && (
         <div class="note refused" role="alert">
-          <strong>Not accepted.</strong> <Text of={of.refused} />
+          <strong>It still waits.</strong> <Text of={of.refused} />
         </div>
       )}
       {of.changed && !over && (

@@ -6,6 +6,7 @@ import { Badge } from "./risk";
 import { go, href, routeOf, type Route } from "./route";
 import { message, type Store } from "./store";
 import { Text } from "./text";
+import { joined, type Found, type Trail } from "./trail";
 import { visible } from "./visible";
 import type { AuditEntry, Record } from "./wire";
 import { Where } from "./where";
@@ -22,15 +23,10 @@ const spans: [label: string, hours: number][] = [
   ["a week ago", 168],
 ];
 
-interface Found {
-  records: Record[];
-  next?: string;
-}
-
 // Audit shows the trail, one row a call: who asked for what, what was decided and why, and how it ended. The filters
 // are in the address, so they survive a reload and can be shared. waiting lists the calls that can be answered.
 export function Audit({ store, live, waiting, route }: { store: Store; live: AuditEntry[]; waiting: string[]; route: Route }) {
-  const [found, setFound] = useState<Found>({ records: [] });
+  const [found, setFound] = useState<Trail>({ records: [], filter: "", more: false });
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
   const newest = live[0]?.timestamp ?? "";
@@ -47,7 +43,7 @@ export function Audit({ store, live, waiting, route }: { store: Store; live: Aud
       store.get<Found>(`/api/audit?${asks(new URLSearchParams(wanted), limit)}`).then(
         (answer) => {
           if (wanted !== latest.current) return;
-          setFound(answer);
+          setFound((was) => joined(was, answer, wanted));
           setTrouble("");
         },
         (error: unknown) => setTrouble(message(error)),
@@ -70,7 +66,7 @@ export function Audit({ store, live, waiting, route }: { store: Store; live: Aud
     try {
       const older = await store.get<Found>(`/api/audit?${asks(new URLSearchParams(wanted), limit, after)}`);
       // If the filter or the list has changed meanwhile, these records do not continue it.
-      setFound((was) => (wanted === latest.current && was.next === after ? { ...older, records: [...was.records, ...older.records] } : was));
+      setFound((was) => (wanted === latest.current && was.next === after ? { next: undefined, ...older, filter: wanted, more: true, records: [...was.records, ...older.records] } : was));
     } catch (error) {
       setTrouble(message(error));
     }
@@ -258,8 +254,12 @@ function Details({ store, id, waiting, known, close }: { store: Store; id: strin
   useEffect(() => {
     if (known) setOf(known);
     else if (store.open)
-      store.get<Found>(`/api/audit?${new URLSearchParams({ calls: "true", q: id, limit: "1" })}`).then(
-        ({ records }) => (records[0] ? setOf(records[0]) : setTrouble("No such record.")),
+      store.get<Found>(`/api/audit?${new URLSearchParams({ calls: "true", q: id, limit: "20" })}`).then(
+        ({ records }) => {
+          const one = records.find((r) => r.callId === id) ?? records[0]; // calls that repeat it name it too
+          if (one) setOf(one);
+          else setTrouble("No such record.");
+        },
         (error: unknown) => setTrouble(message(error)),
       );
   }, [id, known, store.open]);

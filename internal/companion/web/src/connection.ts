@@ -98,7 +98,7 @@ export class Connection {
     try {
       await prove(this.pairing);
     } catch (error) {
-      if (error instanceof Stranger) this.end(`This page is no longer paired: ${error.message}. callgate may have restarted with other credentials.`);
+      if (error instanceof Stranger) this.end(`This page is no longer paired: ${error.message}.`);
       else this.again();
       return;
     }

@@ -1,4 +1,5 @@
 import { pushes } from "./push";
+import { go, href } from "./route";
 import type { Approval } from "./state";
 import { visible } from "./visible";
 
@@ -7,8 +8,8 @@ export function mayNotify(): NotificationPermission | "unsupported" {
   return "Notification" in window ? Notification.permission : "unsupported";
 }
 
-// notify shows a desktop notification of an approval while the page is not visible. A click on it brings the page to
-// the front and answers nothing.
+// notify shows a desktop notification of an approval while the page is not visible. A click on it shows the
+// approval and answers nothing.
 export function notify(a: Approval): void {
   if (!document.hidden || mayNotify() !== "granted" || pushes()) return;
   const notification = new Notification(`callgate asks: ${visible(a.request.tool)}`, {
@@ -17,6 +18,7 @@ export function notify(a: Approval): void {
   });
   notification.onclick = () => {
     window.focus();
+    go(href("approvals", a.request.toolCallId));
     notification.close();
   };
 }

@@ -74,12 +74,16 @@ export async function prove(pairing: Pairing): Promise<void> {
     credentials: "omit",
     redirect: "error",
   });
+  if (response.status === 404) {
+    const { error } = (await response.json()) as { error?: { code?: string } };
+    if (error?.code === "UNAUTHORIZED") throw new Stranger("callgate does not have its credential any more. A sign-in ends after some hours");
+  }
   if (!response.ok) throw new Error(`callgate answered ${response.status}`);
   const { proof } = (await response.json()) as { proof: string };
   for (const address of addresses()) {
     if (proof === (await hmac(pairing.token, `callgate companion proof v1\0${nonce}\0${address}`))) return;
   }
-  throw new Stranger("the program at this address does not have the credential that this page was paired with");
+  throw new Stranger("the program at this address does not have the credential that this page was paired with. callgate may have restarted with other credentials");
 }
 
 // addresses returns the addresses by which the server may know itself: it proves the one that it listens on.

@@ -1,6 +1,6 @@
 // Small parts that several views use.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { message } from "./store";
 import { Text } from "./text";
 import { visible } from "./visible";
@@ -45,6 +45,12 @@ export function Twice(props: { label: string; question: string; confirm: string;
   const [asking, setAsking] = useState(false);
   const [busy, setBusy] = useState(false);
   const [trouble, setTrouble] = useState("");
+  const whole = useRef<HTMLDivElement>(null);
+  const was = useRef(asking);
+  useLayoutEffect(() => {
+    if (was.current !== asking) whole.current?.querySelector("button")?.focus({ preventScroll: true }); // the pressed button is gone
+    was.current = asking;
+  }, [asking]);
   const act = async () => {
     setBusy(true);
     setTrouble("");
@@ -57,7 +63,7 @@ export function Twice(props: { label: string; question: string; confirm: string;
     setAsking(false);
   };
   return (
-    <div class="twice">
+    <div class="twice" ref={whole}>
       {asking ? (
         <div class="row" role="group" aria-label={props.question}>
           <span>{props.question}</span>

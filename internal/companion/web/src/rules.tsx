@@ -16,8 +16,9 @@ export function Rules({ store, state }: { store: Store; state: State }) {
   const workers = [...new Set(state.sessions.map((s) => s.workerId))];
   const [worker, setWorker] = useState("");
   const chosen = workers.includes(worker) ? worker : (workers[0] ?? "");
-  const [editing, setEditing] = useState(false);
-  const at = chosen && `?worker=${encodeURIComponent(chosen)}`;
+  const [edited, setEdited] = useState<string | null>(null); // the query for the file in the editor, which outlives sessions
+  const editing = edited !== null;
+  const at = edited ?? (chosen && `?worker=${encodeURIComponent(chosen)}`);
   const { data, trouble, again } = useLoaded<RulesData>(store, `/api/rules${at}`, editing ? 0 : 5_000);
   return (
     <Page
@@ -36,7 +37,7 @@ export function Rules({ store, state }: { store: Store; state: State }) {
             </label>
           )}
           {data && store.mayAnswer && !editing && (
-            <button type="button" class="always" onClick={() => setEditing(true)}>
+            <button type="button" class="always" onClick={() => setEdited(at)}>
               Edit the file
             </button>
           )}
@@ -56,7 +57,7 @@ export function Rules({ store, state }: { store: Store; state: State }) {
           of={data}
           at={at}
           done={() => {
-            setEditing(false);
+            setEdited(null);
             again();
           }}
         />

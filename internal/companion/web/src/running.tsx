@@ -20,7 +20,11 @@ export function useRunning(store: Store): RunningGrants {
   const grants = [...new Map((data?.grants ?? []).map((g) => [g.id, g])).values()]
     .filter((g) => g.sessionId && g.expires && !g.expired && Date.parse(g.expires) > now && Date.parse(g.expires) - now <= soon)
     .sort((a, b) => Date.parse(a.at ?? "") - Date.parse(b.at ?? ""));
-  const end = (g: Grant) => void store.ask("DELETE", `/api/grants/${g.id}?sessionId=${encodeURIComponent(g.sessionId ?? "")}`).finally(again);
+  const end = (g: Grant) => 
+    void store
+      .ask("DELETE", `/api/grants/${g.id}?sessionId=${encodeURIComponent(g.sessionId ?? "")}`)
+      .catch((error: unknown) => store.refused(error))
+      .finally(again);
   return { grants, end, endNewest: () => grants.length > 0 && end(grants.at(-1)!) };
 }
 

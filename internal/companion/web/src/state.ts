@@ -12,7 +12,7 @@ export interface Approval {
   reached: boolean; // their end was on the screen
   changed: boolean; // the question was asked again with other arguments
   sent: string; // the decision sent from this page and not confirmed yet
-  refused: string; // why the server refused an answer
+  refused: string; // what became of an answer after which the call still waits
   stale: boolean; // known from before the connection broke, and not confirmed since
   over: Resolved | null;
 }
@@ -100,6 +100,7 @@ const together = [...mild, "UNKNOWN"];
 
 // needsPerson returns why a call can never be approved together with others, or "".
 export function needsPerson(a: Approval): string {
+  if (a.request.presence) return "it needs your passkey: answer it on its own";
   if ((a.request.marks ?? []).length > 0) return "marked: answer it on its own";
   if (!together.includes(a.request.risk.class)) return "it may lose data: answer it on its own";
   return { "": "", all: "its arguments are long: read them first", end: "it is of high risk: read its arguments first" }[unseen(a)];
@@ -263,7 +264,8 @@ function refused(state: State, id: string, code: string, message: string): State
   const known = find(state, id);
   if (!known) return { ...state, notice: message };
   if (known.over) return state; // somebody else was first, and the page says who
-  return change(state, id, (a) => ({ ...a, sent: "", refused: message }));
+  const said = code === "ANOTHER_PERSON" ? message : `Not accepted: ${message}`;
+  return change(state, id, (a) => ({ ...a, sent: "", refused: said }));
 }
 
 // dropStale ends approvals from before the connection broke that no longer wait.

@@ -97,7 +97,7 @@ export class Store {
   }
 
   // refused shows an error of REST like one of the WebSocket.
-  private refused(error: unknown, toolCallId?: string): void {
+  refused(error: unknown, toolCallId?: string): void {
     const code = error instanceof Refused ? (error.answer as { error?: { code?: string } }).error?.code : undefined;
     this.frame(JSON.stringify({ type: "error", message: message(error), toolCallId, code }));
   }

@@ -1,5 +1,6 @@
 // The views beside approvals, against a real callgate: rules and grants, servers and tools.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -76,6 +77,28 @@ story("rules: the second of two editors learns of the first", async (gate, page)
   await page.keyboard.press("Control+s");
   await page.getByRole("button", { name: "Edit the file" }).waitFor();
   assert.equal(readFileSync(gate.rules, "utf8"), `{ "*": "ask", "glob": "deny" }\n`);
+});
+
+story("rules: what was typed stays when the sessions end", async (gate, page) => {
+  await show(page, "Rules");
+  const other = await Gate.start({ beside: gate });
+  await page.getByRole("button", { name: "Edit the file" }).click();
+  const text = page.getByLabel("Text of the rules file");
+  await text.fill(`{ "*": "ask", "glob": "deny" }\n`);
+  const read = page.waitForResponse("**/api/sessions");
+  await page.route("**/api/sessions", (route) => route.fulfill({ json: { sessions: [] } }));
+  await other.close();
+  await read;
+  await page.getByText("Valid: 2 rules.").waitFor();
+  assert.equal(await text.inputValue(), `{ "*": "ask", "glob": "deny" }\n`);
+});
+
+story("a page whose credential was removed says so", async (gate) => {
+  execFileSync(process.env.CALLGATE, ["credentials", "add", "approve@alice", "--data-dir", gate.data]);
+  const page = await visit(gate.page("--as", "alice"), desktop);
+  await page.locator(".connection.open").waitFor();
+  execFileSync(process.env.CALLGATE, ["credentials", "remove", "approve@alice", "--data-dir", gate.data]);
+  await page.getByRole("alert").getByText("This page is no longer paired").waitFor();
 });
 
 story("rules: a file that is not valid is loud", async (gate, page) => {

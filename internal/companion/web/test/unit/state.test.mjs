@@ -41,6 +41,11 @@ test("a late refusal says nothing about what is over", () => {
   assert.equal(find(state, "a").refused, "");
 });
 
+test("a yes that is not enough is not said to be refused", () => {
+  const after = (code) => find(play(request("a"), { type: "sent", id: "a", decision: "approve" }, JSON.stringify({ v: 1, type: "error", code, message: "why", toolCallId: "a" })), "a");
+  assert.deepEqual([after("ANOTHER_PERSON").refused, after("BAD_MESSAGE").refused, after("ANOTHER_PERSON").sent], ["why", "Not accepted: why", ""]);
+});
+
 test("what the own always released moves on", () => {
   const state = play(request("a"), request("b"), request("c"), { type: "sent", id: "a", decision: "always" }, resolved("a", "always"), resolved("b", "approve", "cascade:web:a"));
   assert.deepEqual([state.current, ids(state)], ["c", ["c"]]);
@@ -81,7 +86,7 @@ test("who is never in a selection", () => {
   const one = (more) => needsPerson(play(request("a", more)).approvals[0]);
   const risk = (c) => ({ risk: { class: c, label: "", category: "" } });
   assert.equal(one({}), "");
-  for (const bad of [risk("DESTRUCTIVE"), risk("ESCALATION"), risk("NEW_CLASS"), { marks: [{ code: "x", text: "" }] }, { args: "x".repeat(9000) }]) assert.notEqual(one(bad), "", JSON.stringify(bad));
+  for (const bad of [risk("DESTRUCTIVE"), risk("ESCALATION"), risk("NEW_CLASS"), { marks: [{ code: "x", text: "" }] }, { presence: true }, { args: "x".repeat(9000) }]) assert.notEqual(one(bad), "", JSON.stringify(bad));
 });
 
 test("arguments keep their bytes", () => {
