@@ -50,7 +50,8 @@ func keepHelp(d dialog) dialog {
 type confirmation struct {
 	title, text, button string
 	do                  func() error
-	yes                 bool // the chosen button; the other one goes back
+	done                string // what to say once it is done; "" if an event says it
+	yes                 bool   // the chosen button; the other one goes back
 }
 
 // newStopDialog asks whether to end everything that runs and waits in a session.
@@ -67,9 +68,11 @@ func newFreezeDialog(m *model, end bool) *confirmation {
 	c := &confirmation{
 		title: "Freeze all sessions", button: "Freeze",
 		text: "Refuses every call that writes, sends or runs, in all sessions, until someone unfreezes. Pending calls are refused too. Reading goes on.",
+		done: "All sessions are frozen: only reading goes on. Z on the screen Sessions unfreezes.",
 	}
 	if end {
 		c.title, c.button = "Unfreeze all sessions", "Unfreeze"
+		c.done = "The freeze of all sessions has ended."
 		c.text = "The rules decide about calls again. Sessions that were frozen one by one stay frozen."
 	}
 	c.do = func() error {
@@ -92,7 +95,7 @@ func (d *confirmation) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		m.dialog = nil
 		if d.yes {
-			return m.send("", d.do)
+			return func() tea.Msg { return sentMsg{err: d.do(), done: d.done} }
 		}
 	}
 	return nil

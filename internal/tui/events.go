@@ -135,7 +135,7 @@ func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 		m.show(next)
 	}
 	if m.model.once {
-		m.model.outcome = outcomeOf(f.Decision)
+		m.model.outcome = wire.OutcomeOf(f.Decision)
 		return tea.Quit
 	}
 	return nil
@@ -157,14 +157,4 @@ func (m listener) failed(f *wire.Error) {
 		}
 	}
 	m.model.toast(toastBad, "callgate says: %s", f.Message)
-}
-
-func outcomeOf(decision string) wire.Outcome {
-	switch decision {
-	case "approve", "always":
-		return wire.Approved
-	case "reject":
-		return wire.Rejected
-	}
-	return wire.Withdrawn
 }

@@ -91,6 +91,7 @@ type (
 	sentMsg struct {
 		call string // the approval that was answered, or ""
 		err  error
+		done string // what to say if there is no error, or ""
 	}
 )
 
@@ -192,11 +193,14 @@ func (m *model) takeStatus(msg statusMsg) {
 
 // send writes a frame in the background, because the connection may be slow.
 func (m *model) send(call string, write func() error) tea.Cmd {
-	return func() tea.Msg { return sentMsg{call, write()} }
+	return func() tea.Msg { return sentMsg{call: call, err: write()} }
 }
 
 func (m *model) takeSent(msg sentMsg) {
 	if msg.err == nil {
+		if msg.done != "" {
+			m.toast(toastGood, "%s", msg.done)
+		}
 		return
 	}
 	if a := m.queue.find(msg.call); a != nil {

@@ -106,7 +106,12 @@ func TestTalk(t *testing.T) {
 		p.event(&wire.Error{Head: head, Code: wire.CodeRefused, Message: "refused: not now"})
 		p.sees("refused: not now")
 		p.seesNot("thinking")
-		p.types("ctrl+r", "ctrl+x")
+		p.types("ctrl+r", "ctrl+x") // which ends the session's other calls too
+		p.sees("withdraws its pending approvals")
+		if len(p.cancels) > 0 {
+			t.Error("cancelled without a question")
+		}
+		p.types("right", "enter")
 		if len(p.asked) != 3 || p.asked[2] != "reset s-1" || len(p.cancels) != 1 {
 			t.Errorf("%q, %q", p.asked, p.cancels)
 		}

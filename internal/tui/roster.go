@@ -96,6 +96,19 @@ func (r *roster) known(id string) session {
 	return r.sessions[id]
 }
 
+// alarm returns the mode of a session that everybody should know of, or "".
+func (r *roster) alarm() (mode string) {
+	for _, id := range r.order {
+		switch of := r.sessions[id].mode; of {
+		case "GATE OFF":
+			return of
+		case "FROZEN":
+			mode = of
+		}
+	}
+	return mode
+}
+
 // selected returns the id of the chosen session, or else of the first one, or "".
 func (r *roster) selected() string {
 	if slices.Contains(r.order, r.chosen) {

@@ -42,7 +42,7 @@ func (d *talk) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+r":
 		return m.send("", func() error { return m.client.ResetChat(d.session) })
 	case "ctrl+x":
-		return m.send("", func() error { return m.client.Cancel(d.session) })
+		m.dialog = newStopDialog(m, d.session) // it ends more than the question
 	case "enter":
 		text := string(d.input.text)
 		if text == "" || m.talks[d.session].asking {
@@ -87,7 +87,7 @@ func (d *talk) content(m *model, width, rows int) boxed {
 	b.lines = append(b.lines, lines[max(0, end-room):end]...)
 	b.focus = len(b.lines)
 	b.lines = append(b.lines, d.input.view(s, "your question", width))
-	b.lines = append(b.lines, wrap("Enter asks · Ctrl-P passages on or off · Ctrl-X cancels · Ctrl-R starts over · Esc goes back", width, "")...)
+	b.lines = append(b.lines, wrap("Enter asks · Ctrl-P passages on or off · Ctrl-X stops the session's calls · Ctrl-R starts over · Esc goes back", width, "")...)
 	return b
 }
 

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"callgate/internal/companion/wire"
 	"callgate/internal/visible"
 )
 
@@ -75,6 +76,9 @@ func (m view) header() string {
 		if servers := m.serversText(); servers != "" {
 			right = servers + " " + right
 		}
+		if alarm := m.model.roster.alarm(); alarm != "" {
+			right = s.bad.Styled(alarm) + " " + right
+		}
 	}
 	if m.model.width >= 80 {
 		tabs[0] = s.title.Styled("callgate") + " " + tabs[0]
@@ -87,19 +91,20 @@ func (m view) header() string {
 }
 
 func (m view) serversText() string {
-	up := 0
+	up, style := 0, m.model.styles.faint
 	for _, server := range m.model.servers {
-		if server.State == "up" {
+		switch server.State {
+		case wire.UpstreamUp:
 			up++
+		case wire.UpstreamIdle: // it starts when it is needed
+		default:
+			style = m.model.styles.warn
 		}
 	}
-	switch {
-	case len(m.model.servers) == 0:
+	if len(m.model.servers) == 0 {
 		return ""
-	case up == len(m.model.servers):
-		return m.model.styles.faint.Styled(fmt.Sprintf("%d/%d up", up, up))
 	}
-	return m.model.styles.warn.Styled(fmt.Sprintf("%d/%d up", up, len(m.model.servers)))
+	return style.Styled(fmt.Sprintf("%d/%d up", up, len(m.model.servers)))
 }
 
 // body returns the middle of the screen, exactly a.body rows.
