@@ -14,7 +14,10 @@ func (s *Store) Check(contents bool) (problems []string, err error) {
 		return nil, err
 	}
 	for _, one := range all {
-		switch free, err := s.volume.free(one.name); {
+		s.mu.Lock() // which segments this process holds may change
+		free, err := s.volume.free(one.name)
+		s.mu.Unlock()
+		switch {
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("the checkpoints in %s cannot be checked: %v", one.name, err))
 			continue

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -79,5 +80,30 @@ func TestCheck(t *testing.T) {
 	defer s.Close()
 	if got, err := s.Check(true); len(got) != 1 || !strings.Contains(got[0], "cannot be checked") || err != nil {
 		t.Errorf("with a lock that cannot be opened: %q, %v", got, err)
+	}
+}
+
+// Check may run while calls do, as it does after every start.
+func TestCheckBesideCalls(t *testing.T) {
+	d := newDesk(t, Options{Dir: t.TempDir()})
+	done := make(chan error, 1)
+	go func() {
+		var all error
+		for range 50 {
+			_, err := d.store.Check(false)
+			all = errors.Join(all, err)
+		}
+		done <- all
+	}()
+	for range 20 {
+		segment, err := d.store.pin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		segment.broken = errors.New("full") // so that the next one is another
+		d.store.unpin(segment, 0)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -25,7 +25,7 @@ type volume interface {
 	open(name string) (reader, error)
 	// list returns all segments, oldest first.
 	list() ([]listed, error)
-	// free reports whether nobody writes the segment.
+	// free reports whether nobody writes the segment. The caller holds Store.mu.
 	free(name string) (bool, error)
 	// sweep removes every segment that nobody holds and for which remove returns true, oldest first.
 	sweep(remove func(listed) bool) error
