@@ -76,7 +76,8 @@ func (a *admission) refuseTaken(name string) *wire.Refusal {
 	if slices.ContainsFunc(known, func(c credentials.Credential) bool { return credentials.Skeleton(c.Person()) == looks }) {
 		return errTaken
 	}
-	if credentials.Scripts(name) > 1 {
+	mixed := func(part string) bool { return credentials.Scripts(part) > 1 }
+	if slices.ContainsFunc(strings.Split(name, "/"), mixed) { // a client speaks for a person as client/person
 		return wire.Refuse(wire.CodeBadMessage, "the name mixes letters of several scripts, which people cannot tell apart: use one")
 	}
 	return nil
