@@ -52,12 +52,22 @@ func (c channelsConfig) validate() error {
 		if ch.Name == "" || seen[ch.Name] || strings.ContainsAny(ch.Name, "/\\.") {
 			return fmt.Errorf("[%d]: a channel needs a name of its own, without dots and slashes", i)
 		}
+		if reserved(ch.Name) {
+			return fmt.Errorf("[%d] %s: callgate keeps a credential of its own under that name: the channel's secret needs another", i, ch.Name)
+		}
 		seen[ch.Name] = true
 		if err := ch.validate(); err != nil {
 			return fmt.Errorf("[%d] %s: %w", i, ch.Name, err)
 		}
 	}
 	return nil
+}
+
+// reserved reports whether the secret of a channel with this name would be one of callgate's own, or the one of the
+// decision point.
+func reserved(name string) bool {
+	own := credentials.Credential(strings.ToLower(name)) // some file systems ignore case
+	return own.Person() != "" || slices.Contains(credentials.Names(), own) || own == authZENSecret
 }
 
 func (ch *channelConfig) validate() (err error) {
@@ -169,7 +179,7 @@ func (c channelsConfig) Open(dataDir string) (list []channels.Channel, err error
 func (ch *channelConfig) channel(dataDir string) (opened channels.Channel, err error) {
 	opened = channels.Channel{Name: ch.Name, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.onlyTells()}
 	if ch.OnCall != "" {
-		if opened.OnCall, err = oncall.Open(ch.OnCall); err != nil {
+		if opened.OnCall, err = oncall.Open(ExpandHome(ch.OnCall)); err != nil {
 			return opened, err
 		}
 	}

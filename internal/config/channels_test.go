@@ -31,3 +31,13 @@ func TestChannelsNeedPeople(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A channel gets its secret from a file beside callgate's own secrets, and must never get one of those.
+func TestChannelsHaveSecretsOfTheirOwn(t *testing.T) {
+	for name, ok := range map[string]bool{"team": true, "approvers": true, "approve": false, "View": false, "approve@alice": false, "mcp": false, "authzen": false} {
+		list := channelsConfig{{Name: name, Kind: "ntfy", URL: "https://example.com", To: "t", People: []string{"holder=alice"}}}
+		if err := list.validate(); (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -185,7 +185,13 @@ func filesElsewhere(c *Config) (secret, plain []string) {
 	for i := range c.Servers {
 		secret = append(secret, c.Servers[i].OAuth.files()...)
 	}
-	plain = append([]string{c.File, c.Files().Lock(), c.LogFile}, c.MCPConfig...)
+	plain = slices.Concat([]string{c.File, c.Files().Lock(), c.LogFile, c.Tenants.Rules}, c.MCPConfig, c.Policy.Cedar, c.Policy.Rego)
+	for i := range c.Channels {
+		plain = append(plain, c.Channels[i].OnCall)
+	}
+	for _, one := range c.Tenants.Each {
+		plain = append(plain, one.Rules)
+	}
 	if c.AuditAnchor != "syslog" {
 		plain = append(plain, c.AuditAnchor)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"callgate/internal/tenants"
 )
 
 // What differs from the defaults is passed on, with absolute paths. Flags take precedence over variables.
@@ -39,6 +41,20 @@ func TestLocation(t *testing.T) {
 		}
 		if got := s.Chosen(); got != tt.chosen {
 			t.Errorf("%q: chosen%s, want%s", tt.args, got, tt.chosen)
+		}
+	}
+}
+
+// Files that decide about calls, or about who may answer, are as safe from tools as the configuration that names them.
+func TestFilesThatDecideAreOwn(t *testing.T) {
+	c := &Config{DataDir: t.TempDir(), Channels: channelsConfig{{OnCall: "~/on-call.ics"}}}
+	c.Policy.Cedar, c.Policy.Rego = []string{"~/p.cedar"}, []string{"~/p.rego"}
+	c.Tenants.Rules, c.Tenants.Each = "~/rules.jsonc", []tenants.Tenant{{Name: "a", Rules: "~/a.jsonc"}}
+	own, wall := c.OwnFiles(), c.CommonWall()
+	for _, name := range []string{"on-call.ics", "p.cedar", "p.rego", "rules.jsonc", "a.jsonc"} {
+		path := ExpandHome(filepath.Join("~", name))
+		if !slices.Contains(own, path) || !slices.Contains(wall.Fixed, path) {
+			t.Errorf("%s: a tool may change it: %q, %q", path, own, wall.Fixed)
 		}
 	}
 }

@@ -19,17 +19,19 @@ type policyConfig struct {
 	Timeout time.Duration
 }
 
+const authZENSecret = "authzen" // in {dataDir}/credentials
+
 // open compiles the policies, and makes a client for the decision point.
 func (c *policyConfig) open(dataDir string) (engines []gate.Advisor, err error) {
 	for _, path := range c.Cedar {
-		engine, err := policy.OpenCedar(path)
+		engine, err := policy.OpenCedar(ExpandHome(path))
 		if err != nil {
 			return nil, invalid("policy.cedar", err)
 		}
 		engines = append(engines, engine)
 	}
 	for _, path := range c.Rego {
-		engine, err := policy.OpenRego(path, c.Timeout)
+		engine, err := policy.OpenRego(ExpandHome(path), c.Timeout)
 		if err != nil {
 			return nil, invalid("policy.rego", err)
 		}
@@ -38,7 +40,7 @@ func (c *policyConfig) open(dataDir string) (engines []gate.Advisor, err error) 
 	if c.AuthZEN == "" {
 		return engines, nil
 	}
-	token, err := credentials.Foreign(dataDir, "authzen")
+	token, err := credentials.Foreign(dataDir, authZENSecret)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, invalid("policy.authzen", err)
 	}
