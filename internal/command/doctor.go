@@ -37,8 +37,9 @@ func newDoctorCommand(s *config.Settings) *cobra.Command {
 		Short: "Check that everything that gates your agents works",
 		Long: `Doctor checks the hosts on this machine, servers that bypass the gate or do not answer, hooks and whether hosts obey
 them, rules, credentials, running processes, files, the audit trail and checkpoints. Each line says ok, warning or
-broken, and which command fixes it. Doctor starts every server. It also sends two test calls through the hook and the MCP entry of each connected host: one that no rule can allow,
-which must be refused, and one that reads a file in a new folder.
+broken, and which command fixes it. Doctor starts every server. It also sends two test calls through the hook and the
+MCP entry of each connected host: one that no rule can allow, which must be refused, and one that reads a file in a new
+folder.
 
 --fix fixes what needs no decision: hooks of an older callgate, shipped rules that your file lacks (with a backup),
 files that others may read or change, and a hub that does not run. The exit code is 1 while something is broken.`,
