@@ -17,6 +17,7 @@ import (
 	"callgate/internal/cluster"
 	"callgate/internal/companion/hub"
 	"callgate/internal/config"
+	"callgate/internal/hosthooks"
 	"callgate/internal/rulebook"
 	"callgate/permissions/store"
 )
@@ -55,6 +56,7 @@ func NewChecker(c *config.Config, rules *store.Store) (*rulebook.Checker, error)
 		},
 		Store: rules,
 		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: func(tool string) error { return config.Misspelled(c, tool) }, Worker: c.Worker, DataDir: c.DataDir, CacheDir: c.Files().Cache(),
+		HostTool: hosthooks.BuiltIn,
 	}
 	if ch.Agent, err = c.AgentRules(); err != nil {
 		return nil, err

@@ -385,6 +385,24 @@ func TestSimulateSpellsRecordedPaths(t *testing.T) {
 	}
 }
 
+// Calls are judged in the folder that their host worked in. Hosts' own tools are known without a configured server.
+func TestSimulateJudgesInTheProject(t *testing.T) {
+	dir, _ := rulesIn(t, `{"*": "ask"}`)
+	project := t.TempDir()
+	path := filepath.Join(project, "a.txt")
+	trail(t, dir,
+		audit.Record{Tool: "write_file", Kind: "write_file", Project: project, Arguments: []byte(`{"path":"a.txt","content":"x"}`)},
+		audit.Record{Tool: "claude_Write", Kind: "write_file", Server: "host", Project: project, Arguments: slices.Concat([]byte(`{"content":"x","file_path":`), jsonx.Quote(path), []byte("}"))},
+		audit.Record{Tool: "fs_put", Kind: "write_file", Server: "fs", Project: project, Digest: "x", Subjects: []audit.Subject{
+			{Tool: "write_file", Kind: "write_file", Value: path, Action: "ask", Risk: "WRITE"},
+		}},
+	)
+	sim := simulated(t, dir, `{"*": "ask", "write_file": {"$WORKSPACE/**": "deny"}}`)
+	if len(sim.Differences) != 3 || sim.Replayed != 3 || sim.BySubject != 1 {
+		t.Errorf("%+v, %v", sim, sim.Skipped)
+	}
+}
+
 func TestSimulateHearsTheAgentProfile(t *testing.T) {
 	dir, _ := rulesIn(t, `{"*": "ask"}`)
 	call := audit.Record{Tool: "write_file", Kind: "write_file", Arguments: []byte(`{"path":"a","content":"b"}`)}

@@ -236,15 +236,11 @@ func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 	if t, ok := d.tools.Load(key); ok {
 		return t.(*tools.Tool)
 	}
-	s := tools.Server{Name: "host", Identity: "host:" + dialect.ID}
-	if !e.Foreign {
-		s.Packages = []string{"callgate-host-" + dialect.ID}
-	}
 	name := e.Tool
 	if e.Server != "" {
 		name = e.Server + "_" + e.Tool
 	}
-	t := tools.Describe(s, e.Tool, d.o.Sanitize(dialect.ID+"_"+name), nil)
+	t := tools.Describe(dialect.server(!e.Foreign), e.Tool, d.o.Sanitize(dialect.ID+"_"+name), nil)
 	if plain := dialect.plainName(e); plain != "" && !t.Bound {
 		t.Plain = d.o.Sanitize(plain)
 	}
@@ -252,6 +248,29 @@ func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 		d.tools.Store(key, t)
 	}
 	return t
+}
+
+// server stands for the host among servers. The catalogue knows its built-in tools.
+func (d *Dialect) server(builtIn bool) tools.Server {
+	s := tools.Server{Name: "host", Identity: "host:" + d.ID}
+	if builtIn {
+		s.Packages = []string{"callgate-host-" + d.ID}
+	}
+	return s
+}
+
+// BuiltIn describes a built-in tool of a host by the name that calls have on record, such as claude_Bash. It returns
+// nil if the catalogue does not know the tool.
+func BuiltIn(name string) *tools.Tool {
+	host, tool, _ := strings.Cut(name, "_")
+	dialect := Dialects()[host]
+	if dialect == nil {
+		return nil
+	}
+	if t := tools.Describe(dialect.server(true), tool, name, nil); t.Bound {
+		return t
+	}
+	return nil
 }
 
 // toolKey is all that the description of a host's tool depends on.

@@ -23,6 +23,8 @@ type Request struct {
 	Mode        *string        `json:"mode,omitzero"`
 	Cwd         string         `json:"cwd,omitzero"`
 	Given       *Given         `json:"given,omitzero"`
+
+	project string // the folder that the call's host worked in; "" if it is unknown
 }
 
 // Answer is what would happen to a call.

@@ -43,6 +43,8 @@ type Checker struct {
 	Worker   string
 	DataDir  string
 	CacheDir string // where servers' lists are cached; "" if they are not
+	// HostTool describes a tool that a host itself has, such as claude_Bash. It returns nil for others. May be nil.
+	HostTool func(name string) *tools.Tool
 
 	known  *known                         // what the servers listed last; nil until needed
 	parsed map[string]*permissions.Policy // policies parsed from Request.Permissions, by text
@@ -260,7 +262,7 @@ func (ch *Checker) call(request Request) (gate.Call, error) {
 		}
 		place.Dir, place.Roots, place.Workspace = dir, []string{dir}, nil
 	}
-	call := gate.Call{ID: "check", Tool: tool, Place: place}
+	call := gate.Call{ID: "check", Tool: tool, Place: ch.within(place, request.project)}
 	if request.Arguments != nil {
 		if err := jsonx.Check(request.Arguments); err != nil {
 			return call, fmt.Errorf("arguments: %w", err)
@@ -273,8 +275,8 @@ func (ch *Checker) call(request Request) (gate.Call, error) {
 	return call, nil
 }
 
-// Tool returns a kind's tool, or a tool of a configured server, without asking the server: as the server listed it
-// last, or by its name alone. It returns nil for an unknown tool.
+// Tool returns a kind's tool, a host's, or a tool of a configured server, without asking the server: as the server
+// listed it last, or by its name alone. It returns nil for an unknown tool.
 func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
 	for _, s := range ch.Servers {
 		if own, ok := strings.CutPrefix(name, s.Tools.Name+"_"); ok {
@@ -286,7 +288,31 @@ func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
 			return t, s.Place
 		}
 	}
-	return tools.KindTool(name), tools.Place{Dir: ch.Cwd, Roots: []string{ch.Cwd}, Home: ch.Home, Shell: ch.Shell}
+	place := tools.Place{Dir: ch.Cwd, Roots: []string{ch.Cwd}, Home: ch.Home, Shell: ch.Shell}
+	if ch.HostTool != nil {
+		if t := ch.HostTool(name); t != nil {
+			return t, place
+		}
+	}
+	return tools.KindTool(name), place
+}
+
+// within returns where a call ran whose host worked in project. A server that names no folder runs there, too.
+func (ch *Checker) within(place tools.Place, project string) tools.Place {
+	if !filepath.IsAbs(project) {
+		return place
+	}
+	roots := []string{project}
+	if place.Dir == ch.Cwd {
+		place.Dir = project
+	}
+	for _, root := range place.Roots {
+		if root != ch.Cwd {
+			roots = append(roots, root)
+		}
+	}
+	place.Roots, place.Workspace = roots, []string{project}
+	return place
 }
 
 // known holds what the configured servers listed last.

@@ -26,12 +26,12 @@ func (sim *Simulation) replay(r *audit.Record) replay {
 	}
 	tool, place := sim.checker.Tool(r.Tool)
 	if tool == nil {
-		return rules.subjects(r, nil, tools.Place{Home: sim.checker.Home})
+		place = tools.Place{Home: sim.checker.Home}
 	}
-	if !Whole(r) {
-		return rules.subjects(r, tool, place)
+	if tool == nil || !Whole(r) {
+		return rules.subjects(r, tool, sim.checker.within(place, r.Project))
 	}
-	request := Request{Tool: r.Tool, Arguments: r.Arguments}
+	request := Request{Tool: r.Tool, Arguments: r.Arguments, project: r.Project}
 	before, err := sim.checker.verdict(request, rules.before)
 	if err != nil {
 		return replay{skip: err.Error()}
@@ -69,6 +69,7 @@ func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place
 	case r.Omitted > 0:
 		return replay{skip: SkipOmitted}
 	}
+	from := permissions.Context{Server: r.Server, Workspace: place.Dir, Now: time.Now()}
 	out := replay{bySubject: true, before: permissions.Allow, after: permissions.Allow}
 	for i := range r.Subjects {
 		s, skip := recordedSubject(r, &r.Subjects[i], tool, place)
@@ -80,7 +81,7 @@ func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place
 			action *permissions.Action
 			by     *string
 		}{{rules.before, &out.before, &out.beforeBy}, {rules.after, &out.after, &out.afterBy}} {
-			action, by, skip := ruleAction(side.policy, r.Server, s, tool == nil)
+			action, by, skip := ruleAction(side.policy, from, s, tool == nil)
 			if skip != "" {
 				return replay{skip: skip}
 			}
@@ -151,12 +152,12 @@ const noRuleMatches = "no rule matches"
 
 // ruleAction returns what the rules and grants say about one subject. If it is open whether the kind is certain, both
 // cases have to give the same action; otherwise it returns skip.
-func ruleAction(p *permissions.Policy, server string, s *permissions.Subject, open bool) (action permissions.Action, by, skip string) {
-	action, by = foldFinding(p, server, s)
+func ruleAction(p *permissions.Policy, from permissions.Context, s *permissions.Subject, open bool) (action permissions.Action, by, skip string) {
+	action, by = foldFinding(p, from, s)
 	if open && !s.KindBound && s.Kind != "" {
 		bound := *s
 		bound.KindBound = true
-		if other, _ := foldFinding(p, server, &bound); other != action {
+		if other, _ := foldFinding(p, from, &bound); other != action {
 			return permissions.Deny, "", SkipKind
 		}
 	}
@@ -164,8 +165,8 @@ func ruleAction(p *permissions.Policy, server string, s *permissions.Subject, op
 }
 
 // foldFinding reduces a finding to what happens: allow, ask or deny.
-func foldFinding(p *permissions.Policy, server string, s *permissions.Subject) (permissions.Action, string) {
-	f := permissions.Evaluate(p, permissions.Context{Server: server, Now: time.Now()}, s)
+func foldFinding(p *permissions.Policy, from permissions.Context, s *permissions.Subject) (permissions.Action, string) {
+	f := permissions.Evaluate(p, from, s)
 	by := noRuleMatches
 	if f.Rule != nil {
 		by = f.Rule.String()

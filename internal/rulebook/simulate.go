@@ -105,7 +105,7 @@ func rank(d *Difference) int {
 
 func (sim *Simulation) add(r *audit.Record) {
 	sim.Decisions++
-	key := strings.Join([]string{r.Agent, r.Server, r.Tool, r.Digest}, "\x00")
+	key := strings.Join([]string{r.Agent, r.Project, r.Server, r.Tool, r.Digest}, "\x00")
 	done, ok := sim.known[key]
 	if !ok {
 		done = sim.replay(r)

@@ -15,6 +15,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/hosthooks"
 	"callgate/internal/jsonx"
 	"callgate/internal/suggest"
 	"callgate/permissions"
@@ -49,6 +50,24 @@ func TestHandedOverAnswersCountOnce(t *testing.T) {
 	}
 	if r := w.suggest(suggest.Options{}); r.Questions != 3 {
 		t.Errorf("%d questions, want 3", r.Questions)
+	}
+}
+
+// TestProposalsForTheToolsOfHosts checks that the calls of a host's own tools, which its hooks let callgate judge, count.
+func TestProposalsForTheToolsOfHosts(t *testing.T) {
+	w := newWorkplace(t)
+	w.HostTool = hosthooks.BuiltIn
+	dir := w.project("app")
+	for _, branch := range []string{"a", "b", "c", "d"} {
+		for range 4 {
+			r := request(dir, "git push origin "+branch)
+			r.Tool = "claude_Bash"
+			w.recorded(r, "yes", nil)
+		}
+	}
+	r := w.suggest(suggest.Options{})
+	if patterns(r) != "git push origin *" || r.Saved != 16 {
+		t.Errorf("proposed %q, which save %d; left %v", patterns(r), r.Saved, r.Left)
 	}
 }
 
