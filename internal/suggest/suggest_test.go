@@ -318,6 +318,11 @@ func TestOldRejectionsAreReadOnce(t *testing.T) {
 		w := newWorkplace(t)
 		dir := w.project("app")
 		w.answered(dir, made{"git push origin main", "no"}, nil)
+		for i := range 4 { // questions with marks that wait for long
+			if _, err := w.log.Append(audit.Record{Event: audit.Asked, CallID: fmt.Sprint("slow ", i), By: "mark", Worker: "default"}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		logs := filepath.Join(audit.Dir(w.DataDir), "2*.jsonl")
 		old, err := filepath.Glob(logs)
 		if err != nil || len(old) != 1 {
@@ -336,9 +341,12 @@ func TestOldRejectionsAreReadOnce(t *testing.T) {
 				w.answered(dir, made{"git push origin " + branch, "yes"}, nil)
 			}
 		}
+		for i := range 4 {
+			w.answered(dir, made{"git push origin e", "yes"}, func(r *audit.Record) { r.CallID = fmt.Sprint("slow ", i) })
+		}
 		var memory suggest.Memory
 		for look := range 3 {
-			if r := w.suggest(suggest.Options{Since: since, Remembered: &memory}); len(r.Proposals) != 4 || r.Questions != 16 {
+			if r := w.suggest(suggest.Options{Since: since, Remembered: &memory}); len(r.Proposals) != 4 || r.Questions != 20 {
 				t.Errorf("look %d: %s for %d questions", look, patterns(r), r.Questions)
 			}
 			if look == 0 {

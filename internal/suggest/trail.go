@@ -166,13 +166,10 @@ func (m *Memory) complete(since time.Time, read *answers) []audit.Record {
 	}
 	all := append(read.list, m.older...)
 	maps.Copy(read.marked, m.marked)
-	m.older, m.marked, m.upTo = nil, map[string]bool{}, since
+	m.older, m.marked, m.upTo = nil, read.marked, since // a question that is marked may be answered later
 	for _, r := range all {
 		if r.Time.Before(since) {
 			m.older = append(m.older, r)
-			if id := cmp.Or(r.Approval, r.CallID); read.marked[id] {
-				m.marked[id] = true
-			}
 		}
 	}
 	return all
