@@ -93,7 +93,7 @@ func (h *Webhook) Listen(ctx context.Context, take func(Press) string) error {
 		}
 	}
 	h.served = true
-	server := &http.Server{ReadHeaderTimeout: callTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadTimeout: callTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, said := h.taken(r, take)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)

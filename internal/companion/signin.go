@@ -3,6 +3,7 @@ package companion
 import (
 	"errors"
 	"html"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -54,13 +55,13 @@ func (s signInAPI) routes(path func(string, methods)) {
 func (s signInAPI) handleSignIn(w http.ResponseWriter, r *http.Request) {
 	d := hub.DoorOf(r)
 	if d == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "people sign in at the hub")
+		notSignedIn(w, http.StatusNotFound, "people sign in at the hub")
 		return
 	}
 	location, state, err := s.identity.Begin(d.Origin(r.Host) + signedInPath)
 	if err != nil {
 		s.log.Error("companion: nobody can sign in", "error", err)
-		rest.WriteError(w, http.StatusBadGateway, wire.CodeUnavailable, "the sign-in provider does not answer; the log says why")
+		notSignedIn(w, http.StatusBadGateway, "the sign-in provider does not answer; the log says why")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: signInCookie, Value: state + "|" + r.URL.Query().Get("tenant"), Path: signInPath, MaxAge: 600, HttpOnly: true, Secure: d.Remote, SameSite: http.SameSiteLaxMode})
@@ -92,18 +93,18 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 		begun, chosen, _ = strings.Cut(cookie.Value, "|")
 	}
 	if d == nil || err != nil || state == "" || begun != state {
-		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "this browser has begun no such sign-in: begin at "+signInPath)
+		notSignedIn(w, http.StatusForbidden, "this browser has begun no such sign-in")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: signInCookie, Path: signInPath, MaxAge: -1, HttpOnly: true, Secure: d.Remote, SameSite: http.SameSiteLaxMode})
 	if refused := query.Get("error"); refused != "" {
-		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the provider refused the sign-in: "+refused)
+		notSignedIn(w, http.StatusForbidden, "the provider refused the sign-in: "+refused)
 		return
 	}
 	person, err := s.identity.Finish(r.Context(), d.Origin(r.Host)+signedInPath, state, query.Get("code"))
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "error", err)
-		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
+		notSignedIn(w, http.StatusForbidden, err.Error())
 		return
 	}
 	role := credentials.View
@@ -116,11 +117,23 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "name", person.Name, "error", err)
-		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
+		notSignedIn(w, http.StatusForbidden, err.Error())
 		return
 	}
 	page := "/#pair=" + url.QueryEscape(s.pairings.mint(credential, tenant, person.Name))
 	// A redirect would count as a request from another site, which guard refuses.
+	show(w, http.StatusOK, `<meta http-equiv="refresh" content="0;url=`+page+`"><p>Signed in as `+html.EscapeString(person.Name)+`. <a href="`+page+`">Go on</a>`)
+}
+
+// notSignedIn tells a person in a browser why, and offers another attempt.
+func notSignedIn(w http.ResponseWriter, status int, why string) {
+	show(w, status, `<p>You are not signed in: `+html.EscapeString(why)+`.</p><p><a href="`+signInPath+`">Sign in again</a></p>`)
+}
+
+// show writes a small page for a person.
+func show(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(`<!doctype html><meta http-equiv="refresh" content="0;url=` + page + `"><title>callgate</title><p>Signed in as ` + html.EscapeString(person.Name) + `. <a href="` + page + `">Go on</a>`)) // the client may be gone
+	w.WriteHeader(status)
+	const head = `<!doctype html><meta name="viewport" content="width=device-width"><title>callgate</title>`
+	_, _ = io.WriteString(w, head+body) // the client may be gone
 }

@@ -192,7 +192,7 @@ func TestSignIn(t *testing.T) {
 		"over":                 {map[string]any{"exp": 1, "email": "a@b", "email_verified": true, "groups": []string{"sre"}}, "ID token"},
 		"a name like no name":  {person("../../approve", "sre"), "use approve@NAME"},
 	} {
-		if status, text := p.signIn(at, c.claims); status != http.StatusForbidden || !strings.Contains(text, c.want) {
+		if status, text := p.signIn(at, c.claims); status != http.StatusForbidden || !strings.Contains(text, c.want) || !strings.Contains(text, `<a href="/signin">Sign in again`) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}

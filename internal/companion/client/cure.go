@@ -19,7 +19,7 @@ func Cure(err error, program string) error {
 	case errors.Is(err, wire.ErrNameTaken):
 		return fmt.Errorf("%w\nShow it with --as.", err)
 	case errors.Is(err, wire.ErrNoCredential):
-		return fmt.Errorf("%w\nMake it with \"%s credentials add approve@NAME\".", err, program)
+		return fmt.Errorf("%w\nMake it with \"%s credentials add\" and that name.", err, program)
 	case errors.Is(err, wire.ErrVersion):
 		return fmt.Errorf("%w\nUse the same version of callgate on both sides.", err)
 	}
