@@ -210,15 +210,17 @@ func (s *mcpServer) config(name, source string) (ServerConfig, error) {
 
 // isCallgate reports whether a host starts callgate with this entry.
 func (s *mcpServer) isCallgate() bool {
-	return strings.TrimSuffix(filepath.Base(s.Command), ".exe") == "callgate" && len(s.Args) > 0 && s.Args[0] == "run"
+	return strings.TrimSuffix(filepath.Base(s.Command), ".exe") == "callgate" && slices.Contains(s.Args, "run")
 }
 
 // servers returns the options with which callgate's entry names files of servers, after a colon, or "" without any.
 func (s *mcpServer) servers() string {
 	var b strings.Builder
 	for i, word := range s.Args {
-		if word == "--mcp-config" && i+1 < len(s.Args) {
-			b.WriteString(" --mcp-config " + s.Args[i+1])
+		if file, ok := strings.CutPrefix(word, "--mcp-config="); ok {
+			b.WriteString(" --mcp-config " + Quote(file))
+		} else if word == "--mcp-config" && i+1 < len(s.Args) {
+			b.WriteString(" --mcp-config " + Quote(s.Args[i+1]))
 		}
 	}
 	if b.Len() == 0 {
