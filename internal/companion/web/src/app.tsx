@@ -205,7 +205,8 @@ export function App({ store }: { store: Store }) {
 
   if (store.pairing === null) return <Unpaired store={store} />;
   const off = state.sessions.some((s) => s.mode === "GATE OFF");
-  const frozen = state.sessions.find((s) => s.frozen)?.frozen;
+  const freezes = state.sessions.flatMap((s) => s.frozen ?? []);
+  const frozen = state.frozen ? (freezes.find((f) => f.startsWith("all sessions")) ?? "all sessions") : freezes[0];
   return (
     <>
       <header class="top">
@@ -237,7 +238,7 @@ export function App({ store }: { store: Store }) {
       {frozen && (
         <p class="banner" role="alert">
           <strong>Frozen.</strong> Calls that write, send or run are refused: <Text of={frozen} />{" "}
-          {store.mayAnswer && frozen.startsWith("all sessions") && (
+          {store.mayAnswer && state.frozen && (
             <button type="button" class="quiet" onClick={() => store.freeze(false)}>
               Unfreeze
             </button>

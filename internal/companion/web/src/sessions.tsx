@@ -37,7 +37,7 @@ export function Sessions(props: Props) {
       lead="Connected hosts, what they do, and how much they may run without you."
       beside={
         props.mayAnswer &&
-        !sessions.some((s) => s.frozen?.startsWith("all sessions")) && (
+        !props.state.frozen && (
           <button type="button" class="small" onClick={props.freeze} title="Refuses every call that writes, sends or runs, until someone unfreezes">
             Freeze all sessions
           </button>

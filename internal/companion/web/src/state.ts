@@ -43,6 +43,7 @@ export interface State {
   shown: number; // how often another prompt has come up by itself
   outcomes: Outcome[]; // newest first
   sessions: Session[]; // oldest first
+  frozen: boolean; // all sessions are frozen, also those that begin later
   audit: AuditEntry[]; // newest first, since the page was opened
   chats: { [session: string]: { count: number; error: string } }; // events of its conversation, and the last error
   powers: { [power in Power]?: boolean };
@@ -55,6 +56,7 @@ export type Event =
   | { type: "lost" }
   | { type: "frame"; text: string; now: number }
   | { type: "sessions"; sessions: Session[] }
+  | { type: "frozen"; all: boolean }
   | { type: "powers"; powers: { [power in Power]?: boolean } }
   | { type: "pending"; ids: string[] }
   | { type: "look"; id: string }
@@ -69,6 +71,7 @@ export const initial: State = {
   shown: 0,
   outcomes: [],
   sessions: [],
+  frozen: false,
   audit: [],
   chats: {},
   powers: {},
@@ -126,6 +129,8 @@ export function apply(state: State, event: Event): State {
       return { ...state, connection: "lost", said: "Connection lost. Trying again." };
     case "sessions":
       return { ...state, sessions: event.sessions };
+    case "frozen":
+      return { ...state, frozen: event.all };
     case "powers":
       return { ...state, powers: event.powers };
     case "pending":

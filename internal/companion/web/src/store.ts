@@ -108,7 +108,9 @@ export class Store {
 
   // freeze blocks everything but reads in all sessions, or ends the freeze.
   freeze(on: boolean): void {
-    this.ask(on ? "PUT" : "DELETE", "/api/freeze", {}).then(() => this.refresh(), (why: unknown) => alert(`Nothing was changed: ${why instanceof Error ? why.message : String(why)}`));
+    this.ask(on ? "PUT" : "DELETE", "/api/freeze", {})
+      .catch((why: unknown) => alert(`Nothing was changed: ${message(why)}`))
+      .finally(() => this.refresh());
   }
 
   chat(sessionId: string, message: string, context: boolean): void {
@@ -127,8 +129,10 @@ export class Store {
     return this.connection ? this.connection.ask<T>(method, path, body === undefined ? undefined : JSON.stringify(body)) : Promise.reject(new Error("there is no connection"));
   }
 
+  // hurry brings the page up to date when somebody looks at it again.
   hurry(): void {
     this.connection?.hurry();
+    if (this.open) this.refresh();
   }
 
   private connect(pairing: Pairing): void {
@@ -177,10 +181,12 @@ export class Store {
     this.dispatch({ type: "powers", powers: { ...Object.fromEntries(await Promise.all(answers)), passkeys: await passkeys } });
   }
 
-  // refresh reads the roster over REST, which says more than the frames. Several frames at once cause one request.
+  // refresh reads the roster and the freezes over REST, which says more than the frames. Several frames at once cause one
+  // request of each.
   private refresh(): void {
     clearTimeout(this.roster);
     this.roster = window.setTimeout(() => {
+      this.get<{ frozen: { sessionId?: string }[] }>("/api/freeze").then(({ frozen }) => this.dispatch({ type: "frozen", all: frozen.some((f) => !f.sessionId) }), this.report);
       this.get<{ sessions: Session[] }>("/api/sessions").then(({ sessions }) => this.dispatch({ type: "sessions", sessions }), this.report);
     }, 50);
   }

@@ -93,6 +93,24 @@ story("rules: what was typed stays when the sessions end", async (gate, page) =>
   assert.equal(await text.inputValue(), `{ "*": "ask", "glob": "deny" }\n`);
 });
 
+story("a freeze is seen and ended without a session", async (gate, page) => {
+  const read = page.waitForResponse("**/api/sessions");
+  await page.route("**/api/sessions", (route) => route.fulfill({ json: { sessions: [] } }));
+  await show(page, "Sessions");
+  const other = await Gate.start({ beside: gate });
+  await other.close();
+  await read;
+  await page.getByText("No host is connected.").waitFor();
+  const freeze = page.getByRole("button", { name: "Freeze all sessions" });
+  await freeze.click();
+  const banner = page.getByRole("alert").filter({ hasText: "Frozen." });
+  await banner.waitFor();
+  await freeze.waitFor({ state: "detached" });
+  await banner.getByRole("button", { name: "Unfreeze" }).click();
+  await banner.waitFor({ state: "detached" });
+  await freeze.waitFor();
+});
+
 story("a page whose credential was removed says so", async (gate) => {
   execFileSync(process.env.CALLGATE, ["credentials", "add", "approve@alice", "--data-dir", gate.data]);
   const page = await visit(gate.page("--as", "alice"), desktop);
