@@ -70,23 +70,30 @@ func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	for _, l := range segments {
-		if c, err := s.contents(l.name); err == nil { // a segment that is being swept keeps nothing
-			all = append(all, c)
-		}
-	}
 	var steps []step
 	for _, x := range p.checkpoint.Changed {
 		steps = append(steps, step{Change: x})
 	}
 	return p.show(steps, o, func(st step) ([]byte, error) {
+		if data, err := p.current(st.Path); err == nil && sha256.Sum256(data) == st.After.Hash {
+			return data, nil
+		}
 		for _, c := range all {
 			if data, err := c.get(st.After.Hash); err == nil {
 				return data, nil
 			}
 		}
-		if data, err := p.current(st.Path); err == nil && sha256.Sum256(data) == st.After.Hash {
-			return data, nil
+		for len(segments) > 0 {
+			name := segments[0].name
+			segments = segments[1:]
+			c, err := s.contents(name)
+			if err != nil {
+				continue // a segment that is being swept keeps nothing
+			}
+			all = append(all, c)
+			if data, err := c.get(st.After.Hash); err == nil {
+				return data, nil
+			}
 		}
 		return nil, errGone
 	}), nil
