@@ -6861,7 +6861,7 @@ var commands = [...]Command{
 	{Name: "docker volume rm", Risk: 6},
 	{Name: "docker wait", Row: &row356, Risk: 3},
 	{Name: "docker watch", Is: 0x2000000000},
-	{Name: "docker-compose", Row: &row344, Is: 0x100010, Parent: true, Destroys: acts133, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row344, Is: 0x200000100010, Parent: true, Destroys: acts133, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x2000000000},
 	{Name: "docker-compose build", Is: 0x2000000000},
 	{Name: "docker-compose builder", Is: 0x2000000000},

@@ -1,6 +1,7 @@
 package floor
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -78,8 +79,10 @@ func namesWhole(text, folder string) bool {
 
 // How options, arguments and the descriptions of pods name folders of this machine for a container.
 var (
-	bindOption  = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
-	bindSource  = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
+	bindOption  = lazyregexp.New(`^(?:-[ditPq]*[vB]=?|--(?:volume|bind|mount)(?:=|$))(.*)$`)
+	bindPath    = lazyregexp.New("(?:^|,)([/.~$`][^:,]*)(?::[^:,]+(?::([\\w=-]*(?:,[\\w=-]+)*))?)?") // source:target:options
+	bindMember  = lazyregexp.New(`(?i)(?:^|,)(?:src|source|(?:-o=?|--opt=|volume-opt=)?device)=([^,]*)`)
+	bindReads   = lazyregexp.New(`(?i)(?:^|,)(?:ro|readonly)(?:=(?:true|1))?(?:,|$)`)
 	here        = lazyregexp.New("^(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)") // a value that is not known, as the text spells it
 	hostPath    = lazyregexp.New(`hostPath["']?\s*:\s*\{?[^}]*?[\s{,"']path["']?\s*:\s*(?:[|>]-?\s*)?["']?([^"'\s,}]*)`)
 	bindTargets = facts.WordsOf("target bind mode destination dst type containerpath name")
@@ -97,7 +100,7 @@ func (f *check) opens() string {
 			if i+2 < len(c.Argv) {
 				next = c.Argv[i+2]
 			}
-			if why := f.gives(append(hostPaths(word), bound(word, next)), c.Dirs); why != "" {
+			if why := f.gives(append(hostPaths(word), bound(word, next)...), c.Dirs); why != "" {
 				return why
 			}
 		}
@@ -119,7 +122,7 @@ func (f *check) mounts() string {
 		if _, within, _ := strings.Cut(v.Name, "."); bindNames.MatchString(v.Name) {
 			key, member := cutLast(within, ".")
 			if sources = append(sources, key); !bindTargets[strings.ToLower(member)] {
-				sources = append(sources, bound("-v", v.Text))
+				sources = append(sources, bound("-v", v.Text)...)
 			}
 		}
 	}
@@ -179,24 +182,30 @@ func cutLast(text, separator string) (before, after string) {
 	return text[:i], text[i+len(separator):]
 }
 
-// bound returns the folder of this machine that an option gives to a container to write, or "".
-func bound(word, next string) string {
-	given := ""
+// bound returns the folders of this machine that an option gives to a container to write. next is the word behind it.
+func bound(word, next string) (sources []string) {
+	given := word // of a volume that is created
 	if m := bindOption.FindStringSubmatch(word); m != nil {
-		if given = m[1]; given == "" {
-			given = next
+		given = cmp.Or(m[1], next)
+	} else if !strings.Contains(word, "device=") {
+		return nil
+	}
+	given = strings.ReplaceAll(given, `"`, "")
+	members := bindMember.FindAllStringSubmatch(given, -1)
+	for _, m := range members {
+		if !bindReads.MatchString(given) {
+			sources = append(sources, m[1])
 		}
-	} else if strings.HasPrefix(word, "-v") {
-		given = word[2:]
 	}
-	if strings.HasSuffix(given, ",readonly") || strings.HasSuffix(given, ":ro") || strings.HasSuffix(given, ",ro") {
-		return ""
+	if len(members) > 0 {
+		return sources
 	}
-	if m := bindSource.FindStringSubmatch(given); m != nil {
-		return m[1]
+	for _, m := range bindPath.FindAllStringSubmatch(given, -1) {
+		if !bindReads.MatchString(m[2]) {
+			sources = append(sources, m[1])
+		}
 	}
-	source, _, _ := strings.Cut(given, ":")
-	return source
+	return sources
 }
 
 // vitalSource reports whether a container that may write to a folder can make the machine or an account useless. The
