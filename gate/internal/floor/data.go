@@ -152,6 +152,11 @@ var (
 	listsPartitions = facts.WordsOf("-l --list print free all")
 
 	byExpression = facts.WordsOf("pkill pgrep grep egrep rg ag") // others match names exactly, unless an option says otherwise
+	filters      = facts.WordsOf("awk gawk mawk nawk sed perl ruby python python3 node")
+	selects      = facts.WordsOf("pkill pgrep killall")
+	oneOf        = lazyregexp.New(`\[(\w)\]`)                                                    // [c] in a regular expression
+	invertOption = lazyregexp.New(`^(?:-[aceflinowx]*v[aceflinowx]*|--inverse)$`)                // all but what the pattern matches
+	userOption   = lazyregexp.New(`^(?:-[uUGt]\S*|--(?:euid|uid|user|group|terminal)(?:=.*)?)$`) // all of a user or terminal, unless a pattern follows
 	boundaries   = strings.NewReplacer(`\<`, "", `\>`, "", "\\`", "", `\'`, "")
 )
 
@@ -244,7 +249,7 @@ var mayMetadata = []string{"metadata", "instance-data"}
 
 // What switches off the permission checks of other agents.
 var (
-	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
+	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access|approval_policy\W+never)`)
 	maySettle     = strings.Fields("permission approv danger yolo alwaysallow")  // in lower case; each match of offSetting has one
 	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit") // in lower case; each match of offSwitch has one
 	agentSettings = lazyregexp.New(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)

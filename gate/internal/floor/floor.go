@@ -266,9 +266,11 @@ func (f *check) disarms() string {
 		if endsCallgate(c) {
 			return "ends callgate"
 		}
-		if f.findsProcesses(c) && slices.ContainsFunc(c.Argv[1:], func(word string) bool { return namesCallgate(word, takesExpressions(c)) }) &&
-			f.has(func(c tools.CommandView) bool { return About(Program(c)).Has(programs.Kills) }) {
+		if f.findsCallgate(c) && f.has(func(c tools.CommandView) bool { return About(Program(c)).Has(programs.Kills) }) {
 			return "ends callgate"
+		}
+		if c.Risk == permissions.ReadOnly {
+			continue // it only looks for such words
 		}
 		for _, word := range c.Argv[1:] {
 			if holdsAny(strings.ToLower(word), mayDisarm) && offSwitch.MatchString(word) {
@@ -296,17 +298,51 @@ func (f *check) has(such func(tools.CommandView) bool) bool {
 	return slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && such(c) })
 }
 
-// findsProcesses reports whether a command prints processes whose names it is given, itself or out of what ps prints.
-func (f *check) findsProcesses(c tools.CommandView) bool {
+// findsCallgate reports whether a command may print callgate's process: it prints processes whose names it is given,
+// itself or out of what ps prints.
+func (f *check) findsCallgate(c tools.CommandView) bool {
 	name := Program(c)
-	return name == "pgrep" || name == "pidof" || byExpression[name] && f.has(func(c tools.CommandView) bool { return Program(c) == "ps" })
+	switch {
+	case name == "pgrep" || name == "pidof":
+		return matchesCallgate(c)
+	case !byExpression[name] && !filters[name] || !f.has(func(c tools.CommandView) bool { return Program(c) == "ps" }):
+		return false
+	case filters[name]:
+		return slices.ContainsFunc(c.Argv[1:], func(word string) bool {
+			return strings.Contains(oneOf.ReplaceAllString(strings.ToLower(word), "$1"), "callgate")
+		})
+	}
+	return matchesCallgate(c)
 }
 
 // endsCallgate reports whether a command ends this process.
 func endsCallgate(c tools.CommandView) bool {
-	return About(Program(c)).Has(programs.Kills) && slices.ContainsFunc(c.Argv[1:], func(word string) bool {
-		return namesCallgate(word, takesExpressions(c)) || c.Argv[0] != "launchctl" && isOwnProcess(word)
-	})
+	return About(Program(c)).Has(programs.Kills) && (matchesCallgate(c) || c.Argv[0] != "launchctl" && slices.ContainsFunc(c.Argv[1:], isOwnProcess))
+}
+
+// matchesCallgate reports whether callgate is among the processes that the words of a command name.
+func matchesCallgate(c tools.CommandView) bool {
+	regular, name, words := takesExpressions(c), Program(c), c.Argv[1:]
+	if slices.ContainsFunc(words, func(word string) bool { return namesCallgate(word, regular) }) {
+		return true
+	}
+	if !selects[name] {
+		return false
+	}
+	pattern, ofUser, value := false, false, false
+	for _, word := range words {
+		switch {
+		case value:
+			value = false
+		case name != "killall" && invertOption.MatchString(word):
+			return true
+		case userOption.MatchString(word):
+			ofUser, value = true, !strings.Contains(word, "=") && (len(word) == 2 || word[1] == '-')
+		case !strings.HasPrefix(word, "-"):
+			pattern = true
+		}
+	}
+	return ofUser && !pattern
 }
 
 // namesCallgate reports whether a word names callgate, or is a pattern for names that may match it: a regular expression
@@ -321,7 +357,7 @@ func namesCallgate(word string, regular bool) bool {
 		return ok && err == nil
 	}
 	pattern, err := regexp.Compile("(?i)" + boundaries.Replace(strings.TrimLeft(word, "*")))
-	return word != "" && (err != nil || pattern.MatchString("callgate"))
+	return err != nil || pattern.MatchString("callgate")
 }
 
 // takesExpressions reports whether a command finds processes by regular expressions.
