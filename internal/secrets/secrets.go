@@ -14,6 +14,7 @@ import (
 	"callgate/audit"
 	"callgate/internal/lazyregexp"
 	"callgate/internal/settled"
+	"callgate/internal/textscan"
 )
 
 const (
@@ -244,7 +245,9 @@ func (m *Memory) FindBut(leftOut func(Found) bool, texts ...string) (Found, bool
 		}
 	}
 	for _, text := range texts {
-		text = text[:min(len(text), searched)]
+		if text = text[:min(len(text), searched)]; !textscan.IsASCII(text) {
+			text = visible(text)
+		}
 		for _, reading := range readings(text, 2) {
 			if f, ok := m.in(reading, byLength); ok {
 				return f, true
