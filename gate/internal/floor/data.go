@@ -265,35 +265,52 @@ type loss struct {
 }
 
 // mayLose lists words in lower case. Each of losses needs one of them.
-var mayLose = strings.Fields("rollback force unpublish yank disable delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm")
+var mayLose = strings.Fields("rollback force unpublish yank disable delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm etcdctl forget prune expire recursive pg_restore")
 
 // localClusters matches the beginnings of contexts of clusters on this machine.
 const localClusters = `(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`
+
+// deletes and wholeProject match the words of a request that deletes a whole repository or project.
+const (
+	deletes      = `(?:-x|--method|--request)[ =]?delete`
+	wholeProject = `(?:/?projects/[^/? ]+|\S*?(?:repos/[^/? ]+/[^/? ]+|api/v4/projects/[^/? ]+))/?`
+)
 
 const options = `(?: -\S+(?: [^\s-]\S*)?)*`
 
 var losses = []loss{
 	{"data", lazyregexp.New(` --accept-data-loss `), nil},
-	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt|pulumi|cdk|cdktf|sls|serverless|sam|eksctl|kops|copilot)` + options + `(?: run-all| stack| apply)? (?:destroy|remove|delete|-destroy)(?: |$)`), nil},
+	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt|pulumi|cdk|cdktf|sls|serverless|sam|eksctl|kops|copilot)` + options + `(?:(?: run-all| stack| apply)? (?:destroy|remove|delete|-destroy)| stack rm)(?: |$)`), nil},
 	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt) apply .*-destroy `), nil},
-	{"cloud resources", lazyregexp.New(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|organization\S*)|schedule-key-deletion|deregister-image|purge-queue|remove-account\S*) `), lazyregexp.New(`(?:--endpoint-url|aws_endpoint_url\w*)[= ]\S*(?:localhost|127\.0\.0\.1|localstack)`)},
+	{"cloud resources", lazyregexp.New(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|objects|queue|stream|replication-group|cache-cluster|instance\S*|app|rest-api|organization\S*)|schedule-key-deletion|batch-delete-image|deregister-image|purge-queue|remove-account\S*) `), lazyregexp.New(`(?:--endpoint-url|aws_endpoint_url\w*)[= ]\S*(?:localhost|127\.0\.0\.1|localstack)`)},
 	{"cloud storage", lazyregexp.New(` aws` + options + ` s3` + options + ` (?:rb .*--force |rm .*--recursive |sync .*--delete )`), lazyregexp.New(`(?:--endpoint-url|aws_endpoint_url\w*)[= ]\S*(?:localhost|127\.0\.0\.1|localstack)`)},
-	{"cloud storage", lazyregexp.New(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r)|gcloud` + options + ` storage rm .*-r|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|del .*-r)|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)) `), nil},
+	{"cloud storage", lazyregexp.New(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r|rm \S*\*)|gcloud` + options + ` storage rm (?:.* )?(?:-r|--recursive|\S*\*\S*)|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|(?:del|rm) (?:.* )?(?:-r|--recursive))|s5cmd` + options + ` (?:rb|rm) \S*\*\S*|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)|azcopy (?:rm|remove) .*--recursive\S*|(?:hdfs dfs|hadoop fs)` + options + ` -(?:rm (?:.* )?-r|rmr|expunge)|databricks fs rm (?:.* )?-r) `), nil},
 	{"cloud resources", lazyregexp.New(` (?:gcloud|az|doctl|linode-cli|ibmcloud|oci|hcloud|scw|civo|vultr-cli|exo)(?: [a-z0-9@:._-]+){1,4} (?:delete|destroy|terminate|purge)(?: |$)`), nil},
-	{"what a platform hosts", lazyregexp.New(` (?:heroku (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete)(?: |$)`), nil},
-	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), lazyregexp.New(`^ minikube | --context[= ]` + localClusters)},
+	{"what a platform hosts", lazyregexp.New(` (?:heroku` + options + ` (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete|(?:gh|glab)` + options + ` secret remove|glab` + options + ` (?:repo|project) delete|hub delete)(?: |$)`), nil},
+	{"what a platform hosts", lazyregexp.New(` (?:(?:gh|glab)` + options + ` api|curl) (?:.* )?(?:` + deletes + ` (?:.* )?` + wholeProject + ` |` + wholeProject + ` (?:.* )?` + deletes + ` )`), nil},
+	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:\S+,)?(?:ns|namespaces?|projects?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all)(?:[ /,]|$)| (?:kubectl|oc)\b.* delete (?:.* )?--all(?:=true)? `), lazyregexp.New(`^ minikube | --context[= ]` + localClusters)},
 	{"a published package", lazyregexp.New(` (?:(?:npm|pnpm|yarn) unpublish|cargo yank|gem yank)(?: |$)`), nil},
+	{"a store of keys", lazyregexp.New(` (?:etcdctl` + options + ` del (?:.* )?--(?:prefix|from-key)|consul` + options + ` kv delete (?:.* )?-recurse) `), nil},
+	{"messages", lazyregexp.New(` kafka-topics(?:\.sh)? (?:.* )?--delete `), lazyregexp.New(`--bootstrap-server[= ](?:localhost|127\.0\.0\.1):`)},
+	{"backups", lazyregexp.New(` (?:borg` + options + ` (?:delete|prune)|restic` + options + ` (?:forget|prune)|kopia` + options + ` snapshot delete|velero` + options + ` backup delete|duplicity` + options + ` remove-\S+|pgbackrest (?:.* )?(?:expire|stanza-delete)|wal-g` + options + ` delete|(?:vssadmin|wbadmin|tmutil) delete\S*) `), nil},
+	{"a volume", lazyregexp.New(` (?:lvremove|vgremove|pvremove|lvm (?:lv|vg|pv)remove|zfs` + options + ` destroy|btrfs` + options + ` subvolume delete) `), nil},
 	{"secrets", lazyregexp.New(` (?:vault` + options + ` kv (?:destroy|metadata delete)|vault` + options + ` secrets disable)(?: |$)`), nil},
 	{"the database", lazyregexp.New(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
 	{"the database", lazyregexp.New(` (?:prisma|rails|rake|artisan|doctrine\S*|sequelize\S*|typeorm|mikro-orm|drizzle-kit|knex|alembic|flask|manage\.py|django-admin|ecto|mix|diesel|sqlx|sea-orm-cli|flyway|liquibase|hasura|goose|dbmate|atlas|migrate|mongosh?)\b.* (?:--env\S*[= ]|--environment[= ]|-e |node_env=|rails_env=)?prod\S* .*(?:reset|drop|fresh|wipe|flush|clean|down)|(?:rails_env|rack_env|node_env|mix_env|app_env|django_settings_module)=\S*prod\S* .*(?:reset|drop|fresh|wipe|flush|clean)`), nil},
-	{"the database", lazyregexp.New(` (?:prisma` + options + ` (?:migrate reset .*(?:--force|-f)|db push .*--force-reset)|drizzle-kit` + options + ` (?:drop|push .*--force)|django-admin (?:flush|reset_db)|knex` + options + ` migrate:rollback .*--all|hasura migrate apply .*--down|dotnet` + options + ` ef database drop|goose(?: .*)? down-to 0|rails` + options + ` db:(?:drop|reset|purge)\S*|rake` + options + ` db:(?:drop|reset|purge)\S*|artisan (?:db:wipe|migrate:fresh|migrate:reset)|doctrine:(?:database|schema):drop|sequelize\S* db:drop|typeorm\S* schema:drop|ecto\.(?:drop|reset)|diesel database reset|sqlx database (?:drop|reset)|flyway\S*` + options + ` clean|liquibase` + options + ` drop-?all|alembic downgrade base|manage\.py (?:flush|reset_db)|dbmate drop|goose .* reset|migrate .* drop)(?: |$)`), lazyregexp.New(`localhost|127\.0\.0\.1| (?:rails_env|rack_env|node_env|mix_env|app_env)=(?:test|dev\S*) |--env(?:ironment)?[= ](?:test|dev\S*) |-e (?:test|dev\S*) |sqlite|file:`)},
-	{"the database", lazyregexp.New(` (?:dropdb|mysqladmin .*drop|mongosh?\b.*dropdatabase|redis-cli\b.* flush(?:all|db)|psql\b.* drop (?:database|schema|table|owned)\b|psql\b.* truncate |psql\b.*delete from [\w."]+\s*(?:;|"|'|$)|(?:mysql|mariadb)\b.* drop (?:database|schema|table)\b|(?:mysql|mariadb)\b.* truncate |(?:mysql|mariadb)\b.*delete from [\w.` + "`" + `]+\s*(?:;|"|'|$)|(?:cqlsh|clickhouse-client|snowsql|bq|sqlcmd|influx)\b.*(?:drop |truncate |bq rm| rm -r| delete ))`), lazyregexp.New(`(?:-h|--host)[= ]?(?:localhost|127\.0\.0\.1|::1|/)|@(?:localhost|127\.0\.0\.1|\[::1\])[:/]| -d \S*(?:test|_dev)\b|(?:_test|_dev)\b`)},
+	{"the database", lazyregexp.New(` (?:prisma` + options + ` (?:migrate reset .*(?:--force|-f)|db push .*--force-reset)|drizzle-kit` + options + ` (?:drop|push .*--force)|django-admin (?:flush|reset_db)|knex` + options + ` migrate:rollback .*--all|hasura migrate apply .*--down|dotnet` + options + ` ef database drop|goose(?: .*)? down-to 0|rails` + options + ` db:(?:drop|reset|purge)\S*|rake` + options + ` db:(?:drop|reset|purge)\S*|artisan (?:db:wipe|migrate:fresh|migrate:reset)|doctrine:(?:database|schema):drop|sequelize\S* db:drop|typeorm\S* schema:drop|ecto\.(?:drop|reset)|diesel database reset|sqlx database (?:drop|reset)|flyway\S*` + options + ` clean|liquibase` + options + ` drop-?all|alembic downgrade base|manage\.py (?:flush|reset_db)|dbmate drop|goose .* reset|migrate .* (?:drop|down .*-all)|atlas schema clean)(?: |$)`), lazyregexp.New(`localhost|127\.0\.0\.1| (?:rails_env|rack_env|node_env|mix_env|app_env)=(?:test|dev\S*) |--env(?:ironment)?[= ](?:test|dev\S*) |-e (?:test|dev\S*) |sqlite|file:`)},
+	{"the database", lazyregexp.New(` (?:dropdb|mysqladmin .*drop|mongosh?\b.*(?:dropdatabase|\.drop\(\s*\)|\.(?:deletemany|remove)\(\s*\{\s*\}\s*\))|(?:redis-cli|valkey-cli)\b.* flush(?:all|db)|(?:cqlsh|clickhouse-client|snowsql|bq|sqlcmd|influx)\b.*(?:drop |truncate | rm | delete ))`), ownDatabase},
+	{"the database", lazyregexp.New(` (?:pg_restore (?:.* )?(?:-c|--clean)|mongorestore (?:.* )?--drop) `), anything}, // spared unless it names a host elsewhere
 	{"what an address serves", lazyregexp.New(`mutation\b.*\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*(?:\(|\{)`), lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|\[::1\])[:/ ]`)},
 }
 
+// ownDatabase recognizes a database of this machine, or one for tests or development.
+var ownDatabase = lazyregexp.New(`(?:(?:-h|--host)[= ]?|host(?:addr)?=)(?:localhost|127\.0\.0\.1|::1|/)|(?:@|://)(?:localhost|127\.0\.0\.1|\[::1\])[:/]| -d \S*(?:test|_dev)\b|(?:_test|_dev)\b| --local `)
+
+var anything = lazyregexp.New("")
+
 // namedHost finds the hosts that a line of losses names, and localHost matches those that are this machine.
 var (
-	namedHost = lazyregexp.New(` (?:-h ?|--host[ =]|--context[ =])["']?([^\s"'-][^\s"']*)|\b(?:https?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|clickhouse)://(?:[^/\s"']*@)?([^/\s"'?]*)`)
+	namedHost = lazyregexp.New(` (?:-h ?|--host[ =]|\w*host(?:addr)?=|--context[ =])["']?([^\s"'-][^\s"']*)|\b(?:https?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|clickhouse)://(?:[^/\s"']*@)?([^/\s"'?]*)`)
 	localHost = lazyregexp.New(`^(?:$|/|(?:localhost|127\.0\.0\.1|::1|\[::1\]|[\w.-]*localstack)(?:$|[:/])|` + localClusters + `[\w-]*$)`)
 )
 
@@ -302,6 +319,7 @@ var (
 	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:where\s+(?:true|1|1\s*=\s*1)\s*)?(?:;|$)|detach\s+database|match\s*\(\w*\)\s*detach\s+delete\b)`)
 	sqlComment    = lazyregexp.New(`/\*!\d*|\*/|/\*(?s:.*?)\*/|--[ \t][^\n]*\n`) // what MySQL runs in a comment stays
 	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
+	statements    = facts.WordsOf("mongo mongosh redis-cli valkey-cli")          // they read statements, though none of SQL
 	mayLoseData   = strings.Fields("drop truncate delete detach match mutation") // in lower case; each match has one
 	localDatabase = lazyregexp.New(`(?i)sqlite|duckdb|local`)
 )

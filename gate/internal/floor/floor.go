@@ -3,7 +3,6 @@
 package floor
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -16,6 +15,7 @@ import (
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/address"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/textscan"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
@@ -375,25 +375,11 @@ func isOwnProcess(word string) bool {
 // losesRemote looks for operations that destroy what lies elsewhere, and for options that say that they do.
 func (f *check) losesRemote() string {
 	for _, c := range f.a.Commands {
-		if len(c.Argv) == 0 {
+		if len(c.Argv) == 0 || onlyShows(c.Argv) {
 			continue
 		}
-		input := ""
-		if c.Input != "" && About(Program(c)).Has(programs.TakesSQL) {
-			input = c.Input
-		}
-		said := strings.ToLower(strings.Join(c.Argv, " ")) // no word of mayLose has a space
-		if !holdsAny(said, mayLose) && !holdsAny(strings.ToLower(input), mayLose) || slices.ContainsFunc(c.Argv, onlyShows) {
-			continue
-		}
-		words := slices.Concat(c.Argv, c.Around, strings.Fields(input))
-		words[0] = Program(c)
-		line := " " + strings.ToLower(strings.Join(words, " ")) + " "
-		plain := sqlComment.ReplaceAllString(line, " ")
-		for _, l := range losses {
-			if m := cmp.Or(l.says.FindString(line), l.says.FindString(plain)); m != "" && (l.local == nil || !l.local.MatchString(line) || namesElsewhere(line)) {
-				return fmt.Sprintf("destroys %s for good (%s)", l.what, tools.Visible(strings.TrimSpace(m)))
-			}
+		if what, how := loses(c); how != "" {
+			return fmt.Sprintf("destroys %s for good (%s)", what, tools.Visible(strings.TrimSpace(how)))
 		}
 	}
 	if statement := f.losingStatement(); statement != "" {
@@ -402,14 +388,57 @@ func (f *check) losesRemote() string {
 	return ""
 }
 
+// loses returns what a command destroys elsewhere, and the words that say so, or "" twice.
+func loses(c tools.CommandView) (what, how string) {
+	program, input := Program(c), ""
+	about := About(program)
+	sql := about.Has(programs.TakesSQL)
+	if sql || statements[program] {
+		input = c.Input
+	}
+	said := strings.ToLower(strings.Join(c.Argv, " ")) // no word of mayLose has a space
+	if !holdsAny(said, mayLose) && !holdsAny(strings.ToLower(input), mayLose) {
+		return "", ""
+	}
+	rest := strings.ToLower(strings.Join(slices.Concat(c.Argv[1:], c.Around, strings.Fields(input)), " ")) + " "
+	line := " " + program + " " + rest
+	readings := []string{line, sqlComment.ReplaceAllString(line, " "), " " + programs.Canonical(program) + " " + rest}
+	spared := func(local *lazyregexp.Regexp) bool {
+		return local != nil && local.MatchString(line) && !namesElsewhere(line)
+	}
+	for _, l := range losses {
+		for _, reading := range slices.Compact(readings) {
+			if m := l.says.FindString(reading); m != "" && !spared(l.local) {
+				return l.what, m
+			}
+		}
+	}
+	if sql && !about.Has(programs.LocalDatabase) && !spared(ownDatabase) {
+		for _, text := range append(c.Argv[1:len(c.Argv):len(c.Argv)], input) {
+			if m := losingText(text); m != "" {
+				return "data of a database", m
+			}
+		}
+	}
+	return "", ""
+}
+
 // namesElsewhere reports whether the words of a command name a host that is not this machine.
 func namesElsewhere(line string) bool {
 	return slices.ContainsFunc(namedHost.FindAllStringSubmatch(line, -1), func(m []string) bool { return !localHost.MatchString(m[1] + m[2]) })
 }
 
 // onlyShows reports whether an option tells a program to change nothing.
-func onlyShows(word string) bool {
-	return word == "--help" || word == "--dryrun" || strings.HasPrefix(word, "--dry-run") && word != "--dry-run=none"
+func onlyShows(words []string) bool {
+	for _, word := range words {
+		switch word {
+		case "--":
+			return false // what follows are no options
+		case "--help", "--dryrun", "--dry-run", "--dry-run=true", "--dry-run=client", "--dry-run=server":
+			return true
+		}
+	}
+	return false
 }
 
 // losingStatement looks for SQL and GraphQL in the arguments of a tool that is not a shell and writes no file.
@@ -432,10 +461,15 @@ func losing(t *facts.Text) string {
 	if !textscan.HasOne(t.Said, " \n\t\r\f{/") || !t.HoldsAny(mayLoseData) {
 		return ""
 	}
-	if m := losingIn(t.Said); m != "" || !strings.Contains(t.Said, "/*") && !strings.Contains(t.Said, "--") {
+	return losingText(t.Said)
+}
+
+// losingText is losing without the quick look.
+func losingText(said string) string {
+	if m := losingIn(said); m != "" || !strings.Contains(said, "/*") && !strings.Contains(said, "--") {
 		return m
 	}
-	return losingIn(sqlComment.ReplaceAllString(t.Said, " "))
+	return losingIn(sqlComment.ReplaceAllString(said, " "))
 }
 
 // losingIn is losing for one reading of a text: with its comments or without.
