@@ -154,6 +154,7 @@ var (
 	byExpression = facts.WordsOf("pkill pgrep grep egrep rg ag") // others match names exactly, unless an option says otherwise
 	filters      = facts.WordsOf("awk gawk mawk nawk sed perl ruby python python3 node")
 	selects      = facts.WordsOf("pkill pgrep killall")
+	inverts      = facts.WordsOf("pkill pgrep")
 	oneOf        = lazyregexp.New(`\[(\w)\]`)                                                    // [c] in a regular expression
 	invertOption = lazyregexp.New(`^(?:-[aceflinowx]*v[aceflinowx]*|--inverse)$`)                // all but what the pattern matches
 	userOption   = lazyregexp.New(`^(?:-[uUGt]\S*|--(?:euid|uid|user|group|terminal)(?:=.*)?)$`) // all of a user or terminal, unless a pattern follows
@@ -169,14 +170,13 @@ func formats(program string) bool {
 var (
 	jqDumps         = lazyregexp.New(`(?:^|[\s(,|+])(?:env|\$ENV)(?:$|[\s),|+])`) // of jq and those like it
 	environmentFile = lazyregexp.New(`/proc/[^/]+/environ`)
-	codeDumps       = lazyregexp.New(`^%\w*(?i:SECRET|TOKEN|PASSW|API_?KEY|ACCESS_?KEY|PRIVATE)\w*$|os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
+	codeDumps       = lazyregexp.New(`^%\w*(?i:SECRET|TOKEN|PASSW|API_?KEY|ACCESS_?KEY|PRIVATE)\w*$|os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bin\s+ENVIRON\s*\)|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
 )
 
 // What sends.
 var (
 	senderLines = lazyregexp.New(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
 		`npm publish|git push|cloudflared|ngrok|(?:heroku|fly|flyctl|vercel|netlify|wrangler|railway|render|supabase|firebase|doppler|vault|consul|nomad|helm|doctl|hcloud|ibmcloud|oci|pscale|turso|infisical|eb) )`)
-	showsKeys     = lazyregexp.New(`^(?:gpg2? .*--export-secret\S*|security find-\S+-password\b.* -w|secret-tool lookup|pass (?:show )?[\w/]+|keyring get)`)
 	served        = lazyregexp.New(`^(?:python[\d.]* .*-m (?:http\.server|SimpleHTTPServer)|php -S|(?:npx |bunx |pnpm dlx |pnpx )?(?:-y )?(?:serve|http-server|live-server)(?: |$)|caddy file-server|ruby .*-run .*httpd|busybox httpd|miniserve|darkhttpd|twistd .*web)`)
 	mayServe      = strings.Fields("serve httpd SimpleHTTP php twistd")
 	proxyVariable = lazyregexp.New(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
@@ -185,6 +185,18 @@ var (
 	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
 	sendWords     = strings.Fields("upload send attach post share mail submit publish push transfer export import sync")
 )
+
+// showing lists what puts out credentials. What home matches are the hosts that they are for; nil means that nobody
+// knows.
+var showing = []struct{ says, home *lazyregexp.Regexp }{
+	{lazyregexp.New(`^(?:gpg2? .*--export-secret\S*|security find-\S+-password\b.* -w|secret-tool lookup|(?:pass|gopass) (?:show )?(?:-\S+ )*[\w/]+|keyring get|op read|op item get|bw (?:get|list|export)|rbw get|lpass show|vault (?:kv get|read)|aws secretsmanager (?:batch-)?get-secret-value|aws ssm get-parameters?\b.* --with-decryption|gcloud secrets versions access|az keyvault secret show|(?:kubectl|oc) get secrets?\b.* (?:-o|--output)[= ]?(?:yaml|json|go-template|custom)\S*|kubectl config view\b.* --raw|doppler secrets (?:get|download)|chamber export|git credential fill|aws configure export-credentials)(?: |$)`), nil},
+	{lazyregexp.New(`^gh auth token`), lazyregexp.New(`(?i)^(?:[\w.-]+\.)?github(?:usercontent)?\.com$`)},
+	{lazyregexp.New(`^gcloud auth (?:application-default )?print-access-token`), lazyregexp.New(`(?i)\.(?:googleapis\.com|google\.com|pkg\.dev|gcr\.io)$|^gcr\.io$`)},
+	{lazyregexp.New(`^az account get-access-token`), lazyregexp.New(`(?i)\.(?:azure\.(?:com|net)|microsoft\.com|windows\.net|visualstudio\.com|azurecr\.io)$`)},
+	{lazyregexp.New(`^(?:fly|flyctl) auth token`), lazyregexp.New(`(?i)\.(?:fly\.io|machines\.dev)$`)},
+	{lazyregexp.New(`^heroku auth:token`), lazyregexp.New(`(?i)\.heroku\.com$`)},
+	{lazyregexp.New(`^doctl auth token`), lazyregexp.New(`(?i)\.digitalocean\.com$`)},
+}
 
 // saysSends reports whether the name of a tool says that it sends.
 func saysSends(name string) bool {

@@ -147,8 +147,8 @@ func (f *check) tellsSecrets() string {
 			continue
 		}
 		line := strings.Join(c.Argv, " ")
-		if shown := showsKeys.FindString(line); shown != "" {
-			return fmt.Sprintf("puts out credentials (%s), and %s can send them away", tools.Visible(shown), tools.Visible(sender))
+		if shown, by := f.shows(c, line); shown != "" {
+			return fmt.Sprintf("puts out credentials (%s), and %s can send them away", tools.Visible(shown), tools.Visible(by))
 		}
 		if serves(line) && slices.ContainsFunc(c.Argv[1:], func(w string) bool { return vitalSource(strings.TrimSuffix(w, "/"), c.Dirs, f.call.Place) }) {
 			return fmt.Sprintf("serves a whole home or system (%s)", tools.Visible(sender))
@@ -158,6 +158,41 @@ func (f *check) tellsSecrets() string {
 		}
 	}
 	return ""
+}
+
+// shows returns the words by which a command puts out credentials, and another program of the text that can send them
+// elsewhere than to where they belong. It returns "" twice if there is no such program.
+func (f *check) shows(c tools.CommandView, line string) (shown, by string) {
+	for _, s := range showing {
+		if shown = s.says.FindString(line); shown == "" {
+			continue
+		}
+		for _, to := range f.a.Commands {
+			if by = sends(to); by != "" && Program(to) != Program(c) && !leadsHome(to, s.home) {
+				return shown, by
+			}
+		}
+	}
+	return "", ""
+}
+
+// leadsHome reports whether a command names an address, and none whose host home does not match.
+func leadsHome(c tools.CommandView, home *lazyregexp.Regexp) bool {
+	if home == nil {
+		return false
+	}
+	named := false
+	for _, word := range slices.Concat(c.Argv[1:], c.Connects) {
+		if reroutes.MatchString(word) {
+			return false
+		}
+		if _, certain := hostIn(word); certain || (facts.Value{Text: word}).LooksLikeAddress() {
+			if named = home.MatchString(facts.HostOf(word)); !named {
+				return false
+			}
+		}
+	}
+	return named && !slices.ContainsFunc(c.Around, reroutes.MatchString)
 }
 
 // pushesSecrets looks for a text that adds a credential store to a git repository and also pushes.
@@ -334,7 +369,7 @@ func matchesCallgate(c tools.CommandView) bool {
 		switch {
 		case value:
 			value = false
-		case name != "killall" && invertOption.MatchString(word):
+		case inverts[name] && invertOption.MatchString(word):
 			return true
 		case userOption.MatchString(word):
 			ofUser, value = true, !strings.Contains(word, "=") && (len(word) == 2 || word[1] == '-')
@@ -512,21 +547,30 @@ func Program(c tools.CommandView) string {
 // About returns what is known of a program.
 func About(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
 
+// senderOf returns the first program of a text that can send what others put out, or "".
 func senderOf(a *tools.Analysis) string {
 	for _, c := range a.Commands {
-		if len(c.Argv) == 0 {
-			continue
+		if sender := sends(c); sender != "" {
+			return sender
 		}
-		name, line := Program(c), strings.Join(c.Argv, " ")
-		if is := About(name); is.Has(programs.CanSend) || serves(line) || is.Has(programs.SometimesSends) && senderLines.MatchString(line) {
-			return name
-		}
-		if len(c.Connects) > 0 {
-			return "/dev/tcp"
-		}
-		if holdsAny(line[len(c.Argv[0]):], codeSends) { // none of them has a space
-			return name
-		}
+	}
+	return ""
+}
+
+// sends returns what of a command can send, or "".
+func sends(c tools.CommandView) string {
+	if len(c.Argv) == 0 {
+		return ""
+	}
+	name, line := Program(c), strings.Join(c.Argv, " ")
+	if is := About(name); is.Has(programs.CanSend) || serves(line) || is.Has(programs.SometimesSends) && senderLines.MatchString(line) {
+		return name
+	}
+	if len(c.Connects) > 0 {
+		return "/dev/tcp"
+	}
+	if holdsAny(line[len(c.Argv[0]):], codeSends) { // none of them has a space
+		return name
 	}
 	return ""
 }

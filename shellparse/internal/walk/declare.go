@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -46,7 +47,8 @@ func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && cmd.Variant.Value != "export" {
 		a.Found.Problem("dynamic", "A name reference can run code: "+findings.Quote(c.raw)+".")
 	}
-	if listing := len(cmd.Args) == 0 || strings.Contains(flags, "p"); listing {
+	named := slices.ContainsFunc(argv[1:], func(w word.Word) bool { return !word.HasPrefix(w.Text, "-", "+") })
+	if listing := len(cmd.Args) == 0 || strings.Contains(flags, "p") || strings.Contains(flags, "x") && !named; listing {
 		a.Emit(&Call{Argv: argv, raw: c.raw, Sc: sc})
 	}
 }
