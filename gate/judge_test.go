@@ -205,6 +205,9 @@ func TestTerminalAllowList(t *testing.T) {
 		{"npm test | cat", true, permissions.Deny},
 		{"npm test && npm publish", true, permissions.Deny},
 		{"ls 'a;b' \"c|d\" e\\>f", false, permissions.Allow},
+		{"date -s 2020-01-01", false, permissions.Deny},
+		{"hostname x", false, permissions.Deny},
+		{"date +%s", false, permissions.Allow},
 	} {
 		j := &Judge{Policy: rules, Terminal: &Terminal{Write: c.write}, Now: time.Now()}
 		if v := j.Judge(kindCall(t, t.TempDir(), "shell_exec", "command", c.command)); v.Action != c.want {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -40,7 +41,7 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 	switch {
 	case !reads && !slices.Contains(terminalWrites, name):
 		return fmt.Sprintf("The terminal allow-list does not include %q.", tools.Visible(name))
-	case !reads && !t.Write:
+	case !t.Write && !(reads && onlyPrints(a, &a.Subjects[i])):
 		return fmt.Sprintf("%q can write, and the terminal allow-list is for reading only (allowTerminalWrite).", tools.Visible(name))
 	}
 	plain := !a.Operators
@@ -55,6 +56,12 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 		return "The terminal allow-list takes only commands that can be read."
 	}
 	return ""
+}
+
+// onlyPrints reports whether a command of the list for reading does what it is listed for. Printing the environment is
+// riskier than other reading.
+func onlyPrints(a *tools.Analysis, s *permissions.Subject) bool {
+	return s.Risk == permissions.ReadOnly || len(a.Commands) == 1 && floor.DumpsEnvironment(a.Commands[0])
 }
 
 // passes reports whether the subject needs no question because it only reads.
