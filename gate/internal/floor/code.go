@@ -18,13 +18,18 @@ import (
 
 // Texts in other languages, which callgate cannot fully analyze: what they name and what they do.
 var (
-	codeVital    = lazyregexp.New(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
-	codeLoses    = lazyregexp.New(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
+	codeVital    = lazyregexp.New(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|["'\x60]` + systemFolder + `/?\*{0,2}["'\x60]|(?i:rm_?tree|rm_?rf|rmSync)\W{1,3}(?:\.\./)*\.\./?["'\x60]|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
+	codeLoses    = lazyregexp.New(`(?i)\brm\(|rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
 	codeHarmless = lazyregexp.New(`["']/["']\s*\.\s*join|(?:split|join|replace(?:All)?|strip|ends_?[wW]ith|starts_?[wW]ith|[iI]ndex_?[oO]f|r?find|g?sub|explode|implode)\s*\(\s*["'/]+["']`)
 )
 
-// shellWipes matches a shell command that removes a root or a home, inside any text.
-var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
+// systemFolder matches the folders without which a system does not work.
+const systemFolder = `/(?:etc|usr(?:/\w+)?|bin|sbin|lib(?:32|64)?|boot|var(?:/(?:lib|log))?|opt|srv|System|Library|Applications)`
+
+// shellWipes matches a shell command that removes a root, a home or a folder of the system, inside any text.
+var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:(?:rm|shred|rimraf|chmod|chown)\s+(?:[^\s;&|"'\x60]+\s+)*?["']?` + wiped + `|find\s+["']?` + wiped + `[^;|]*-(?:delete|exec|ok))|delete-directory\s+"(?:/|~)[/"]`)
+
+const wiped = `(?:/|~|\$HOME|\$\{HOME\}|` + systemFolder + `)[/*.]*(?:["'\x60\s;&|)]|$)`
 
 // codes looks for texts in other languages that name something vital together with a destructive operation, or that
 // name a credential store. It also looks for shell commands in texts that remove a root or a home.

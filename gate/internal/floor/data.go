@@ -328,7 +328,7 @@ var (
 
 // Statements in a tool's arguments that destroy data of a database as a whole.
 var (
-	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:where\s+(?:true|1|1\s*=\s*1)\s*)?(?:;|$)|detach\s+database|match\s*\(\w*\)\s*detach\s+delete\b)`)
+	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+(?:only\s+)?(?:"[^"]*"|\x60[^\x60]*\x60|\[[^\]]*\]|[\w$.*])+\s*(?:as\s+\w+\s*)?(?:where\s+(?:true|1|\d+\s*(?:=|<=?)\s*\d+|'(?:\w*'\s*=\s*'\w*)')\s*)?(?:;|$|returning\b)|detach\s+database|match\s*\(\w*\)\s*detach\s+delete\b)`)
 	sqlComment    = lazyregexp.New(`/\*!\d*|\*/|/\*(?s:.*?)\*/|--[ \t][^\n]*\n`) // what MySQL runs in a comment stays
 	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
 	statements    = facts.WordsOf("mongo mongosh redis-cli valkey-cli")          // they read statements, though none of SQL

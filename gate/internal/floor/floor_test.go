@@ -62,7 +62,7 @@ func TestQuickLooksPassNothingOver(t *testing.T) {
 
 // TestStatementsThatLoseData finds the statements wherever they stand, as expressions over the whole text do.
 func TestStatementsThatLoseData(t *testing.T) {
-	sql := regexp.MustCompile(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)`)
+	sql := regexp.MustCompile(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+(?:"[^"]*"|[\w.])+\s*(?:;|$)|detach\s+database)`)
 	graph := regexp.MustCompile(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
 	part := rapid.StringMatching(`(?i)drop|table|schema|user|[kK\x{212a}]eyspace|truncate|delete|from|x;|detach|database|mutation|\{|\(|\}|purge|[\s\v]|[a-zſé_;"."]`)
 	rapid.Check(t, func(t *rapid.T) {
