@@ -109,6 +109,9 @@ func (f *check) opens() string {
 				return why
 			}
 		}
+		if why := f.gives(hostPaths(c.Input), c.Dirs); why != "" {
+			return why
+		}
 	}
 	if len(f.a.Commands) > 0 || facts.FileKind(f.call.Tool.Kind) {
 		return ""
@@ -119,8 +122,12 @@ func (f *check) opens() string {
 // mounts is opens for a tool with an argument for volumes, or one that takes the description of a container.
 func (f *check) mounts() string {
 	var sources []string
-	for _, v := range f.call.Values() {
+	values := f.call.Values()
+	for i, v := range values {
 		sources = append(sources, hostPaths(v.Text)...)
+		if strings.HasPrefix(v.Text, "-") { // of a list of words
+			sources = append(sources, bound(v.Text, values[min(i+1, len(values)-1)].Text)...)
+		}
 		if strings.HasSuffix(v.Name, "hostPath.path") {
 			sources = append(sources, v.Text)
 		}
@@ -143,10 +150,10 @@ func (f *check) gives(sources, dirs []string) string {
 	return fmt.Sprintf("gives a container %s to write", tools.Visible(sources[i]))
 }
 
-// hostPaths returns the folders of this machine that the description of a pod, in JSON or YAML, gives to the pod. What
-// merely looks like such a description counts too.
+// hostPaths returns the folders of this machine that the description of pods or services, in JSON or YAML, gives to
+// containers. What merely looks like such a description counts too.
 func hostPaths(text string) (folders []string) {
-	if !strings.Contains(text, "hostPath") {
+	if !strings.Contains(text, "hostPath") && !strings.Contains(text, "volumes") {
 		return nil
 	}
 	for _, m := range hostPath.FindAllStringSubmatch(strings.ReplaceAll(text, `\/`, "/"), -1) {
@@ -169,11 +176,41 @@ func hostPathsOf(n *yaml.Node) (folders []string) {
 		return hostPaths(n.Value)
 	}
 	for i, part := range n.Content {
-		var volume struct{ Path string }
-		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "hostPath" && part.Decode(&volume) == nil {
-			folders = append(folders, volume.Path)
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			folders = append(folders, named(n.Content[i-1].Value, part)...)
 		}
 		folders = append(folders, hostPathsOf(part)...)
+	}
+	return folders
+}
+
+// named returns the folders that a member of a description gives to containers: the volume of a pod, those of a
+// service, or the device of a volume.
+func named(member string, value *yaml.Node) (folders []string) {
+	switch member {
+	case "hostPath":
+		var volume struct{ Path string }
+		if value.Decode(&volume) == nil {
+			folders = append(folders, volume.Path)
+		}
+	case "device":
+		folders = append(folders, value.Value)
+	case "volumes":
+		var volumes []yaml.Node
+		if value.Decode(&volumes) != nil {
+			return nil
+		}
+		for _, v := range volumes {
+			var volume struct {
+				Source   string
+				ReadOnly bool `yaml:"read_only"`
+			}
+			if v.Kind == yaml.ScalarNode {
+				folders = append(folders, bound("-v", v.Value)...)
+			} else if v.Decode(&volume) == nil && !volume.ReadOnly {
+				folders = append(folders, volume.Source)
+			}
+		}
 	}
 	return folders
 }
