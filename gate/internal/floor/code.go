@@ -226,10 +226,10 @@ func cutLast(text, separator string) (before, after string) {
 
 // bound returns the folders of this machine that an option gives to a container to write. next is the word behind it.
 func bound(word, next string) (sources []string) {
-	given := word // of a volume that is created
+	given := word // of a volume or a device that is added
 	if m := bindOption.FindStringSubmatch(word); m != nil {
 		given = cmp.Or(m[1], next)
-	} else if !strings.Contains(word, "device=") {
+	} else if !strings.Contains(word, "device=") && !strings.HasPrefix(word, "source=") {
 		return nil
 	}
 	given = strings.ReplaceAll(given, `"`, "")
