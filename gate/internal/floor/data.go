@@ -277,7 +277,7 @@ type loss struct {
 }
 
 // mayLose lists words in lower case. Each of losses needs one of them.
-var mayLose = strings.Fields("rollback force unpublish yank disable delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm etcdctl forget prune expire recursive pg_restore")
+var mayLose = strings.Fields("rollback force unpublish yank disable delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm etcdctl forget prune expire recursive pg_restore lvreduce vgreduce")
 
 // localClusters matches the beginnings of contexts of clusters on this machine.
 const localClusters = `(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`
@@ -305,7 +305,7 @@ var losses = []loss{
 	{"a store of keys", lazyregexp.New(` (?:etcdctl` + options + ` del (?:.* )?--(?:prefix|from-key)|consul` + options + ` kv delete (?:.* )?-recurse) `), nil},
 	{"messages", lazyregexp.New(` kafka-topics(?:\.sh)? (?:.* )?--delete `), lazyregexp.New(`--bootstrap-server[= ](?:localhost|127\.0\.0\.1):`)},
 	{"backups", lazyregexp.New(` (?:borg` + options + ` (?:delete|prune)|restic` + options + ` (?:forget|prune)|kopia` + options + ` snapshot delete|velero` + options + ` backup delete|duplicity` + options + ` remove-\S+|pgbackrest (?:.* )?(?:expire|stanza-delete)|wal-g` + options + ` delete|(?:vssadmin|wbadmin|tmutil) delete\S*) `), nil},
-	{"a volume", lazyregexp.New(` (?:lvremove|vgremove|pvremove|lvm (?:lv|vg|pv)remove|zfs` + options + ` destroy|btrfs` + options + ` subvolume delete) `), nil},
+	{"a volume", lazyregexp.New(` (?:lvremove|vgremove|pvremove|lvm (?:lv|vg|pv)remove|zfs` + options + ` destroy|btrfs` + options + ` subvolume delete|lvreduce|vgreduce|dmsetup (?:remove_all|wipe_table)|ceph` + options + ` (?:osd purge|osd pool (?:delete|rm)|fs rm|osd destroy)|rbd` + options + ` (?:rm|remove|purge|trash purge|snap purge)|gluster` + options + ` volume delete) `), nil},
 	{"secrets", lazyregexp.New(` (?:vault` + options + ` kv (?:destroy|metadata delete)|vault` + options + ` secrets disable)(?: |$)`), nil},
 	{"the database", lazyregexp.New(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
 	{"the database", lazyregexp.New(` (?:prisma|rails|rake|artisan|doctrine\S*|sequelize\S*|typeorm|mikro-orm|drizzle-kit|knex|alembic|flask|manage\.py|django-admin|ecto|mix|diesel|sqlx|sea-orm-cli|flyway|liquibase|hasura|goose|dbmate|atlas|migrate|mongosh?)\b.* (?:--env\S*[= ]|--environment[= ]|-e |node_env=|rails_env=)?prod\S* .*(?:reset|drop|fresh|wipe|flush|clean|down)|(?:rails_env|rack_env|node_env|mix_env|app_env|django_settings_module)=\S*prod\S* .*(?:reset|drop|fresh|wipe|flush|clean)`), nil},
