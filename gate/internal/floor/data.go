@@ -175,7 +175,7 @@ var (
 
 // What sends.
 var (
-	senderLines = lazyregexp.New(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
+	senderLines = lazyregexp.New(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |glab (?:snippet|issue|mr|release|variable|api|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
 		`npm publish|git push|cloudflared|ngrok|(?:heroku|fly|flyctl|vercel|netlify|wrangler|railway|render|supabase|firebase|doppler|vault|consul|nomad|helm|doctl|hcloud|ibmcloud|oci|pscale|turso|infisical|eb) )`)
 	served        = lazyregexp.New(`^(?:python[\d.]* .*-m (?:http\.server|SimpleHTTPServer)|php -S|(?:npx |bunx |pnpm dlx |pnpx )?(?:-y )?(?:serve|http-server|live-server)(?: |$)|caddy file-server|ruby .*-run .*httpd|busybox httpd|miniserve|darkhttpd|twistd .*web)`)
 	mayServe      = strings.Fields("serve httpd SimpleHTTP php twistd")
