@@ -348,7 +348,7 @@ func TestGuided(t *testing.T) {
 		"unlabelled":                      {{`unknown {"x":"y"}`, "", "ask Nobody said what the tool does"}},
 		"pushing":                         {{"$ git push", "", "ask does not say where"}},
 		"a query":                         {{`ask_base {"sql":"select count(*) from users"}`, "", "allow"}},
-		"a query that deletes":            {{`ask_base {"sql":"with d as (delete from users returning 1) select count(*) from d"}`, "", "ask more than its label says"}},
+		"a query that deletes":            {{`ask_base {"sql":"with d as (delete from users where id = 2 returning 1) select count(*) from d"}`, "", "ask more than its label says"}},
 		"a query that writes":             {{`ask_base {"sql":"select * into copies from users"}`, "", "ask more than its label says"}},
 		"a query of a server's files":     {{`ask_base {"sql":"select pg_read_file('/etc/passwd')"}`, "", "ask more than its label says"}},
 		"removing":                        {{"$ rm -rf build", "", "ask DESTRUCTIVE"}},
