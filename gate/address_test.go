@@ -56,6 +56,15 @@ func TestAddressesHoweverSpelled(t *testing.T) {
 			}
 		}
 	}
+	for command, want := range map[string]bool{
+		`kill $(lsof -ti :7777)`: true, `lsof -t -i:41234 | xargs kill -9`: true, `fuser -k 7777/tcp`: true, `npx kill-port 7777`: true,
+		`ss -ltnp | grep :7777 | awk '{print $2}' | xargs kill`: true, `kill $(lsof -ti :3000)`: false, `lsof -i :7777`: false, `kill 7777`: false,
+		`fuser -k 3000/tcp`: false, `npx kill-port 3000`: false, `grep -rn 7777 .`: false,
+	} {
+		if v := j.Judge(kindCallRapid(t.TempDir(), command)); (v.Action == permissions.Ask && strings.Contains(v.Reason, "ends what listens")) != want {
+			t.Errorf("%s: %s %s", command, v.Action, v.Reason)
+		}
+	}
 	arguments := map[bool][]string{
 		true: {
 			`{"host":"127.0.0.1","port":7777}`, `{"port":"07777","target":{"hostname":"localtest.me"}}`, `{"host":"0","port":7.777e3}`, `{"to":["localhost",7777]}`,

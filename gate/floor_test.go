@@ -55,9 +55,10 @@ func floorPlace(t *testing.T) tools.Place {
 
 // lines returns the cases of a table: one a line, without comments, which begin with "#".
 func lines(table string) (list []string) {
+	program, _ := os.Executable()
 	for line := range strings.Lines(table) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "# ") {
-			list = append(list, strings.ReplaceAll(line, "PID", fmt.Sprint(os.Getpid())))
+			list = append(list, strings.NewReplacer("PID", fmt.Sprint(os.Getpid()), "PROGRAM", program).Replace(line))
 		}
 	}
 	return list

@@ -220,10 +220,13 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	return marks
 }
 
-// addressMark marks a command that may connect to the approvers' address.
+// addressMark marks a command that may connect to the approvers' address, or end what listens there.
 func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
 	if j.Protected == nil || len(a.Commands) == 0 || len(j.Protected.allPorts()) == 0 {
 		return tools.Mark{}, false
+	}
+	if companions.Ends(a, j.Protected.allPorts()) {
+		return tools.Mark{Code: floor.Mark, Text: "The floor: the call ends what listens at the address that approvals are given at."}, true
 	}
 	for _, c := range a.Commands {
 		if word := companions.UnknownAddress(c); word != "" {

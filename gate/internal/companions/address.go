@@ -403,6 +403,29 @@ var (
 	portName = lazyregexp.New(`(?i)port`)
 )
 
+// Ends reports whether a text ends the processes that listen at one of the ports.
+func Ends(a *tools.Analysis, ports []string) bool {
+	ends := func(c tools.CommandView) bool {
+		return len(c.Argv) > 0 && programs.Find(programs.Canonical(programOf(c.Argv[0]))).Has(programs.Kills)
+	}
+	return slices.ContainsFunc(a.Commands, ends) && slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool {
+		if len(c.Argv) == 0 || !findsByPort[programOf(c.Argv[0])] {
+			return false
+		}
+		return slices.ContainsFunc(c.Argv[1:], func(word string) bool {
+			return slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool { return r < '0' || r > '9' }), func(n string) bool { return isPort(n, ports) })
+		})
+	})
+}
+
+// findsByPort holds programs that find or end processes by the ports they listen at.
+var findsByPort = facts.WordsOf("lsof fuser ss netstat grep egrep rg awk kill-port fkill")
+
+// programOf returns the name of a program, in lower case and without its folder.
+func programOf(word string) string {
+	return strings.ToLower(word[strings.LastIndexByte(word, '/')+1:])
+}
+
 // UnknownAddress returns the word of a network command that says where it connects, if callgate cannot tell where that
 // is. It returns "" if there is none.
 func UnknownAddress(c tools.CommandView) string {
@@ -438,6 +461,5 @@ var (
 
 // fetches reports whether a program connects to the addresses among its words.
 func fetches(program string) bool {
-	name := strings.ToLower(program[strings.LastIndexByte(program, '/')+1:])
-	return programs.Find(programs.Canonical(name)).Has(programs.Fetches)
+	return programs.Find(programs.Canonical(programOf(program))).Has(programs.Fetches)
 }

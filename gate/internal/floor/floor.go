@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"callgate/gate/internal/companions"
 	"callgate/gate/internal/facts"
@@ -292,8 +294,11 @@ func quiet(t *tools.Tool) bool {
 	return facts.FileKind(t.Kind) && t.Bound && t.Kind != tools.KindResource
 }
 
-// disarms looks for what ends callgate or switches off the permission checks of another agent.
+// disarms looks for what ends or replaces callgate, or switches off the permission checks of another agent.
 func (f *check) disarms() string {
+	if f.losesProgram() {
+		return "removes or replaces callgate itself"
+	}
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 {
 			continue
@@ -328,6 +333,30 @@ func (f *check) disarms() string {
 	return ""
 }
 
+// program is the path of this process's program, or "".
+var program = sync.OnceValue(func() string {
+	path, _ := os.Executable()
+	return path
+})
+
+// losesProgram reports whether the call writes, moves or removes the program of this process, or a link to it.
+func (f *check) losesProgram() bool {
+	if len(f.a.Writes)+len(f.a.Wipes) == 0 || program() == "" {
+		return false
+	}
+	own, err := os.Stat(program())
+	if err != nil {
+		return false
+	}
+	is := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && os.SameFile(info, own)
+	}
+	return slices.ContainsFunc(f.a.Writes, func(w tools.Written) bool {
+		return !w.Guessed && (is(w.Path) || w.Whole && facts.Within(program(), w.Path))
+	}) || slices.ContainsFunc(f.a.Wipes, func(w tools.Wipe) bool { return filepath.IsAbs(w.Path) && facts.Within(program(), w.Path) })
+}
+
 // has reports whether such is true of one of the commands. It passes over commands without a program.
 func (f *check) has(such func(tools.CommandView) bool) bool {
 	return slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && such(c) })
@@ -352,7 +381,14 @@ func (f *check) findsCallgate(c tools.CommandView) bool {
 
 // endsCallgate reports whether a command ends this process.
 func endsCallgate(c tools.CommandView) bool {
-	return About(Program(c)).Has(programs.Kills) && (matchesCallgate(c) || c.Argv[0] != "launchctl" && slices.ContainsFunc(c.Argv[1:], isOwnProcess))
+	about := About(Program(c))
+	if about.Has(programs.RunsContainers) && c.Risk.Exceeds(permissions.Unknown) {
+		return slices.ContainsFunc(c.Argv[1:], func(word string) bool { return strings.Contains(strings.ToLower(word), "callgate") })
+	}
+	if !about.Has(programs.Kills) || c.Risk == permissions.ReadOnly || about.Has(programs.PackageManager) && !c.Risk.Exceeds(permissions.Unknown) {
+		return false
+	}
+	return matchesCallgate(c) || c.Argv[0] != "launchctl" && slices.ContainsFunc(c.Argv[1:], isOwnProcess)
 }
 
 // matchesCallgate reports whether callgate is among the processes that the words of a command name.
