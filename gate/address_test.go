@@ -39,7 +39,7 @@ func TestAddressesHoweverSpelled(t *testing.T) {
 			`wget --post-data=x http://localhost:7777/`, `exec 3<>/dev/tcp/127.0.0.1/7777`, `exec 3<>/dev/tcp/127.0.0.1/"77"77`, `cat < /dev/tcp/localtest.me/7777`,
 			`bash -c 'curl 127.0.0.1:"77"77'`, `timeout 5 curl 127.0.0.1:07777`, `socat - TCP:localtest.me:7777`, `socat - TCP4:127.0.0.1:7777,retry=1`,
 			`python3 -c "import socket; socket.create_connection(('127.0.0.1', 7777))"`, `node -e "require('http').get({host:'127.0.0.1',port:7777})"`,
-			`ssh -L 8080:localhost:7777 example.com`,
+			`ssh -L 8080:localhost:7777 example.com`, `awk 'BEGIN{"/inet/tcp/0/localtest.me/7777" |& getline}'`,
 		},
 		false: {
 			`curl http://127.0.0.1:8080/`, `curl https://example.com/7777`, `echo 7777 items`, `sed -n 7777p file`, `head -c 7777 localhost.txt`, `kill 7777`, `sleep 10 7777`,

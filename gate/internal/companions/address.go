@@ -144,7 +144,7 @@ func namesAddress(text string, ports []string) bool {
 			}
 		}
 	}
-	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) && !strings.Contains(text, "/dev/") {
+	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) && !strings.Contains(text, "/dev/") && !strings.Contains(text, "/inet") {
 		return false
 	}
 	for _, re := range []*lazyregexp.Regexp{urlWithPort, deviceWithPort} {
@@ -162,8 +162,8 @@ var (
 	urlWithPort = lazyregexp.New(`[a-z][a-z0-9+.-]*:[/\\]{1,3}(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]*):([0-9]+)\b`)
 	// urlWithoutPort finds a URL's scheme and host where no port follows.
 	urlWithoutPort = lazyregexp.New(`\b(https?|wss?):[/\\]*(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]+):?(?:$|[/\\\s?#"'<>,;)\]}|&])`)
-	// deviceWithPort finds a connection as shells spell it.
-	deviceWithPort = lazyregexp.New(`/dev/(?:tcp|udp)/([^/\s]+)/([0-9]+)\b`)
+	// deviceWithPort finds a connection as shells and awk spell it.
+	deviceWithPort = lazyregexp.New(`/(?:dev/(?:tcp|udp)|inet[46]?/(?:tcp|udp)/[^/]*)/([^/\s]+)/([0-9]+)\b`)
 	// betweenHostAndPort matches what may stand between the two: host:port, host port, ("host", port), host=h;port=p.
 	betweenHostAndPort = lazyregexp.New(`[:/ ,;&]\s*(?:(?:-{0,2}port|-p)\s*[=: ]?\s*)?$`)
 )

@@ -248,6 +248,9 @@ var (
 	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
 )
 
+// inetHost finds the host of a connection as awk spells it.
+var inetHost = lazyregexp.New(`/inet[46]?/(?:tcp|udp)/[^/]*/([^/"'\s]+)/`)
+
 // plainHost matches the beginning of an address that no program takes for another host's.
 var plainHost = lazyregexp.New(`^https?://[a-zA-Z0-9.-]+/`)
 

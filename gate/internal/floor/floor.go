@@ -255,6 +255,11 @@ func (f *check) asksCloud() string {
 					return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
 				}
 			}
+			if is := About(Program(c)); c.Input != "" && (c.Code || is.Has(programs.Fetches) || is.Has(programs.Connects)) {
+				if at := metadataIn(c.Input, false); at != "" {
+					return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
+				}
+			}
 		}
 	}
 	if at := f.proxied(); at != "" {
@@ -671,9 +676,15 @@ func metadataIn(text string, word bool) string {
 		return ""
 	}
 	candidates := EmbeddedAddresses(address.Unbroken(text), len(text))
+	if strings.Contains(text, "/inet") {
+		for _, m := range inetHost.FindAllStringSubmatch(text, 16) {
+			candidates = append(candidates, "http://"+m[1]+"/")
+		}
+	}
 	if whole := strings.TrimSpace(text); !strings.Contains(whole, " ") {
 		whole = whole[:min(len(whole), maxBareAddress)]
-		candidates = append(candidates, whole)
+		known, _, _ := strings.Cut(whole, "$") // a variable can hold the path
+		candidates = append(candidates, whole, known)
 		if word {
 			_, value, _ := strings.Cut(whole, "=")
 			candidates = append(candidates, value, strings.TrimLeft(whole, "-abcdefghijklmnopqrstuvwxyz"), companions.Attached(whole))
