@@ -152,7 +152,7 @@ func upload(a *walk.Walker, h word.Hit, c *walk.Call) {
 	switch {
 	case !h.Value.Known && h.Value.Head == "":
 		c.EffectOf("option "+h.Name+" "+v, h)
-	case i == 0, h.Name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
+	case i == 0, (h.Name == "--data-urlencode" || h.Name == "--url-query") && i > 0 && eq < 0, i > 0 && eq == i-1:
 		a.Reads(c, word.Word{Text: v[i+1:], Known: h.Value.Known})
 		c.EffectOf("option "+h.Name+" "+v, h)
 	case strings.Contains(v, "=<"):

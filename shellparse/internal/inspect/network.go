@@ -123,8 +123,8 @@ var readingMethods = word.Set("GET HEAD OPTIONS")
 // methodName matches what HTTPie and xh recognize as a method before an address.
 var methodName = lazyregexp.New(`^[a-zA-Z]+$`)
 
-// besideBody matches items outside a request's body: a header, or a part of the query.
-var besideBody = lazyregexp.New(`^[\w.-]+(?:==|:[^=])`)
+// besideBody matches items outside a request's body: a header, or a part of the query. One with @ is out of a file.
+var besideBody = lazyregexp.New(`^[\w.-]+(?:==(?:[^@]|$)|:[^=@])`)
 
 // portAlone matches how HTTPie and xh spell an address of this machine. They put localhost before whatever follows a
 // colon, so :.a.example is another machine.
