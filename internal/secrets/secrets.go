@@ -124,7 +124,7 @@ func variable(line string) (found [][2]string) {
 		value = strings.TrimSpace(value[:i])
 	}
 	name = strings.TrimSpace(name)
-	named := secretName.MatchString(name) && len(value) >= shortestNamed
+	named := secretName.MatchString(name) && len(value) >= shortestNamed && !ordinary(name, value)
 	looks := len(value) >= shortest && !strings.ContainsAny(value, " /.") && strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
 	if named && !strings.HasPrefix(value, "$") || looks {
 		found = append(found, [2]string{value, "value of " + name})
@@ -137,6 +137,31 @@ func variable(line string) (found [][2]string) {
 	}
 	return found
 }
+
+// ordinary reports whether a value is no secret although the variable's name suggests one: AUTH_URL=http://localhost,
+// TOKEN_EXPIRY=86400000, POSTGRES_PASSWORD=postgres. Such a value would be found in ordinary calls.
+func ordinary(name, value string) bool {
+	switch strong := strongName.MatchString(name); {
+	case place.MatchString(value):
+		return !hasCode.MatchString(value)
+	case strings.Trim(value, "0123456789") == "":
+		return !password.MatchString(name)
+	case words.MatchString(value):
+		return !strong || len(value) < shortestWords
+	}
+	return false
+}
+
+// shortestWords is the least length in bytes of a secret that consists of words.
+const shortestWords = 12
+
+var (
+	strongName = lazyregexp.New(`(?i)passw|passphrase|pwd|secret|token`)
+	password   = lazyregexp.New(`(?i)passw|pwd`)
+	place      = lazyregexp.New(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|\.{0,2}/|~/|localhost\b)`)
+	words      = lazyregexp.New(`^[A-Z]?[a-z]+(?:[-_. ][a-z]+)*$|^[A-Z]+(?:[-_][A-Z]+)*$`)
+	hasCode    = lazyregexp.New(`[A-Za-z0-9_-]{16}`)
+)
 
 // LearnValue remembers a value known to be a credential. It ignores values of less than eight bytes, which could occur
 // in any text.

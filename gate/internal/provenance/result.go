@@ -59,7 +59,7 @@ func (o *origin) ofCommands(a *tools.Analysis) {
 		switch {
 		case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && floor.About(floor.Program(c)).Has(programs.CanSend):
 			o.label |= flow.Untrusted
-			if len(c.Argv) > 0 && !plainFetch[floor.Program(c)] {
+			if len(c.Argv) > 0 && !plainFetch[floor.Program(c)] && !bringsIn(c) {
 				o.label |= flow.Private
 			}
 		case floor.DumpsEnvironment(c):
@@ -69,6 +69,21 @@ func (o *origin) ofCommands(a *tools.Analysis) {
 }
 
 var plainFetch = facts.WordsOf("curl wget wget2 http https xh xhs httpie aria2c dig nslookup host ping")
+
+// bringsIn reports whether a command fetches packages, images or a repository. What it prints is not the user's.
+func bringsIn(c tools.CommandView) bool {
+	if len(c.Argv) < 2 {
+		return false
+	}
+	about := floor.About(floor.Program(c))
+	return about.Has(programs.PackageManager) && installing[c.Argv[1]] || about.Has(programs.RunsContainers) && c.Argv[1] == "pull" ||
+		about.Has(programs.VersionControl) && cloning[c.Argv[1]]
+}
+
+var (
+	installing = facts.WordsOf("install i ci add get download update upgrade sync restore require")
+	cloning    = facts.WordsOf("clone fetch pull")
+)
 
 // ofPaths adds what files are. Files of the workspace are the user's side, unless others wrote them.
 func (o *origin) ofPaths(call *facts.Call, a *tools.Analysis) {
