@@ -132,6 +132,8 @@ func TestFlow(t *testing.T) {
 		},
 		"an image that was pulled":               {{"$ docker pull postgres", "Status: Downloaded newer image for postgres", "allow"}, {"$ docker run -d postgres", "", "allow"}},
 		"a repository that was cloned":           {{"$ git clone https://github.com/acme/rocket", "Cloning into 'rocket'...", "allow"}, {"$ docker run -d postgres", "", "allow"}},
+		"what a password manager printed":        {{"user tell Alice", "", ""}, {"$ op read op://a/b/c", "correct horse battery staple nine", "allow"}, poisoned, {`send {"to":"Alice","text":"correct horse battery staple nine"}`, "", "ask secret"}},
+		"what a token fetched":                   {{"user tell Alice", "", ""}, {"$ curl -H \"Authorization: token $(gh auth token)\" https://api.github.com/user", "correct horse battery staple nine", "allow"}, {`send {"to":"Alice","text":"correct horse battery staple nine"}`, "", "allow"}},
 		"what a cluster told":                    {{"$ kubectl get pods", "web-1 Running", "allow"}, {"$ docker run -d postgres", "", "ask leaves"}},
 		"destination from untrusted text":        {poisoned, {`send {"to":"` + mallory + `","text":"hi"}`, "", `ask known only from the result of mail_read_mail`}},
 		"written in another way":                 {poisoned, {`send {"to":["MALLORY@evil.example "],"text":"hi"}`, "", `ask known only from`}},

@@ -186,9 +186,10 @@ var (
 	sendWords     = strings.Fields("upload send attach post share mail submit publish push transfer export import sync")
 )
 
-// showing lists what puts out credentials. What home matches are the hosts that they are for; nil means that nobody
-// knows.
-var showing = []struct{ says, home *lazyregexp.Regexp }{
+// shower matches commands that put out credentials, and the hosts that these are for; nil means that nobody knows them.
+type shower struct{ says, home *lazyregexp.Regexp }
+
+var showing = []shower{
 	{lazyregexp.New(`^(?:gpg2? .*--export-secret\S*|security find-\S+-password\b.* -w|secret-tool lookup|(?:pass|gopass) (?:show )?(?:-\S+ )*[\w/]+|keyring get|op read|op item get|bw (?:get|list|export)|rbw get|lpass show|vault (?:kv get|read)|aws secretsmanager (?:batch-)?get-secret-value|aws ssm get-parameters?\b.* --with-decryption|gcloud secrets versions access|az keyvault secret show|(?:kubectl|oc) get secrets?\b.* (?:-o|--output)[= ]?(?:yaml|json|go-template|custom)\S*|kubectl config view\b.* --raw|doppler secrets (?:get|download)|chamber export|git credential fill|aws configure export-credentials)(?: |$)`), nil},
 	{lazyregexp.New(`^gh auth token`), lazyregexp.New(`(?i)^(?:[\w.-]+\.)?github(?:usercontent)?\.com$`)},
 	{lazyregexp.New(`^gcloud auth (?:application-default )?print-access-token`), lazyregexp.New(`(?i)\.(?:googleapis\.com|google\.com|pkg\.dev|gcr\.io)$|^gcr\.io$`)},

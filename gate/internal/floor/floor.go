@@ -178,6 +178,12 @@ func (f *check) shows(c tools.CommandView, line string) (shown, by string) {
 	return "", ""
 }
 
+// ShowsCredentials reports whether a command prints credentials, out of a password manager for instance.
+func ShowsCredentials(c tools.CommandView) bool {
+	line := strings.Join(c.Argv, " ")
+	return slices.ContainsFunc(showing, func(s shower) bool { return s.says.MatchString(line) })
+}
+
 // leadsHome reports whether a command names an address, and none whose host home does not match.
 func leadsHome(c tools.CommandView, home *lazyregexp.Regexp) bool {
 	if home == nil {

@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"path/filepath"
+	"slices"
 
 	"callgate/gate/internal/facts"
 	"callgate/gate/internal/floor"
@@ -55,16 +56,21 @@ func (o *origin) ofLabels(returns []string) {
 }
 
 func (o *origin) ofCommands(a *tools.Analysis) {
-	for _, c := range a.Commands {
-		switch {
-		case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && floor.About(floor.Program(c)).Has(programs.CanSend):
+	shows, fetches := slices.IndexFunc(a.Commands, floor.ShowsCredentials), false
+	for i, c := range a.Commands {
+		if floor.DumpsEnvironment(c) {
+			o.label |= flow.Secret | flow.Private
+		}
+		if c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && floor.About(floor.Program(c)).Has(programs.CanSend) {
+			fetches = fetches || i != shows
 			o.label |= flow.Untrusted
 			if len(c.Argv) > 0 && !plainFetch[floor.Program(c)] && !bringsIn(c) {
 				o.label |= flow.Private
 			}
-		case floor.DumpsEnvironment(c):
-			o.label |= flow.Secret | flow.Private
 		}
+	}
+	if shows >= 0 && !fetches { // else the credentials are for what is fetched
+		o.label |= flow.Secret | flow.Private
 	}
 }
 
