@@ -68,6 +68,24 @@ func TestOrdinaryValuesOfVariableFiles(t *testing.T) {
 	}
 }
 
+// A variable or a substitution is no credential, whatever stands around it.
+func TestReferencesAreNoCredentials(t *testing.T) {
+	for _, c := range []struct{ command, want string }{
+		{`curl -H "Authorization: token $(gh auth token)" https://api.github.com/user`, "allow"},
+		{`curl -H "Authorization: Bearer $(gcloud auth print-access-token)" https://storage.googleapis.com/x`, "allow"},
+		{`curl -H "Authorization: Bearer $GITHUB_TOKEN_FOR_CI_2" https://api.github.com/user`, "allow"},
+		{`curl -H "Authorization: Bearer ${SERVICE_ACCOUNT_TOKEN}" https://api.example`, "allow"},
+		{`curl -u "user:$PASSWORD_OF_THE_USER_1" https://api.example`, "allow"},
+		{`psql "postgres://app:$DB_PASSWORD_PROD_1@db.example/x" -c 'select 1'`, "allow"},
+		{`git clone https://x-access-token:${GITHUB_TOKEN_1234}@github.com/o/r`, "allow"},
+		{`curl -H "Authorization: Bearer ${A}0f9e8d7c6b5a49382716" https://api.example`, "ask credential"},
+		{`curl -H 'Authorization: Bearer 0f9e8d7c6b5a49382716' https://api.example`, "ask credential"},
+	} {
+		b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Mode = ModeNoPrompt })
+		b.play([]step{{"$ " + c.command, "", c.want}})
+	}
+}
+
 // A value is known however the shell or several arguments put it together.
 func TestValuesInPieces(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Mode = ModeNoPrompt })

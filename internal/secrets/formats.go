@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"callgate/audit"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/textscan"
 )
 
@@ -141,16 +142,32 @@ func Form(text string, known Words, fine func(string) bool) (Formed, bool) {
 	if text = text[:min(len(text), searched)]; !plain {
 		text = visible(text)
 	}
+	harmless := func(value string) bool { return refers(value) || fine != nil && fine(value) }
 	for i, reading := range readings(text, 2) {
 		if i > 0 {
 			known = nil
 		}
-		if f, ok := formed(reading, known, fine); ok {
+		if f, ok := formed(reading, known, harmless); ok {
 			return f, true
 		}
 	}
 	return Formed{}, false
 }
+
+// refers reports whether a value only names a credential: what is not a variable or a substitution of a shell is too
+// short for one.
+func refers(value string) bool {
+	if strings.IndexByte(value, '$') < 0 && strings.IndexByte(value, '`') < 0 {
+		return false
+	}
+	return len(scheme.ReplaceAllString(reference.ReplaceAllString(value, ""), "")) < shortest
+}
+
+// reference matches a variable or a substitution, which may be cut off, and scheme what stands before a token.
+var (
+	scheme    = lazyregexp.New(`^(?i:bearer|basic|token) `)
+	reference = lazyregexp.New("\\$\\{[^}]*\\}?|\\$\\([^)]*\\)?|\\$[A-Za-z_]\\w*|`[^`]*`?")
+)
 
 // mayHoldKeyword reports whether a text may contain a keyword of a format. If it may contain many, as noise does, it is
 // not searched for each.
