@@ -58,7 +58,7 @@ func lines(table string) (list []string) {
 	program, _ := os.Executable()
 	for line := range strings.Lines(table) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "# ") {
-			list = append(list, strings.NewReplacer("PID", fmt.Sprint(os.Getpid()), "PROGRAM", program).Replace(line))
+			list = append(list, strings.NewReplacer("PID", fmt.Sprint(os.Getpid()), "PROGRAM", program, "ABOVE", filepath.Dir(filepath.Dir(program))).Replace(line))
 		}
 	}
 	return list

@@ -350,7 +350,8 @@ var program = sync.OnceValue(func() string {
 	return path
 })
 
-// losesProgram reports whether the call writes, moves or removes the program of this process, or a link to it.
+// losesProgram reports whether the call writes, moves or removes the program of this process, a link to it, or any file
+// of its folder. What unpacks files further above does not count.
 func (f *check) losesProgram() bool {
 	if len(f.a.Writes)+len(f.a.Wipes) == 0 || program() == "" {
 		return false
@@ -364,7 +365,7 @@ func (f *check) losesProgram() bool {
 		return err == nil && os.SameFile(info, own)
 	}
 	return slices.ContainsFunc(f.a.Writes, func(w tools.Written) bool {
-		return !w.Guessed && (is(w.Path) || w.Whole && facts.Within(program(), w.Path))
+		return !w.Guessed && (is(w.Path) || w.Whole && filepath.Clean(w.Path) == filepath.Dir(program()))
 	}) || slices.ContainsFunc(f.a.Wipes, func(w tools.Wipe) bool { return filepath.IsAbs(w.Path) && facts.Within(program(), w.Path) })
 }
 
