@@ -40,7 +40,7 @@ func TestValuesOfVariableFiles(t *testing.T) {
 	}
 }
 
-// Values that are words, places or numbers stand in ordinary calls. They are no secrets, whatever their variables' names.
+// Values that are words, places or numbers stand in ordinary calls. They are no secrets, whatever their names.
 func TestOrdinaryValuesOfVariableFiles(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Mode, o.NoFlow = ModeNoPrompt, true })
 	for _, line := range []string{

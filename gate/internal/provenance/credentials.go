@@ -100,8 +100,8 @@ func spelled(call *facts.Call, a *tools.Analysis) (lines []string) {
 	return lines
 }
 
-// joined returns the words of the commands, or the short values of other arguments, as one text: something may have been
-// divided among them.
+// joined returns the words of the commands, or the short values of other arguments, as one text: something may have
+// been divided among them.
 func joined(call *facts.Call, a *tools.Analysis) []string {
 	var all []string
 	for _, c := range a.Commands {
