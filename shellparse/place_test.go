@@ -262,13 +262,13 @@ func (g route) move() string {
 	case 0, 1, 2:
 		return "pushd " + d
 	case 3:
-		return g.pick("popd", "pushd", "cd", "popd -n", "pushd +1", "popd +0", "cd -", "pushd -n "+d, "dirs -c", "pushd -0")
+		return g.pick("popd", "pushd", "cd", "popd -n", "pushd +1", "popd +0", "cd -", "pushd -n "+d, "dirs -c", "pushd -0", "cd - || exit", "cd .. || exit\ncd -")
 	case 4:
 		return g.pick("builtin cd ", "command cd ", "builtin pushd ", `\cd `, "'cd' ", "command -- cd ", "c''d ", "builtin command cd ", "command builtin cd ") + d
 	case 5:
 		return "eval cd " + d
 	case 6:
-		return "eval " + quoted("cd "+d)
+		return "eval " + quoted("cd "+d+g.pick("", "", " || exit")) + g.pick("", "", " <no")
 	case 7:
 		return g.pick("CDPATH=..", "CDPATH=a", "CDPATH="+g.l.out, "OLDPWD=a", "HOME=a", "HOME="+g.l.out, "X=1", "PWD=a") + " cd " + g.pick(d, d, "", "-", "a")
 	case 8:
@@ -361,10 +361,10 @@ func (g route) simple(depth int) string {
 	case n < 17:
 		return g.assign()
 	case n < 20:
-		args := g.pick("", " a", " k1", " a k1", " c")
+		args := g.pick("", " a", " k1", " a k1", " c") + g.pick("", "", "", " <no", " >o2")
 		return g.pick("f", "f", "g", "true", "echo", "command", "cat", "export x", "local x", "trap", "test") + args
 	case n == 20:
-		return g.pick("return", "break", "exit", "unset -f f", "unset f", "continue", "trap - DEBUG", "trap - EXIT", "return 1", "unset -f cat", "set --", ": $((1/0))")
+		return g.pick("return", "break", "exit", "unset -f f", "unset f", "continue", "trap - DEBUG", "trap - EXIT", "return 1", "unset -f cat", "set --", ": $((1/0))", "readonly x\n: ${x:=a}", ": ${x[1/0]}")
 	case n == 21:
 		return "trap " + quoted(g.list(depth-2)) + " " + g.pick("EXIT", "DEBUG", "ERR", "RETURN", "EXIT DEBUG", "USR1")
 	case n == 22:

@@ -232,6 +232,7 @@ func (x expansion) param(p *syntax.ParamExp) {
 				v := x.a.Words.Value(p.Exp.Word, x.sc)
 				x.a.Words.Sets(p.Param.Value, v)
 			}
+			x.a.Shell.MayEnd() // it may be read-only
 		}
 	}
 }

@@ -67,7 +67,11 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 		}
 		return
 	}
+	before := *sc
 	a.Run(c)
+	if mayFail(rds) {
+		sc.FailsAt(&before) // it runs nothing then
+	}
 }
 
 // rawText returns the source of a simple command with its redirections, without here-document bodies.

@@ -125,7 +125,7 @@ func (sc *Scope) Union(x, y []string) []string {
 
 // FailsAt records where the scope is if what changed the directory did not run or failed: where it was before.
 func (sc *Scope) FailsAt(before *Scope) {
-	if !sc.SamePlace(before) {
+	if !sc.SamePlace(before) || !slices.Equal(sc.Old, before.Old) || !slices.EqualFunc(sc.Stack, before.Stack, slices.Equal) {
 		sc.Astray = sc.Astray || before.Lost || before.Astray
 		sc.Anywhere = sc.Anywhere || before.Anywhere
 		sc.Failed = sc.Union(sc.Union(sc.Failed, before.Dirs), before.Failed)
