@@ -202,8 +202,10 @@ func inspectSet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 				if i++; i < len(c.Argv) {
 					setsOption(c, c.Argv[i].Text)
 				}
-			case 'a', 'k':
-				c.Effect("option -" + w.Text[k:k+1])
+			default:
+				if !harmlessLetter(a.Words.Dialect, w.Text[0], w.Text[k]) {
+					c.Effect("option " + w.Text[:1] + w.Text[k:k+1])
+				}
 			}
 		}
 	}

@@ -116,19 +116,31 @@ func shellOption(c *walk.Call, name string) {
 // shellLetters records what the letters of a shell's option do, and returns the index of the last word that they take.
 func shellLetters(c *walk.Call, t string, at int) int {
 	for k := 1; k < len(t); k++ {
-		switch t[k] {
-		case 'o', 'O':
+		switch {
+		case t[k] == 'o', t[k] == 'O' && dialects[c.Name] != script.Zsh:
 			if at+1 < len(c.Argv) {
 				at++
 				if w := c.Argv[at]; !w.Known || !harmlessSet[w.Text] {
 					c.Effect("option -" + string(t[k]) + " " + w.Text)
 				}
 			}
-		case 'i':
-			c.Effect("option -i")
+		case t[k] == 'i', !harmlessLetter(dialects[c.Name], t[0], t[k]):
+			c.Effect("option " + t[:1] + t[k:k+1])
 		}
 	}
 	return at
+}
+
+// harmlessLetter reports whether a letter that follows - or + sets or resets an option like those of harmlessSet, or one
+// with which a shell starts.
+func harmlessLetter(d script.Dialect, sign, letter byte) bool {
+	switch {
+	case sign == '+':
+		return letter != 'B' || d == script.Zsh
+	case d == script.Zsh:
+		return strings.IndexByte("Ccefilmnprsuvx", letter) >= 0
+	}
+	return strings.IndexByte("BbCcDEefHhilmnPprsTuvx", letter) >= 0
 }
 
 // shellCode parses the script in a shell's words.
@@ -163,7 +175,7 @@ func onlyAsks(words []word.Word) bool {
 }
 
 // harmlessSet lists shell options that only make a script stricter or quieter, or change how patterns match.
-var harmlessSet = word.Set("errexit nounset pipefail noclobber noglob noexec posix errtrace functrace inherit_errexit nullglob failglob " +
+var harmlessSet = word.Set("errexit nounset pipefail noclobber noglob noexec posix errtrace functrace inherit_errexit nullglob " +
 	"globstar dotglob extglob nocasematch nocaseglob globasciiranges")
 
 var suOptions = word.MustOptions("-c,--command=c --session-command=c -f,--fast -g,--group= -G,--supp-group= -l,--login - " +
