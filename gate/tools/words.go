@@ -248,7 +248,7 @@ func (b *shells) leaves(c *shellparse.Command, name string) bool {
 	}
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		in := b.record.place.At(dir)
-		return mayBeThere(in.Dir, name) && b.outOf(in.Absolute(b.record.place.Expand(name))) != ""
+		return mayBeThere(in.Dir, name) && b.outOf(in.AbsoluteRaw(b.record.place.Expand(name))) != ""
 	})
 }
 
@@ -266,7 +266,7 @@ func mayBeThere(dir, name string) bool {
 // outOf returns where links take a path of the workspace, if that is outside and not a Python of the system; else "".
 func (b *shells) outOf(path string) string {
 	real, _, err := workspace.RealPath(path)
-	if err != nil || real == path {
+	if path = workspace.Clean(path); err != nil || real == path {
 		return ""
 	}
 	if _, _, in := b.record.place.InWorkspace(path); !in {

@@ -25,7 +25,7 @@ func TestSpelledPlainly(t *testing.T) {
 // A pattern for a folder covers what lies in it, however the path is spelled and wherever links lead.
 func TestAllowsLookAtPlainPaths(t *testing.T) {
 	p := project(t, map[string]string{"src/a": "x", "scripts/x.sh": "x", "sub/deep/y": "x", "../tmp/x.sh": "x", "link": "-> ../tmp", "scripts/out.sh": "-> ../../tmp/x.sh", "in.sh": "-> scripts/x.sh"})
-	rules := `{ "shell_exec": { "./scripts/* *": "allow", "cat src/*": "allow", "cat --x=src/*": "allow", "frob link/* *": "allow", "./in.sh *": "allow" } }`
+	rules := `{ "shell_exec": { "./scripts/* *": "allow", "cat src/*": "allow", "cat --x=src/*": "allow", "frob link/* *": "allow", "./in.sh *": "allow", "pytest *": "allow" } }`
 	for command, want := range map[string]permissions.Action{
 		"./scripts/x.sh":                     permissions.Allow,
 		"./scripts/../../tmp/x.sh":           permissions.Ask,
@@ -42,6 +42,8 @@ func TestAllowsLookAtPlainPaths(t *testing.T) {
 		"./scripts/out.sh":                   permissions.Ask,
 		"./in.sh":                            permissions.Allow,
 		"cd sub && cat src/../../src/../x/y": permissions.Ask,
+		"pytest sub/deep/..":                 permissions.Allow,
+		"pytest sub/../link/..":              permissions.Ask,
 	} {
 		if got := verdict(policy(t, rules), analyze(t, KindShell, p, "command", command)); got != want {
 			t.Errorf("%s: %v, want %v", command, got, want)

@@ -176,5 +176,9 @@ func chdir(a *walk.Walker, w word.Word, c *walk.Call) {
 		}
 		return
 	}
+	if word.PassesUp(w.Text) {
+		c.Effect("directory " + w.Text)
+	}
 	c.Sc.Enter(w.Text)
+	c.Sc.Base = c.Sc.Dirs
 }

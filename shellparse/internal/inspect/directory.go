@@ -15,8 +15,9 @@ var cdOptions = map[string]bool{"-P": true, "-L": true, "-e": true, "--": true, 
 
 // runCd follows a change of directory. A change that stays below the start needs no rule.
 func runCd(a *walk.Walker, c *walk.Call) bool {
-	words := c.Argv[1:]
+	words, physical := c.Argv[1:], false
 	for len(words) > 0 && words[0].Known && cdOptions[words[0].Text] {
+		physical = physical || words[0].Text == "-P"
 		words = words[1:]
 	}
 	outer := c.Outer
@@ -32,6 +33,9 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 		stack = rest
 	} else {
 		goOn(a, c, outer, words)
+	}
+	if physical {
+		toTarget(outer, words)
 	}
 	switch {
 	case lost && a.Shell.Wanders:
@@ -84,6 +88,14 @@ func goOn(a *walk.Walker, c *walk.Call, outer *word.Scope, words []word.Word) {
 			outer.Stray()
 		}
 	}
+}
+
+// toTarget corrects a change of directory for the option -P: each .. leads to the parent of where links lead.
+func toTarget(outer *word.Scope, words []word.Word) {
+	if slices.ContainsFunc(words, func(w word.Word) bool { return !w.Known || slices.Contains(strings.Split(w.Text, "/"), "..") }) {
+		outer.Stray()
+	}
+	outer.Base = outer.Dirs
 }
 
 // enterUnknown follows a change to an unknown directory.

@@ -48,7 +48,7 @@ func runEnv(a *walk.Walker, c *walk.Call) bool {
 	}
 	inner := c.Inner(argv[at:], word.JoinTexts(argv[:at]))
 	inner.Sc.Env = append(slices.Clip(inner.Sc.Env), env...)
-	inner.Outer = nil
+	inner.Outer, inner.Sc.Base = nil, inner.Sc.Dirs // without a right PWD, a shell finds its directory behind links
 	a.Run(inner)
 	return true
 }

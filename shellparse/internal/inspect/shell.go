@@ -140,13 +140,16 @@ func harmlessLetter(d script.Dialect, sign, letter byte) bool {
 	case d == script.Zsh:
 		return strings.IndexByte("Ccefilmnprsuvx", letter) >= 0
 	}
-	return strings.IndexByte("BbCcDEefHhilmnPprsTuvx", letter) >= 0
+	return strings.IndexByte("BbCcDEefHhilmnprsTuvx", letter) >= 0
 }
 
 // shellCode parses the script in a shell's words.
 func shellCode(a *walk.Walker, c *walk.Call, code word.Word, via string) {
 	inner := c.Inner(c.Argv, via)
 	inner.Outer = nil
+	if a.Shell.Assigned["PWD"] {
+		inner.Sc.Base = inner.Sc.Dirs
+	}
 	switch {
 	case !code.Known:
 		a.Found.Problem("dynamic", "The script that "+c.Name+" runs depends on "+findings.Quote(code.Text)+".")

@@ -3,6 +3,7 @@ package word
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -26,7 +27,7 @@ func JoinDirs(dirs []string, p string) []string {
 // Follow takes over the directories of a scope that ran in the same shell.
 func (sc *Scope) Follow(inner *Scope) {
 	sc.Dirs, sc.Failed, sc.Lost, sc.Astray = inner.Dirs, inner.Failed, inner.Lost, inner.Astray
-	sc.Within, sc.Anywhere, sc.Old, sc.Stack = inner.Within, inner.Anywhere, inner.Old, inner.Stack
+	sc.Within, sc.Anywhere, sc.Old, sc.Stack, sc.Base = inner.Within, inner.Anywhere, inner.Old, inner.Stack, inner.Base
 }
 
 // SamePlace reports whether both scopes are in the same directories.
@@ -43,9 +44,14 @@ func (sc *Scope) Enter(p string) {
 			return
 		}
 	}
+	above := sc.Base != nil && sc.aboveBase(path.Clean(p))
 	sc.Dirs = dirs
 	if path.IsAbs(p) {
-		sc.Lost, sc.Within, sc.Anywhere = false, nil, false
+		sc.Lost, sc.Within, sc.Anywhere, sc.Base = false, nil, false, nil
+		return
+	}
+	if above {
+		sc.Stray()
 		return
 	}
 	within := make([]string, 0, len(sc.Within))
@@ -57,6 +63,28 @@ func (sc *Scope) Enter(p string) {
 		within = append(within, path.Join(w, literal(p)))
 	}
 	sc.Within = within
+}
+
+// aboveBase reports whether a clean path goes up from a directory to one that is not below those of Base.
+func (sc *Scope) aboveBase(p string) bool {
+	up := p[:len(p)-len(strings.TrimLeft(p, "./"))]
+	return slices.ContainsFunc(JoinDirs(sc.Dirs, up), func(dir string) bool {
+		return !slices.ContainsFunc(sc.Base, func(b string) bool {
+			return dir == b || b == "." && !HasPrefix(dir+"/", "../", "/") || strings.HasPrefix(dir, strings.TrimSuffix(b, "/")+"/")
+		})
+	})
+}
+
+// PassesUp reports whether a path goes up from a folder that it names, which can be a link.
+func PassesUp(p string) bool {
+	named := false
+	for s := range strings.SplitSeq(p, "/") {
+		if s == ".." && named {
+			return true
+		}
+		named = named || s != "" && s != "." && s != ".."
+	}
+	return false
 }
 
 // Lose records that the scope may be in any directory that the text has gone through.
@@ -167,6 +195,7 @@ type Scope struct {
 	Within   []string // patterns of the possible directories besides Dirs, if Lost
 	Anywhere bool     // it may also be a directory that neither Dirs nor Within names
 
+	Base  []string   // the directories above which .. leads elsewhere if they are links; nil if it leads where their names say
 	Old   []string   // where cd - leads; nil if that is not certain
 	Stack [][]string // where each popd leads, the next one last; nil if that is not certain
 
