@@ -211,6 +211,9 @@ func recordAssignment(a *Walker, as *syntax.Assign, v word.Word, effect string) 
 		a.Found.Poison(effect)
 	}
 	if !as.Append && as.Index == nil && as.Array == nil {
+		if names := a.Words.Names(as.Value); !v.Known && names.Head != "" {
+			v = names
+		}
 		a.Shell.Settle(name, v)
 	} else {
 		a.Shell.MayEnd()

@@ -380,6 +380,12 @@ func (d *decoder) variable(v Word, quoted bool) {
 
 // unknownValue adds the value of a variable whose possible values the text fixed.
 func (d *decoder) unknownValue(v Word, quoted bool) {
+	if v.names {
+		d.vague(partName)
+		d.many = d.many || !quoted && d.splitting
+		d.loose = d.loose || !quoted && d.splitting && d.a.Shell.Assigned["IFS"]
+		return
+	}
 	first, other := !d.unknown && len(d.buf) == 0, d.other
 	d.glob(partGlob, v.Globs...)
 	d.other = other || !v.isCount()

@@ -77,9 +77,26 @@ type substitution struct {
 // namesOnly reports whether it prints names, hashes or dates: nothing that begins with a dash.
 func (s substitution) namesOnly() bool { return s.prints(programs.PrintsName) }
 
+// Names returns the value of a word that is the output of a command which prints no options: $(git merge-base a b). It
+// returns the zero Word for other words.
+func (a *Reader) Names(w *syntax.Word) Word {
+	if w == nil || len(w.Parts) != 1 {
+		return Word{}
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.DblQuoted:
+		return a.Names(&syntax.Word{Parts: p.Parts})
+	case *syntax.CmdSubst:
+		if s := (substitution{a, p}); s.namesOnly() && !s.printsNumber() {
+			return Word{Head: "n", names: true}
+		}
+	}
+	return Word{}
+}
+
 // printsNumber reports whether it prints only numbers.
 func (s substitution) printsNumber() bool {
-	if s.printsLines() {
+	if s.printsLines() || s.countsLines() {
 		return true
 	}
 	if !s.prints(programs.PrintsNumber) {
@@ -125,6 +142,33 @@ func (s substitution) printsLines() bool {
 		cut = cut || cuts
 		st = b.X
 	}
+}
+
+// countsLines reports whether it prints how many lines grep -c finds in one file or in its input.
+func (s substitution) countsLines() bool {
+	if len(s.p.Stmts) != 1 {
+		return false
+	}
+	st, files := s.p.Stmts[0], 1
+	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe && len(st.Redirs) == 0 && !st.Negated && !st.Background {
+		st, files = b.Y, 0
+	}
+	words := s.a.Shell.plainWords(st)
+	if len(words) == 0 || words[0] != "grep" {
+		return false
+	}
+	counts, operands := false, 0
+	for _, w := range words[1:] {
+		switch {
+		case !strings.HasPrefix(w, "-"):
+			operands++
+		case strings.Trim(w[1:], "EFGPciowx") != "":
+			return false
+		default:
+			counts = counts || strings.Contains(w, "c")
+		}
+	}
+	return counts && operands > 0 && operands <= 1+files
 }
 
 // shortens matches a command that passes on some of the lines that it gets.

@@ -112,14 +112,14 @@ var (
 // MaxCandidates limits the values or words that are considered as the program, if the program is not certain.
 const MaxCandidates = 32
 
-// Settle records a variable's value, or that it is a number, if nothing else in the text can change it.
+// Settle records a variable's value, or what kind of value it is, if nothing else in the text can change it.
 func (a *Shell) Settle(name string, v Word) {
 	if a.Once[name] != 1 || a.Once[Anything] != 0 || special[name] {
 		a.MayEnd() // it may be read-only
 		return
 	}
 	switch {
-	case v.Known:
+	case v.Known, v.names:
 		a.Vars[name] = v
 	case !v.isCount():
 		return

@@ -123,6 +123,7 @@ type Word struct {
 	loose   bool       // the shell may split it into words that begin with anything
 	tracked bool       // it is one of the files that git tracks below the directory
 	exists  bool       // it is the name of a file that existed, or a part of it
+	names   bool       // it is the output of a command that prints no options, and nothing else
 	pipe    bool       // the word is a process substitution
 	// dashless means that the value begins with no dash, although a part may, once the shell has split the value.
 	dashless bool
