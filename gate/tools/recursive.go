@@ -30,11 +30,22 @@ func (b *toucher) searchesFolder(path string, leaves *searches.Search) bool {
 	return true
 }
 
-// recursive notes the folders that a command reads whole.
+// recursive notes the folders that a command reads whole, also if its lists of files are empty.
 func (b *toucher) recursive(c *shellparse.Command) {
 	if b.record.tool.remote || len(c.Argv) == 0 || b.record.place.Dir == "" {
 		return
 	}
+	b.recursiveIn(c)
+	vanishes := func(w shellparse.Word) bool { return w.Vanishes }
+	if slices.ContainsFunc(c.Argv, vanishes) {
+		rest := *c
+		rest.Argv, rest.Reads = slices.DeleteFunc(slices.Clone(c.Argv), vanishes), nil
+		b.recursiveIn(&rest)
+	}
+}
+
+// recursiveIn is recursive for the words that are there.
+func (b *toucher) recursiveIn(c *shellparse.Command) {
 	words, reads := commands.ReadsBelow(c)
 	if !reads {
 		return

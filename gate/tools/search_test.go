@@ -55,6 +55,13 @@ var searchCases = []struct {
 	{"grep -rn SECRET", true},
 	{"grep -rn SECRET src", false},
 	{"grep -rn SECRET missing", false},
+	{"grep -rn SECRET $(find src -name none)", true}, // nothing found: it reads the folder
+	{"find src -name none | xargs grep -rn SECRET", true},
+	{"find src -name none | xargs -r grep -rn SECRET", false},
+	{"find src -name none | xargs -I{} grep -rn SECRET {}", false},
+	{"grep -rn SECRET src $(find src -name none)", false},
+	{"grep -n SECRET $(find src -name none)", false},
+	{"find . -name '*.go' | xargs grep -rn SECRET --include='*.go'", false},
 	{"grep -rn SECRET . --include=*.go", false},
 	{"grep -rn SECRET . --include='*.go' --include='*.env'", true},
 	{"grep -rn --include='*' SECRET .", true},

@@ -118,6 +118,8 @@ type Word struct {
 	// NoOption means that a value which is not Known is no option of the program: it does not begin with a dash, or the
 	// program has no option that it could be.
 	NoOption bool
+	// Vanishes means that the program may get no word for it: an empty list of files.
+	Vanishes bool
 }
 
 // Assignment is an environment variable of the command.

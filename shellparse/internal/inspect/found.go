@@ -34,13 +34,15 @@ func runXargs(a *walk.Walker, c *walk.Call) bool {
 		a.DeniesOf(in.Text, c.Sc) // its lines become words, and a program may run some of them
 	}
 	item := c.Sc.Input.List
-	token, replaces := "", false
+	token, replaces, always := "", false, true
 	for _, h := range s.Hits {
 		switch h.Opt.Last {
 		case "--arg-file":
 			item = word.Word{}
 		case "-I", "-J":
 			token, replaces = h.Value.Text, true
+		case "--no-run-if-empty":
+			always = false
 		case "-i", "--replace":
 			token, replaces = "{}", true
 			if h.Has && h.Value.Text != "" {
@@ -49,7 +51,7 @@ func runXargs(a *walk.Walker, c *walk.Call) bool {
 		}
 	}
 	argv := slices.Clone(c.Argv[at:])
-	item.Text, item.Files, item.Many = "{}", true, true
+	item.Text, item.Files, item.Many, item.Vanishes = "{}", true, true, always
 	if replaces && token != "" {
 		word.ReplaceToken(argv, token, item)
 	} else {

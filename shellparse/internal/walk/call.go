@@ -114,7 +114,8 @@ func (c *Call) Command(argv0 string) script.Command {
 	} else {
 		cmd.Argv = make([]script.Word, len(c.Argv))
 		for i := range c.Argv {
-			cmd.Argv[i] = script.Word{Value: c.Argv[i].Text, Known: c.Argv[i].Known, NoOption: !c.Argv[i].Known && (c.Argv[i].NoOption || c.Argv[i].Safe())}
+			w := &c.Argv[i]
+			cmd.Argv[i] = script.Word{Value: w.Text, Known: w.Known, NoOption: !w.Known && (w.NoOption || w.Safe()), Vanishes: w.Vanishes}
 		}
 	}
 	cmd.Piped = c.Sc.Input.Certain || c.Sc.Input.Kind == word.InputText

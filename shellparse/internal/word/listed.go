@@ -33,7 +33,9 @@ func Found(words []Word, printed bool) []string {
 			list = append(list, s+"/**")
 			continue
 		}
-		list = append(list, s)
+		if slices.ContainsFunc(names, func(n string) bool { return mayBeNamed(s, n) }) {
+			list = append(list, s)
+		}
 		for _, n := range names {
 			list = append(list, s+"/**/"+n)
 		}
@@ -42,6 +44,15 @@ func Found(words []Word, printed bool) []string {
 		return nil
 	}
 	return list
+}
+
+// mayBeNamed reports whether find may see a name that matches the pattern in the starting point itself.
+func mayBeNamed(start, pattern string) bool {
+	if IsGlob(start) {
+		return true
+	}
+	matched, err := path.Match(strings.ToLower(pattern), strings.ToLower(path.Base(start)))
+	return matched || err != nil
 }
 
 // startsOf returns the patterns of find's starting points, or nil if it can start anywhere, and its expression.

@@ -73,7 +73,7 @@ func (a *Reader) braces(argv []Word, w *syntax.Word, src string, sc *Scope) []Wo
 // split appends the fields of a word without braces: one field, unless the shell splits a known variable.
 func (a *Reader) split(argv []Word, w *syntax.Word, src string, sc *Scope) []Word {
 	if names := a.listedIn(w, sc); len(names.Globs) > 0 {
-		names.Text = src
+		names.Text, names.Vanishes = src, true
 		return append(argv, names)
 	}
 	d := decoder{a: a, sc: sc, splitting: true, globbing: true}

@@ -129,6 +129,8 @@ type Word struct {
 	dashless bool
 	// NoOption means that the program takes the value for none of its options, although it may begin with a dash.
 	NoOption bool
+	// Vanishes means that the word is a list of files, which may be empty.
+	Vanishes bool
 }
 
 // Safe reports whether neither the word nor the parts that the shell splits it into can begin with a dash, so that no
