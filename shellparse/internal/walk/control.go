@@ -22,7 +22,7 @@ func (x control) binary(cmd *syntax.BinaryCmd) {
 	switch cmd.Op {
 	case syntax.Pipe, syntax.PipeAll:
 		side := *sc
-		side.Sure, side.Bounded = false, sc.Bounded || bounds(cmd.Y)
+		side.Sure, side.Bounded = false, sc.Bounded || bounds(a.Shell, cmd.Y)
 		a.Shell.Within(func() { a.stmt(cmd.X, &side) })
 		side = *sc // nothing keeps a pointer to the left side's scope
 		side.Sure = false

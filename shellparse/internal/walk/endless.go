@@ -12,22 +12,27 @@ import (
 )
 
 // bounds reports whether a command stops those before it in the pipe: head, unless it takes more than a disk holds.
-func bounds(st *syntax.Stmt) bool {
+func bounds(sh *word.Shell, st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
 		return false
 	}
-	if programs.Canonical(call.Args[0].Lit()) != "head" {
+	if name := call.Args[0].Lit(); programs.Canonical(name) != "head" || sh.Defines(name) {
 		return false
 	}
-	return !slices.ContainsFunc(call.Args[1:], func(w *syntax.Word) bool {
+	var words []string
+	for _, w := range call.Args[1:] {
 		text, known := word.Unquoted(w)
-		return !known || large.MatchString(text)
-	})
+		if !known {
+			return false
+		}
+		words = append(words, text)
+	}
+	return !large.MatchString(strings.Join(words, " "))
 }
 
-// large matches a number of bytes or lines that would fill a disk, or one that counts from the end.
-var large = lazyregexp.New(`(?i)^(?:-[cn]|--(?:b|l)[a-z]*=)?(?:-.*[0-9]|[0-9]{10,}.*|[0-9]{4,}[mb].*|[0-9]+[gtpezyrq].*)$`)
+// large matches words of head with a number of bytes or lines that would fill a disk, or one that counts from the end.
+var large = lazyregexp.New(`(?i)(?:^| )(?:-[cnqvz]*|--[a-z]*=)?(?:[0-9]{10}|[0-9]{4,}[mb]|[0-9]+[gtpezyrq])|(?:^| )(?:-[qvz]*[cn]|--[bl][a-z]*)[ =]?-`)
 
 // constant matches a condition that always holds.
 var constant = lazyregexp.New(`^(?::|true|\[ ['"]?\w+['"]? \]|\[\[ ['"]?\w+['"]? \]\]|test \w+|\(\(\s*[0-9]+\s*\)\)|sleep [0.]+|/bin/true)?$`)
