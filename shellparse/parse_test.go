@@ -457,6 +457,8 @@ func TestProblems(t *testing.T) {
 		{"if a; then cat <<'E'\nb\nfi", "unparsable", Bash},
 		{"a=$(cat <<'E'\nb\nE)", "unparsable", Bash},
 		{"ls *(e:'x':)", "disagreement", Zsh},
+		{"x='-fa[$(id)]%g'; echo $(( $(seq \"$x\" 1) ))", "dynamic", Bash},
+		{"x='-sa[$(id)]'; n=$(seq $x 2); echo $((n))", "dynamic", Bash},
 	} {
 		s := Parse(c.text, Options{Dialect: c.dialect})
 		if !slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Code == c.code }) {

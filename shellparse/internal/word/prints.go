@@ -75,7 +75,55 @@ type substitution struct {
 }
 
 // namesOnly reports whether it prints names, hashes or dates: nothing that begins with a dash.
-func (s substitution) namesOnly() bool { return s.prints(programs.PrintsName) }
+func (s substitution) namesOnly() bool {
+	words, ok := s.prints(programs.PrintsName)
+	if !ok {
+		return false
+	}
+	text := ""
+	for _, w := range words {
+		value, known := Unquoted(w)
+		if !known {
+			value = "-?"
+		}
+		text += strings.ReplaceAll(value, " ", "-") + " "
+	}
+	name, rest, _ := strings.Cut(text, " ")
+	out, known := outputs[name]
+	if !known {
+		sub, behind, _ := strings.Cut(rest, " ")
+		if out, known = outputs[name+" "+sub]; !known {
+			return !programs.Find(name).Has(programs.VersionControl)
+		}
+		rest = behind
+	}
+	rest = " " + rest
+	return out.words.MatchString(rest) && (out.needs == nil || out.needs.MatchString(rest))
+}
+
+// outputs holds the programs that print names alone only with some words: which words these may be, each with a blank
+// before and behind it, and which there must be. What a log or a list of containers has besides can begin with a dash.
+var outputs = map[string]struct{ words, needs *lazyregexp.Regexp }{
+	"docker images": {lazyregexp.New(``), lazyregexp.New(` (?:-[a-z]*q[a-z]*|--quiet) `)},
+	"docker ps":     {lazyregexp.New(``), lazyregexp.New(` (?:-[a-z]*q[a-z]*|--quiet) `)},
+	"go env":        {lazyregexp.New(`^(?: [A-Z0-9]*(?:PATH|ROOT|BIN|OS|ARCH|CACHE|DIR|MOD|WORK|VERSION))+ $`), nil},
+	"go list":       {lazyregexp.New(`^(?: (?:-deps|-m|-e|-test|-find|-mod=[a-z]+|[^- ]\S*))* $`), nil},
+	"git branch": {lazyregexp.New(`^(?: (?:--show-current|-[arl]|--list|--(?:no-)?(?:merged|contains)(?:=\S+)?|--sort=\S+|` +
+		`--format=%\(refname(?::short)?\)|[^- ]\S*))* $`), lazyregexp.New(` --(?:show-current|format=)`)},
+	"git describe": {lazyregexp.New(`^(?: (?:--(?:tags|always|all|long|exact-match|first-parent|contains|dirty)|--(?:abbrev|candidates)=[0-9]+|` +
+		`--(?:match|exclude)(?:=\S+)?|[^- ]\S*))* $`), nil},
+	"git log":        {commits, lazyregexp.New(` --(?:format|pretty)=`)},
+	"git merge-base": {lazyregexp.New(``), nil},
+	"git rev-list":   {commits, nil},
+	"git rev-parse": {lazyregexp.New(`^(?: (?:-q|--(?:short(?:=[0-9]+)?|verify|quiet|abbrev-ref|show-[a-z-]+|(?:absolute-)?git-[a-z-]+|is-[a-z-]+|` +
+		`symbolic-full-name)|[^- ]\S*))* $`), nil},
+	"git symbolic-ref": {lazyregexp.New(`^(?: (?:-q|--(?:short|quiet)|[^- ]\S*))* $`), nil},
+}
+
+// commits matches words with which git lists hashes alone.
+var commits = lazyregexp.New(`^(?: (?:--(?:format|pretty)=(?:t?format:)?(?:%[HhTtPp]|%n|[,:_/])+|-[0-9]+|-n[0-9]*|--(?:max-count|skip|since|until|after|before|author|` +
+	`committer|grep|max-parents|min-parents|diff-filter)=\S+|--(?:all|branches|tags|first-parent|no-merges|merges|reverse|no-walk|abbrev-commit|topo-order|date-order|count)|` +
+	`-[SG]\S*|-i|--|[^- ]\S*))* $`)
 
 // Names returns the value of a word that is the output of a command which prints no options: $(git merge-base a b). It
 // returns the zero Word for other words.
@@ -99,24 +147,20 @@ func (s substitution) printsNumber() bool {
 	if s.printsLines() || s.countsLines() {
 		return true
 	}
-	if !s.prints(programs.PrintsNumber) {
+	words, ok := s.prints(programs.PrintsNumber)
+	if !ok {
 		return false
 	}
-	st := s.p.Stmts[0]
-	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok {
-		st = b.Y
-	}
-	call := st.Cmd.(*syntax.CallExpr)
-	name, _ := Unquoted(call.Args[0])
+	name, _ := Unquoted(words[0])
 	counts := !programs.Find(name).Has(programs.VersionControl)
-	for _, w := range call.Args[1:] {
+	for i, w := range words[1:] {
 		l, _ := Unquoted(w)
 		counts = counts || l == "--count"
 		if name == "wc" && !strings.HasPrefix(l, "-") {
 			return false // it also prints the file's name
 		}
-		if name == "seq" && strings.HasPrefix(l, "-") && !IsNumber(l[1:]) {
-			return false // -f and -s print their argument
+		if name == "seq" && (i == 0 || l != "") && !IsNumber(strings.TrimPrefix(l, "-")) && !s.a.Numeric(w) {
+			return false // -f and -s print their argument; behind a number nothing is an option
 		}
 	}
 	return counts
@@ -224,10 +268,10 @@ func numbersLines(words []string) bool {
 	return numbers
 }
 
-// prints reports whether it ends in a plain command with the trait.
-func (s substitution) prints(what programs.Trait) bool {
+// prints returns the words of the plain command that it ends in; ok is false if there is none, or none with the trait.
+func (s substitution) prints(what programs.Trait) (words []*syntax.Word, ok bool) {
 	if len(s.p.Stmts) != 1 {
-		return false
+		return nil, false
 	}
 	st := s.p.Stmts[0]
 	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
@@ -235,11 +279,11 @@ func (s substitution) prints(what programs.Trait) bool {
 	}
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
-		return false
+		return nil, false
 	}
 	name, _ := Unquoted(call.Args[0])
 	if s.a.Shell.Defines(name) {
-		return false
+		return nil, false
 	}
 	rest := call.Args[1:]
 	sub := ""
@@ -249,19 +293,19 @@ func (s substitution) prints(what programs.Trait) bool {
 	if sub != "" && programs.Find(name, sub).Has(what) {
 		rest = rest[1:]
 	} else if !programs.Find(name).Has(what) {
-		return false
+		return nil, false
 	}
 	for _, w := range rest {
 		// A command that formats or echoes its words could print anything.
 		l, _ := Unquoted(w)
-		if programs.Find(name).Has(programs.TakesFormats) && l == "" && !quotedPlain(w) {
-			return false
+		if programs.Find(name).Has(programs.TakesFormats) && l == "" && !quotedPlain(w) && sub != "merge-base" {
+			return nil, false
 		}
 		if l == "--all" || HasPrefix(l, "--format", "--pretty", "+-", "--sq", "--parseopt", "-f") {
-			return programs.Find(name).Has(programs.VersionControl) && (strings.Contains(l, "%H") || strings.Contains(l, "%h"))
+			return call.Args, programs.Find(name).Has(programs.VersionControl) && (strings.Contains(l, "%H") || strings.Contains(l, "%h") || strings.Contains(l, "%(refname"))
 		}
 	}
-	return true
+	return call.Args, true
 }
 
 func quotedPlain(w *syntax.Word) bool {
