@@ -156,6 +156,7 @@ var octal = lazyregexp.New(`(?:^|[+=])([0-7]+)`)
 
 // inspectDeclare records what export and similar builtins set when they are reached as commands.
 func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	a.Shell.Locks = a.Shell.Locks || c.Name != "export"
 	for _, w := range c.Argv[1:] {
 		text := w.Text
 		if !w.Known {

@@ -232,7 +232,9 @@ func (x expansion) param(p *syntax.ParamExp) {
 				v := x.a.Words.Value(p.Exp.Word, x.sc)
 				x.a.Words.Sets(p.Param.Value, v)
 			}
-			x.a.Shell.MayEnd() // it may be read-only
+			if x.a.Shell.Locks {
+				x.a.Shell.MayEnd() // it may be read-only
+			}
 		}
 	}
 }

@@ -128,7 +128,11 @@ func (c *collector) declaration(n *syntax.DeclClause) {
 		uses = 2
 	}
 	c.integers(n)
+	c.a.Shell.Locks = c.a.Shell.Locks || n.Variant.Value == "readonly"
 	for _, as := range n.Args {
+		if as.Name == nil && as.Value != nil {
+			c.a.Shell.Locks = c.a.Shell.Locks || !strings.HasPrefix(as.Value.Lit(), "-") || strings.Contains(as.Value.Lit(), "r")
+		}
 		if as.Name != nil {
 			c.assign(as, uses)
 		} else if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") {

@@ -83,6 +83,7 @@ type Shell struct {
 	integers map[string]bool           // variables whose values the shell evaluates as arithmetic
 	Jumps    bool                      // the text may leave a function or a loop before its end
 	doubt    int                       // 1 + how many values were settled before a part that may end the line; 0 if there is none
+	Locks    bool                      // the text may make variables read-only
 	Breaks   bool                      // a function of the text may end the line that calls it
 	Wanders  bool                      // a trap other than EXIT may run between any two commands
 	repeats  bool                      // some part of the text can run more than once
