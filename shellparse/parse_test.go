@@ -460,12 +460,32 @@ func TestProblems(t *testing.T) {
 		{"if a; then cat <<'E'\nb\nfi", "unparsable", Bash},
 		{"a=$(cat <<'E'\nb\nE)", "unparsable", Bash},
 		{"ls *(e:'x':)", "disagreement", Zsh},
+		{"exit 'a[$(id)]'", "dynamic", Zsh},
+		{"x=$(cat f); exit $x", "dynamic", Zsh},
+		{"repeat $x ls", "dynamic", Zsh},
+		{"printf '%s %d' a 'a[$(id)]'", "dynamic", Bash},
+		{"printf -- %d \"$x\"", "dynamic", Zsh},
+		{"printf -v y %x \"$x\"", "dynamic", Zsh},
+		{"printf \"$f\" \"$x\"", "dynamic", Zsh},
+		{"printf '%*d' 5 x", "dynamic", Zsh},
 		{"x='-fa[$(id)]%g'; echo $(( $(seq \"$x\" 1) ))", "dynamic", Bash},
 		{"x='-sa[$(id)]'; n=$(seq $x 2); echo $((n))", "dynamic", Bash},
 	} {
 		s := Parse(c.text, Options{Dialect: c.dialect})
 		if !slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Code == c.code }) {
 			t.Errorf("%s: problems %v, want one of code %q", parse.Around(c.text, 0), s.Problems, c.code)
+		}
+	}
+}
+
+// TestNoProblems checks that ordinary texts can be known.
+func TestNoProblems(t *testing.T) {
+	for _, text := range []string{"ls; rc=$?; exit $rc", "exit 1", "exit $?", "shift 2", "return -1", "repeat 3 ls", "printf '%s: %d%%\n' \"$x\" 5", "printf '%5.2f\n' 1.5e3",
+		"printf '%d files\n' $(ls | wc -l)", "printf '%d %s\n' $# \"$*\"", "printf '%s\n' 'a[$x]'", "printf \"%b\" $x", "[ \"$x\" = a ]"} {
+		for _, d := range []Dialect{Bash, POSIX, Zsh} {
+			if s := Parse(text, Options{Dialect: d}); len(s.Problems) > 0 {
+				t.Errorf("%s: dialect %d: %v", text, d, s.Problems)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/script"
 )
 
 // evaluated reports whether a word may be a variable name with a subscript, which a builtin evaluates as arithmetic:
@@ -130,6 +131,39 @@ func callback(a *walk.Walker, c *walk.Call, v word.Word) {
 	a.Found.Problem("dynamic", c.Name+" calls "+findings.Quote(v.Text)+" with words that are not known.")
 }
 
+// inspectNumber handles builtins that take a number. zsh evaluates it as arithmetic.
+func inspectNumber(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if a.Words.Dialect == script.Zsh && !w.IsNumber() {
+			evaluates(a, c, w)
+		}
+	}
+}
+
+// fields matches the fields of a format: the letter of each is in group 1.
+var fields = lazyregexp.New(`%(?:%|[-+ #0'.0-9hlLqjzt]*(.))`)
+
+// formatsNumbers handles the words of printf that fields for numbers get. zsh and ksh evaluate them as arithmetic.
+func formatsNumbers(a *walk.Walker, c *walk.Call, format word.Word, words []word.Word) {
+	var letters []byte
+	for _, m := range fields.FindAllStringSubmatch(format.Text, -1) {
+		letters = append(letters, m[1]...)
+	}
+	plain := format.Known && !strings.ContainsAny(string(letters), "*$")
+	for i, w := range words {
+		if plain && (len(letters) == 0 || strings.IndexByte("sbqcT(", letters[i%len(letters)]) >= 0) {
+			continue
+		}
+		subscript := w.Known && strings.Contains(w.Text, "[") && strings.ContainsAny(w.Text, "$`")
+		if subscript || a.Words.Dialect == script.Zsh && !w.IsNumber() && !(w.Known && decimal.MatchString(w.Text)) {
+			evaluates(a, c, w)
+		}
+	}
+}
+
+// decimal matches a number with a fraction or an exponent, one in hexadecimal digits, and a character behind a quote.
+var decimal = lazyregexp.New(`^(?:[-+]?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?|0x[0-9a-fA-F]+|['"].)$`)
+
 // wide matches a format field that is wide enough to fill a disk.
 var wide = lazyregexp.New(`%[^a-zA-Z%]*[0-9]{10}`)
 
@@ -141,6 +175,16 @@ func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	w := c.Argv[1]
 	if wide.MatchString(w.Text) {
 		c.EffectAt("writes without end", w)
+	}
+	at := 1
+	switch t := w.Text; {
+	case t == "-v":
+		at = 3
+	case t == "--", strings.HasPrefix(t, "-v"):
+		at = 2
+	}
+	if at < len(c.Argv) {
+		formatsNumbers(a, c, c.Argv[at], c.Argv[at+1:])
 	}
 	if !w.Known {
 		if strings.HasPrefix(w.Head, "-v") {

@@ -91,6 +91,7 @@ var Inspectors = map[string]func(*walk.Walker, *walk.Call, *word.Scanned){
 	"mode":        inspectMode,
 	"names":       inspectNames,
 	"npm":         inspectNpm,
+	"number":      inspectNumber,
 	"openssl":     inspectOpenssl,
 	"patch":       inspectPatch,
 	"printf":      inspectPrintf,

@@ -32,6 +32,9 @@ func (a *Walker) Run(c *Call) {
 		return
 	}
 	if skip := c.zshPrefix(a.Words.Dialect); skip > 0 && len(c.Argv) > skip {
+		if skip == 2 && !c.Argv[1].IsNumber() {
+			a.Found.Problem("dynamic", "repeat evaluates "+findings.Quote(c.Argv[1].Text)+", which can run code.")
+		}
 		a.Run(c.Inner(c.Argv[skip:], word.JoinTexts(c.Argv[:skip])))
 		return
 	}
@@ -123,17 +126,12 @@ func (a *Walker) Emit(c *Call) {
 			a.Found.Problem("foreign", p)
 		}
 		a.looks(a, c)
-		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers() && (a.Words.Dialect != script.Zsh || !evaluates(c.Argv[1:]))
+		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers()
 	}
 	if a.Found.Script.Commands == nil {
 		a.Found.Script.Commands = make([]script.Command, 0, 4)
 	}
 	a.Found.Script.Commands = append(a.Found.Script.Commands, c.Named(a.Words.Tables))
-}
-
-// evaluates reports whether a word may hold a subscript. zsh evaluates the numbers of exit, shift and [ as arithmetic.
-func evaluates(words []word.Word) bool {
-	return slices.ContainsFunc(words, func(w word.Word) bool { return !w.Known || strings.Contains(w.Text, "[") })
 }
 
 // steers reports whether a call only steers the script, and needs no rule: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`.

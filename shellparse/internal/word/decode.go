@@ -187,7 +187,7 @@ func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 	d.some = true
 	s, first = d.assignedTilde(s, first)
 	s = d.leadingTilde(s, first)
-	if d.a.Dialect == script.Zsh && first && strings.HasPrefix(s, "=") {
+	if d.a.Dialect == script.Zsh && first && strings.HasPrefix(s, "=") && (len(s) > 1 || len(rest) > 0) {
 		d.vague(partGlob) // =program is the program's path
 	}
 	for s != "" {

@@ -172,6 +172,11 @@ func (w *Word) Choices() (values []string) {
 	return values
 }
 
+// IsNumber reports whether the value is certainly a number, or empty where a command that prints numbers fails.
+func (w *Word) IsNumber() bool {
+	return w.Known && IsNumber(strings.TrimPrefix(w.Text, "-")) || w.isCount()
+}
+
 // isCount reports whether the value is a number.
 func (w *Word) isCount() bool {
 	before, behind, ok := w.LastNumber()
