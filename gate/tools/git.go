@@ -59,6 +59,8 @@ func (b *toucher) gitReads(c *shellparse.Command) {
 			}
 		case here && w.NoOption && commands.IsPlainGlob(w.Value):
 			b.readsGlob(at.Absolute(w.Value))
+		case here && w.NoOption && commands.Ancestor(w.Value) != "":
+			b.readsGlob(at.Absolute(commands.Ancestor(w.Value)) + "*")
 		case !commands.PrintsRevision(w.Value):
 			b.record.mark("unknown-read", "What "+wording.Quote(w.Value)+" names, which git shows, cannot be told.")
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"callgate/gate/tools/internal/wording"
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
 )
@@ -16,10 +17,21 @@ func IsPlainGlob(source string) bool {
 	}) < 0
 }
 
+// Ancestor returns what a word like HEAD^ or main~2^2..HEAD begins with, before the signs that zsh may take for a glob of
+// names that begin like that. It returns "" for other words.
+func Ancestor(source string) string {
+	if !ancestor.MatchString(source) {
+		return ""
+	}
+	return source[:strings.IndexAny(source, "^~")]
+}
+
+var ancestor = lazyregexp.New(`^[A-Za-z0-9_@/.-]+(?:[~^][0-9!-]*)+(?:\.\.\.?[A-Za-z0-9_@/.-]*(?:[~^][0-9]*)*)?$`)
+
 // OwnRules reports whether a word of git is not a path, or is a pattern with rules of its own.
 func OwnRules(w shellparse.Word) bool {
 	return strings.ContainsAny(w.Value, ":\\[") || w.Value == "--no-index" || strings.HasPrefix(w.Value, "--full") ||
-		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && IsPlainGlob(w.Value))
+		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && (IsPlainGlob(w.Value) || Ancestor(w.Value) != ""))
 }
 
 // IsObjectName reports whether a word may name a git object by its hash. Such a file is shown whatever paths follow.
