@@ -213,6 +213,8 @@ func TestFiles(t *testing.T) {
 		{"cd -P d && cd e && cd .. && cat a", "/w/d/a", ""},
 		{"env -C d sh -c 'cd e && cd .. && cat a'", "/w/d/a", ""},
 		{"cd d && sh -c 'cd .. && cat a'", "/w/a", ""},
+		{"zsh -c 'x=d; cat $x/a'", "/w/d/a", ""},
+		{"zsh -c 'x=d; cat \"${x}:a\"'", "/w/d:a", ""},
 		{"cd d && cd - && cat a", "/w/a", ""},
 		{"cd d && cd .. && cd . && cd - && cat a", "/w/a", ""},
 		{"trap 'cd /t' EXIT; cat a", "/w/a", ""},
@@ -397,7 +399,7 @@ func TestOtherShells(t *testing.T) {
 			t.Errorf("shell %d: the file counts as known:%s", d, describe(s))
 		}
 	}
-	for _, text := range []string{"zsh -c 'ls() { cd /t; }; noglob ls; cat a'", "zsh -c 'true | cd /t; cat a'", "ksh <<< 'true | cd /t; cat a'", "zsh -c 'x=\"a b\"; cat $x'", "sh -c 'cat {a,b}'"} {
+	for _, text := range []string{"zsh -c 'ls() { cd /t; }; noglob ls; cat a'", "zsh -c 'true | cd /t; cat a'", "ksh <<< 'true | cd /t; cat a'", "zsh -c 'x=\"a b\"; cat $x'", "zsh -c 'x=a.b; cat \"$x:r\"'", "zsh -c 'x=\"=a\"; cat $x'", "sh -c 'cat {a,b}'"} {
 		s := Parse(text, Options{Dir: "/w"})
 		if c := s.Commands[len(s.Commands)-1]; len(c.Reads) == 0 || c.Reads[0].Path.Known {
 			t.Errorf("%q: the file counts as known:%s", text, describe(s))

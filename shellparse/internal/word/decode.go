@@ -7,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/script"
 )
 
@@ -129,6 +130,10 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 			d.some = true
 			d.parts(p.Parts, true)
 		case *syntax.ParamExp:
+			if d.a.Dialect == script.Zsh && p.Short && modifies(parts[i+1:]) {
+				d.vague(partMany)
+				continue
+			}
 			d.param(p, quoted)
 		case *syntax.ArithmExp:
 			d.glob(partNumber, digits, "-"+digits)
@@ -144,6 +149,15 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 			d.vague(partMany)
 		}
 	}
+}
+
+// modifies reports whether the parts after a variable without braces begin with a modifier of zsh: $f:r.
+func modifies(rest []syntax.WordPart) bool {
+	if len(rest) == 0 {
+		return false
+	}
+	l, ok := rest[0].(*syntax.Lit)
+	return ok && strings.HasPrefix(l.Value, ":")
 }
 
 // digits is a pattern for a number, and printed are those for the output of a command that prints numbers: some pad
@@ -367,7 +381,8 @@ func (d *decoder) variable(v Word, quoted bool) {
 		d.unknownValue(v, quoted)
 	case quoted || !d.globbing:
 		d.lit(v.Text)
-	case d.a.Dialect == script.Zsh || d.a.Shell.Assigned["IFS"] || !Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
+	case d.a.Dialect == script.Zsh && !plainAnywhere.MatchString(v.Text), d.a.Shell.Assigned["IFS"],
+		!Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
 		d.vague(partMany)
 	case !Plain(v.Text):
 		d.globValue(v.Text)
@@ -377,6 +392,9 @@ func (d *decoder) variable(v Word, quoted bool) {
 		d.splitValue(v.Text)
 	}
 }
+
+// plainAnywhere matches a value that zsh leaves as it is, whatever its options say of words and globs.
+var plainAnywhere = lazyregexp.New(`^[A-Za-z0-9_./:@%+,-]*$`)
 
 // unknownValue adds the value of a variable whose possible values the text fixed.
 func (d *decoder) unknownValue(v Word, quoted bool) {
