@@ -52,23 +52,28 @@ func (b *toucher) gitReads(c *shellparse.Command) {
 	}
 	at, here := b.record.place.At(c.Dir), !b.record.tool.remote && b.record.place.Dir != ""
 	for _, w := range c.Argv[2:] {
-		switch {
-		case w.Known:
-			if here && !commands.IsOption(w.Value) && len(w.Value) <= arguments.MaxPath {
-				b.readsIfThere(at.Absolute(b.record.place.Expand(w.Value)))
-			}
-		case here && w.NoOption && commands.IsPlainGlob(w.Value):
-			b.readsGlob(at.Absolute(w.Value))
-		case here && w.NoOption && commands.Ancestor(w.Value) != "":
-			b.readsGlob(at.Absolute(commands.Ancestor(w.Value)) + "*")
-		case !commands.PrintsRevision(w.Value):
-			b.record.mark("unknown-read", "What "+wording.Quote(w.Value)+" names, which git shows, cannot be told.")
-		}
+		b.gitReadsWord(w, at, here)
 	}
 	if whole && here {
 		if index, ok := workspace.GitIndex(at.Dir); ok {
 			b.files.searches(index, b.pathspecs(c, at))
 		}
+	}
+}
+
+// gitReadsWord notes the files that a word of a git command names. here means that they are on this machine.
+func (b *toucher) gitReadsWord(w shellparse.Word, at Place, here bool) {
+	switch {
+	case w.Known:
+		if here && !commands.IsOption(w.Value) && len(w.Value) <= arguments.MaxPath {
+			b.readsIfThere(at.Absolute(b.record.place.Expand(w.Value)))
+		}
+	case here && w.NoOption && commands.IsPlainGlob(w.Value):
+		b.readsGlob(at.Absolute(w.Value))
+	case here && w.NoOption && commands.Ancestor(w.Value) != "":
+		b.readsGlob(at.Absolute(commands.Ancestor(w.Value)) + "*")
+	case !commands.PrintsRevision(w.Value):
+		b.record.mark("unknown-read", "What "+wording.Quote(w.Value)+" names, which git shows, cannot be told.")
 	}
 }
 

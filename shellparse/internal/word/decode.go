@@ -377,6 +377,10 @@ func (d *decoder) variable(v Word, quoted bool) {
 	switch {
 	case !d.a.Found.Spend(len(v.Text)):
 		d.vague(partMany)
+	case v.names:
+		d.vague(partName)
+		d.many = d.many || !quoted && d.splitting
+		d.loose = d.loose || !quoted && d.splitting && d.a.Shell.Assigned["IFS"]
 	case !v.Known:
 		d.unknownValue(v, quoted)
 	case quoted || !d.globbing:
@@ -398,12 +402,6 @@ var plainAnywhere = lazyregexp.New(`^[A-Za-z0-9_./:@%+,-]*$`)
 
 // unknownValue adds the value of a variable whose possible values the text fixed.
 func (d *decoder) unknownValue(v Word, quoted bool) {
-	if v.names {
-		d.vague(partName)
-		d.many = d.many || !quoted && d.splitting
-		d.loose = d.loose || !quoted && d.splitting && d.a.Shell.Assigned["IFS"]
-		return
-	}
 	first, other := !d.unknown && len(d.buf) == 0, d.other
 	d.glob(partGlob, v.Globs...)
 	d.other = other || !v.isCount()

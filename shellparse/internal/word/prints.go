@@ -270,21 +270,11 @@ func numbersLines(words []string) bool {
 
 // prints returns the words of the plain command that it ends in; ok is false if there is none, or none with the trait.
 func (s substitution) prints(what programs.Trait) (words []*syntax.Word, ok bool) {
-	if len(s.p.Stmts) != 1 {
-		return nil, false
-	}
-	st := s.p.Stmts[0]
-	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
-		st = b.Y
-	}
-	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
+	call := s.last()
+	if call == nil {
 		return nil, false
 	}
 	name, _ := Unquoted(call.Args[0])
-	if s.a.Shell.Defines(name) {
-		return nil, false
-	}
 	rest := call.Args[1:]
 	sub := ""
 	if len(rest) > 0 {
@@ -306,6 +296,26 @@ func (s substitution) prints(what programs.Trait) (words []*syntax.Word, ok bool
 		}
 	}
 	return call.Args, true
+}
+
+// last returns the call whose output it is: a plain command, perhaps behind a pipe. It returns nil if there is none, or
+// if the call may run a function.
+func (s substitution) last() *syntax.CallExpr {
+	if len(s.p.Stmts) != 1 {
+		return nil
+	}
+	st := s.p.Stmts[0]
+	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+		st = b.Y
+	}
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
+		return nil
+	}
+	if name, _ := Unquoted(call.Args[0]); s.a.Shell.Defines(name) {
+		return nil
+	}
+	return call
 }
 
 func quotedPlain(w *syntax.Word) bool {
