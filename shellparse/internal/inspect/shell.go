@@ -131,8 +131,8 @@ func shellLetters(c *walk.Call, t string, at int) int {
 	return at
 }
 
-// harmlessLetter reports whether a letter that follows - or + sets or resets an option like those of harmlessSet, or one
-// with which a shell starts.
+// harmlessLetter reports whether a letter that follows - or + sets or resets an option like those of harmlessSet, or
+// one with which a shell starts.
 func harmlessLetter(d script.Dialect, sign, letter byte) bool {
 	switch {
 	case sign == '+':

@@ -17,8 +17,8 @@ func IsPlainGlob(source string) bool {
 	}) < 0
 }
 
-// Ancestor returns what a word like HEAD^ or main~2^2..HEAD begins with, before the signs that zsh may take for a glob of
-// names that begin like that. It returns "" for other words.
+// Ancestor returns what a word like HEAD^ or main~2^2..HEAD begins with, before the signs that zsh may take for a glob
+// of names that begin like that. It returns "" for other words.
 func Ancestor(source string) string {
 	if !ancestor.MatchString(source) {
 		return ""
