@@ -123,7 +123,13 @@ var shellRewrites = []struct {
 	{"process", func(_ *rapid.T, s string) string { return "cat <(\n" + s + "\n)" }},
 	{"eval", func(_ *rapid.T, s string) string { return "eval " + singleQuoted(s) }},
 	{"shell", func(_ *rapid.T, s string) string { return "bash -c " + singleQuoted(s) }},
-	{"shell behind wrappers", func(_ *rapid.T, s string) string { return "timeout 60 env -i sh -c " + singleQuoted(s) }},
+	{"shell behind wrappers", func(_ *rapid.T, s string) string {
+		shell := "sh"
+		if strings.Contains(s, "$'") { // some sh read that as a dollar and a text
+			shell = "bash"
+		}
+		return "timeout 60 env -i " + shell + " -c " + singleQuoted(s)
+	}},
 	{"here-document", hereDocument},
 	{"trap", func(_ *rapid.T, s string) string { return "trap " + singleQuoted(s) + " EXIT" }},
 }
@@ -151,7 +157,7 @@ func hideWord(t *rapid.T, text string) string {
 		}
 		return nil
 	})
-	if name == "" || strings.Contains(text, "hidden_1") {
+	if name == "" || strings.Contains(text, "hidden_1") || strings.Contains(text, "printf") { // printf -v can set any variable
 		return text
 	}
 	return "hidden_1=" + name + "\n" + hidden
