@@ -1,11 +1,14 @@
 package embedded
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // bind finds what the code binds. It reads the import statements, and replaces them by line ends. inside counts the
 // texts around the tokens, which then hold no statements.
 func (r *pyReader) bind(list []pyToken, inside int) bool {
-	begin := 0 // of the statement
+	begin := 0 // of the statement, or -1 in what follows an annotated name
 	for i := 0; i < len(list); i++ {
 		switch t := list[i]; {
 		case t.kind == 's':
@@ -16,8 +19,15 @@ func (r *pyReader) bind(list []pyToken, inside int) bool {
 				}
 				list[i].inner = append(list[i].inner, tokens)
 			}
+		case annotates(list, i, begin):
+			if !r.assigns(list, i, begin) {
+				return false
+			}
+			begin = -1
 		case t.kind == 'n', t.depth == 0 && (t.is(";") || t.is(":")):
 			begin = i + 1
+		case t.is("case") && i == begin && !list[i+1].is("="): // its patterns bind names
+			return false
 		case (t.is("import") || t.is("from")) && i == begin && inside == 0:
 			end := i
 			for list[end].kind != 'n' && !list[end].is(";") {
@@ -31,40 +41,72 @@ func (r *pyReader) bind(list []pyToken, inside int) bool {
 			}
 			begin = i + 1
 		default:
-			r.binds(list, i, begin)
+			if !r.binds(list, i, begin) {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// binds records the names that the keyword or operator at i binds, in a statement that starts at begin.
-func (r *pyReader) binds(list []pyToken, i, begin int) {
+// annotates reports whether the token at i is the colon between a name and its annotation, in a statement that starts
+// at begin.
+func annotates(list []pyToken, i, begin int) bool {
+	return list[i].is(":") && list[i].depth == 0 && begin >= 0 && begin < i && !pyKeywords[list[begin].text] &&
+		!slices.ContainsFunc(list[begin:i], func(t pyToken) bool { return t.is("lambda") })
+}
+
+// assigns records what the statement that starts at begin assigns to with the operator at i.
+func (r *pyReader) assigns(list []pyToken, i, begin int) bool {
+	if begin < 0 { // the annotated name is recorded
+		return true
+	}
+	equals := i
+	if list[i].is(":") && list[i+1].kind == 'a' { // p: str = 'a'
+		equals += 2
+	}
+	if value := list[equals+1:]; i == begin+1 && list[equals].is("=") && value[0].plain && (value[1].kind == 'n' || value[1].is(";")) {
+		r.holds[list[begin].text] = []string{value[0].text}
+	}
+	return r.targets(list[begin : i+1])
+}
+
+// binds records the names that the keyword or operator at i binds, in a statement that starts at begin. It reports
+// false if it cannot tell which.
+func (r *pyReader) binds(list []pyToken, i, begin int) bool {
 	switch t := list[i]; {
-	case t.is("=") && t.depth == 0:
-		r.targets(list[begin : i+1])
+	case pyAssigns[t.text] && t.kind != 's' && t.depth == 0:
+		return r.assigns(list, i, begin)
+	case t.is(":=") && i > 0:
+		r.bound[list[i-1].text]++
 	case t.is("for"):
 		end := i
-		for list[end].kind != 'n' && !list[end].is("in") {
+		for list[end].kind != 'n' && !(list[end].is("in") && list[end].depth == t.depth) {
 			end++
 		}
-		r.targets(list[i : end+1])
-	case pyAssigns[t.text] && i > 0:
-		r.bound[list[i-1].text]++
+		if end == i+2 && list[i+1].kind == 'a' {
+			r.holds[list[i+1].text] = pyListOf(list[end+1:])
+		}
+		return r.targets(list[i : end+1])
 	case t.is("as"):
+		if list[i+1].kind != 'a' || list[i+2].is(".") || list[i+2].is("[") {
+			return false
+		}
 		r.bound[list[i+1].text]++
 	case t.is("def"), t.is("lambda"):
 		r.parameters(list[i:])
 	}
+	return true
 }
 
-// pyAssigns lists the operators, besides =, that assign to the name before them.
-var pyAssigns = names("**= //= >>= <<= := += -= *= /= %= &= |= ^= @=")
+// pyAssigns lists the operators that assign to what a statement begins with.
+var pyAssigns = names("= **= //= >>= <<= += -= *= /= %= &= |= ^= @=")
 
 // distinct reports whether no name that the code binds or imports means something else too.
 func (r *pyReader) distinct() bool {
 	seen := map[string]bool{}
 	once := func(name string, builtin bool) bool {
-		before := seen[name] || pyKeywords[name] || pyHidden[name] || pyException(name) || builtin && pyBuiltins[name]
+		before := seen[name] || strings.HasPrefix(name, "__") || pyKeywords[name] || pyHidden[name] || pyException(name) || builtin && pyBuiltins[name]
 		seen[name] = true
 		return !before
 	}
@@ -89,7 +131,7 @@ func (r *pyReader) distinct() bool {
 		}
 	}
 	for name := range r.values {
-		if !once(name, name == "print") { // math has a pow too
+		if !once(name, pyChecked[name]) { // math has a pow too
 			return false
 		}
 	}
@@ -98,23 +140,49 @@ func (r *pyReader) distinct() bool {
 
 // parameters records the parameters of a function, and its name.
 func (r *pyReader) parameters(list []pyToken) {
-	for i := 1; list[i].kind != 'n' && !(list[i].is(":") && list[i].depth == list[0].depth); i++ {
-		if before := list[i-1]; list[i].kind == 'a' && (i == 1 || before.is("(") || before.is(",") || before.kind == '*') {
+	colons := 1 // of this function and of lambdas in its defaults
+	for i := 1; list[i].kind != 'n' && colons > 0; i++ {
+		switch before := list[i-1]; {
+		case list[i].is("lambda") && list[i].depth == list[0].depth:
+			colons++
+		case list[i].is(":") && list[i].depth == list[0].depth:
+			colons--
+		case list[i].kind == 'a' && (i == 1 || before.is("(") || before.is(",") || before.kind == '*'):
 			r.bound[list[i].text]++
 		}
 	}
 }
 
-// targets records the names that an assignment or a loop binds. The last token ends the targets.
-func (r *pyReader) targets(list []pyToken) {
-	for i, t := range list[:len(list)-1] {
-		switch list[i+1].text {
-		case ",", "=", "in", ")", "]":
-			if t.kind == 'a' && !pyKeywords[t.text] && !(i > 0 && list[i-1].is(".")) {
-				r.bound[t.text]++
+// targets records the names that an assignment or a loop binds. The last token ends the targets. It reports false if they
+// set an attribute that is not in pyStores.
+func (r *pyReader) targets(list []pyToken) bool {
+	for i := 0; i < len(list)-1; i++ {
+		before, t := pyToken{}, list[i]
+		if i > 0 {
+			before = list[i-1]
+		}
+		switch {
+		case (t.is("[") || t.is("(")) && endsValue(before): // an index or arguments: they bind nothing
+			for i++; i < len(list)-1 && list[i].depth > t.depth; i++ {
 			}
+		case t.kind != 'a' || pyKeywords[t.text]:
+		case t.is("argv"), before.is(".") && endsTarget(list[i+1]) && !pyStores[t.text]:
+			return false
+		case !before.is(".") && endsTarget(list[i+1]):
+			r.bound[t.text]++
 		}
 	}
+	return true
+}
+
+// endsValue reports whether a value can end with a token.
+func endsValue(t pyToken) bool {
+	return t.kind == 's' || t.kind == '0' || t.kind == 'a' && !pyKeywords[t.text] || t.kind == ')' || t.kind == ']' || t.kind == '}'
+}
+
+// endsTarget reports whether a token follows a target.
+func endsTarget(t pyToken) bool {
+	return pyAssigns[t.text] || t.is(",") || t.is("in") || t.is(")") || t.is("]") || t.is(":")
 }
 
 // pyImport is an import statement, and how far it has been read.
@@ -160,7 +228,7 @@ func (r *pyReader) imports(list []pyToken) bool {
 	for {
 		module := p.module()
 		as, _, _ := strings.Cut(module, ".")
-		if pyModules[module] == nil && !pyPackages[as] {
+		if pyModules[module] == nil && !pyPackages[as] || runsItself(module) {
 			return false
 		}
 		if p.take("as") {
@@ -178,14 +246,14 @@ func (r *pyReader) imports(list []pyToken) bool {
 	}
 }
 
+// runsItself reports whether importing a module runs a program.
+func runsItself(module string) bool { return strings.Contains(module, "__main__") }
+
 // importsNames reads an import statement behind "from".
 func (r *pyReader) importsNames(p *pyImport) bool {
 	module := p.module()
 	first, _, _ := strings.Cut(module, ".")
-	if !p.take("import") {
-		return false
-	}
-	if p.i == len(p.list) {
+	if !p.take("import") || p.i == len(p.list) {
 		return false
 	}
 	bracket := p.take("(")
@@ -201,7 +269,8 @@ func (r *pyReader) importsNames(p *pyImport) bool {
 			r.openers[as] = full
 		case pyModules[module][what]:
 			r.values[as] = true
-		case pyPackages[first]:
+			r.leaks = r.leaks || full == "sys.argv"
+		case pyPackages[first] && !runsItself(full):
 			r.unused[as] = true
 		default:
 			return false

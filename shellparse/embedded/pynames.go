@@ -9,7 +9,7 @@ import "strings"
 var pyModules = table(`
 __future__: print_function division unicode_literals annotations absolute_import
 array: array typecodes
-ast: literal_eval parse dump unparse walk
+ast: literal_eval dump unparse walk
 base64: b64encode b64decode urlsafe_b64encode urlsafe_b64decode standard_b64encode standard_b64decode b32encode b32decode b16encode b16decode
 	a85encode a85decode b85encode b85decode encodebytes decodebytes
 binascii: hexlify unhexlify b2a_hex a2b_hex b2a_base64 a2b_base64 crc32 crc_hqx Error
@@ -98,7 +98,7 @@ var pyPackages = names(`numpy pandas torch torchvision torchaudio tensorflow ker
 	tkinter types unittest urllib venv weakref xml`)
 
 // pyOpeners lists the functions that open what their first argument names. The methods of a Path do.
-var pyOpeners = names(`open pathlib.Path gzip.open io.open codecs.open zipfile.ZipFile pandas.read_csv pandas.read_json pandas.read_parquet pandas.read_excel`)
+var pyOpeners = names(`open ast.parse pathlib.Path gzip.open io.open codecs.open zipfile.ZipFile pandas.read_csv pandas.read_json pandas.read_parquet pandas.read_excel`)
 
 // pyPathMethods lists the names of pyAttributes that move or copy a file if the value is a Path.
 var pyPathMethods = names("replace copy")
@@ -133,6 +133,9 @@ var pyAttributes = names(`__name__ __version__ __doc__ add append appendleft arg
 	subtract suffix suffixes swapcase symmetric_difference symmetric_difference_update tell text timestamp timetuple title to_bytes today toordinal total
 	total_seconds translate tzinfo tzname union update upper utcfromtimestamp utcnow utcoffset value values weekday with_name with_suffix write
 	writelines writerow writerows writeheader year zfill`)
+
+// pyStores lists the names of attributes that code may assign to.
+var pyStores = names("columns index prec text")
 
 // pyDataAttributes lists more of them, of tables and matrices.
 var pyDataAttributes = names(`T all any argmax argmin argsort astype between clip columns contains corr cumsum describe drop drop_duplicates dropna dt dtype dtypes duplicated

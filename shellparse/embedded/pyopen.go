@@ -19,8 +19,12 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 	if strings.HasSuffix(opener, "Path") { // its methods use the file
 		return n, true
 	}
+	if opener == "ast.parse" {
+		return n, r.parses(args)
+	}
+	tables := strings.HasPrefix(opener, "pandas.")
 	files := r.texts(args)
-	if files == nil && len(args) == 6 && args[0].is("sys") && args[2].is("argv") && args[4].kind == '0' && r.modules["sys"] == "sys" {
+	if files == nil && !tables && len(args) == 6 && args[0].is("sys") && args[2].is("argv") && args[4].kind == '0' && r.modules["sys"] == "sys" {
 		r.files.Arguments = true // sys.argv[1]
 		return n, true
 	}
@@ -28,9 +32,9 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 		return n, false
 	}
 	args = args[1:]
-	if strings.HasPrefix(opener, "pandas.") {
+	if tables { // pandas opens addresses too, and files in the home folder
 		r.files.Reads = append(r.files.Reads, files...)
-		return n, !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(f, ":") }) // else an address
+		return n, !slices.ContainsFunc(files, func(f string) bool { return strings.ContainsAny(f, ":~") })
 	}
 	mode, ok := pyMode(args)
 	if !ok || opener == "zipfile.ZipFile" && mode != "r" { // its method write reads files
@@ -43,6 +47,24 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 		r.files.Writes = append(r.files.Writes, files...)
 	}
 	return n, true
+}
+
+// parses reads the arguments of ast.parse: a text, and the file that it is from, of which an error shows a line.
+func (r *pyReader) parses(args []pyToken) bool {
+	comma := slices.IndexFunc(args, func(t pyToken) bool { return t.is(",") && t.depth == args[0].depth })
+	if len(args) == 0 || args[0].kind == '*' {
+		return false
+	}
+	if comma < 0 {
+		return true
+	}
+	name := args[comma+1:]
+	if len(name) > 2 && name[0].is("filename") && name[1].is("=") {
+		name = name[2:]
+	}
+	files := r.texts(name)
+	r.files.Reads = append(r.files.Reads, files...)
+	return files != nil && len(name) == 1
 }
 
 // pyMode returns the mode in the arguments of open behind the file.
@@ -76,26 +98,7 @@ func (r *pyReader) texts(args []pyToken) []string {
 	case args[0].plain:
 		return []string{args[0].text}
 	case args[0].kind == 'a' && r.bound[args[0].text] == 1:
-		return r.valuesOf(args[0].text)
-	}
-	return nil
-}
-
-// valuesOf returns the texts that a variable can hold, if the one place that binds it is an assignment or a loop with
-// plain texts.
-func (r *pyReader) valuesOf(name string) []string {
-	before := pyToken{kind: 'n'}
-	for i, t := range r.list[:max(0, len(r.list)-3)] {
-		if t.kind == 'a' && t.text == name {
-			rest := r.list[i+1:]
-			if begins := before.kind == 'n' || before.depth == 0 && (before.is(";") || before.is(":")); begins && rest[0].is("=") && rest[1].plain && (rest[2].kind == 'n' || rest[2].is(";")) {
-				return []string{rest[1].text}
-			}
-			if before.is("for") && rest[0].is("in") && (rest[1].is("[") || rest[1].is("(")) {
-				return pyListOf(rest[1:])
-			}
-		}
-		before = t
+		return r.holds[args[0].text]
 	}
 	return nil
 }
@@ -103,6 +106,9 @@ func (r *pyReader) valuesOf(name string) []string {
 // pyListOf reads a list or tuple of plain texts, and what must follow it in a loop.
 func pyListOf(list []pyToken) (texts []string) {
 	square := list[0].is("[")
+	if !square && !list[0].is("(") {
+		return nil
+	}
 	for i := 1; i+2 < len(list) && list[i].plain; i += 2 {
 		texts = append(texts, list[i].text)
 		switch end, after := list[i+1], list[i+2]; {
@@ -134,6 +140,9 @@ func (r *pyReader) pathBefore(list []pyToken) []string {
 		name, module = "", r.modules[list[begin-3].text]+"."+name
 	}
 	if !strings.HasSuffix(r.openers[name], "Path") && !(module == "pathlib.Path" && (begin == 3 || !list[begin-4].is("."))) {
+		return nil
+	}
+	if begin+2 < last { // Path joins its arguments
 		return nil
 	}
 	return r.texts(list[begin+1 : last])

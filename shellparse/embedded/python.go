@@ -35,21 +35,23 @@ func Python(code string) (f PythonFiles, ok bool) {
 		return f, false
 	}
 	r := pyReader{list: list, modules: map[string]string{}, openers: map[string]string{"open": "open"},
-		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}}
+		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}}
 	if !r.bind(list, 0) || !r.distinct() {
 		return f, false
 	}
-	return r.files, r.check(list)
+	return r.files, r.check(list) && !(r.files.Arguments && r.leaks)
 }
 
 type pyReader struct {
 	list    []pyToken
-	modules map[string]string // the names that imports give to modules
-	openers map[string]string // the names of functions in pyOpeners
-	values  map[string]bool   // the names of other things that are imported
-	unused  map[string]bool   // names of packages' parts: importing them is a test, using them is not
-	bound   map[string]int    // how often the code binds each other name
+	modules map[string]string   // the names that imports give to modules
+	openers map[string]string   // the names of functions in pyOpeners
+	values  map[string]bool     // the names of other things that are imported
+	unused  map[string]bool     // names of packages' parts: importing them is a test, using them is not
+	bound   map[string]int      // how often the code binds each other name
+	holds   map[string][]string // the texts that a name can hold that is bound once
 	files   PythonFiles
+	leaks   bool // the code could change the arguments
 }
 
 // pyException reports whether a name is that of an exception.
@@ -73,6 +75,10 @@ func (r *pyReader) check(list []pyToken) bool {
 				return false
 			}
 		case list[i+1].is("=") && t.depth > 0: // an argument's name
+		case t.is("type"):
+			if !asksType(list, i) {
+				return false
+			}
 		default:
 			caller := ""
 			if i > 1 && list[i-1].is("(") && list[i-2].kind == 'a' {
@@ -87,6 +93,49 @@ func (r *pyReader) check(list []pyToken) bool {
 	}
 	return true
 }
+
+// asksType reports whether the call of type at i has one argument, and the code only shows or compares what it returns:
+// a type could open files.
+func asksType(list []pyToken, i int) bool {
+	if !list[i+1].is("(") || list[i+2].kind == '*' {
+		return false
+	}
+	end := i + 2
+	for ; list[end].depth > list[i].depth; end++ {
+		if list[end].is(",") && list[end].depth == list[i].depth+1 {
+			return false
+		}
+	}
+	after := list[end+1]
+	switch {
+	case after.is(".") || pyCompares[after.text]:
+		return true
+	case i == 0:
+		return after.kind == 'n'
+	case pyCompares[list[i-1].text]:
+		return !after.is("(") && !after.is("[")
+	}
+	return (list[i-1].is("(") || list[i-1].is(",")) && (after.is(",") || after.is(")")) && shows(list[:i], list[i].depth)
+}
+
+// shows reports whether the bracket that is open behind the tokens, with this depth inside, begins the arguments of a function
+// in pyShows.
+func shows(list []pyToken, depth int) bool {
+	i := len(list) - 1
+	for i > 0 && list[i].depth >= depth {
+		i--
+	}
+	return i > 0 && list[i].is("(") && pyShows[list[i-1].text] && (i == 1 || !list[i-2].is("."))
+}
+
+// pyCompares lists operators that return no operand.
+var pyCompares = names("== != is in not")
+
+// pyShows lists the functions that do not return what they get.
+var pyShows = names("print str repr type id isinstance issubclass")
+
+// pyChecked lists the built-in functions whose name tells what happens to an argument.
+var pyChecked = names("print str repr type id isinstance issubclass len dir hasattr")
 
 // pyLooks lists the functions that may get a module: they list its names, or look for one.
 var pyLooks = names("dir hasattr")
@@ -148,6 +197,9 @@ func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
 		switch {
 		case pyOpeners[full]:
 			return r.opens(list, n, full)
+		case full == "sys.argv":
+			r.leaks = r.leaks || caller != "len" && !(list[n+1].is("[") && list[n+2].kind == '0')
+			return n, true
 		case full == "sys.path": // code could add to it
 			return n, (caller == "print" || caller == "len") && list[n+1].is(")")
 		case pyModules[full] != nil:

@@ -27,6 +27,8 @@ func TestPythonFiles(t *testing.T) {
 		`p = 'a'; print(f'{open(p).read()}')`:                                 {Reads: []string{"a"}},
 		"for p in ('a', 'b'):\n open(p)":                                      {Reads: []string{"a", "b"}},
 		"print([len(open(p).read()) for p in ['a', 'b']])":                    {Reads: []string{"a", "b"}},
+		`import ast; ast.parse('1', filename='a')`:                            {Reads: []string{"a"}},
+		`import ast; p = 'a'; ast.parse(open(p).read(), p)`:                   {Reads: []string{"a", "a"}},
 		`import sys; open(sys.argv[1])`:                                       {Arguments: true},
 		`import zipfile; zipfile.ZipFile('a.zip').read('.env')`:               {Reads: []string{"a.zip"}},
 		`import pandas as pd; pd.read_csv('a.csv', sep=';').head()`:           {Reads: []string{"a.csv"}},
