@@ -55,7 +55,7 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 	for _, h := range s.Hits {
 		apply(a, h, c)
 		code = givesCode(c, h, &s) || code
-		if h.Opt.Does == 'c' && !computes(a, c, h, s.Operands) {
+		if h.Opt.Does == 'c' && !computes(a, c, h) {
 			opens(a, l, c, h.Value.Text)
 		}
 	}
@@ -93,7 +93,7 @@ func takesText(c *walk.Call) {
 var simpleLine = lazyregexp.New(`^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*[^:'"#\\(\[{,;\s]$|^[a-zA-Z_](?:[^#'"\\]|'[^'\\]*'|"[^"\\]*")*['"]$`)
 
 // computes records what code in Python uses, if the code is known whole.
-func computes(a *walk.Walker, c *walk.Call, h word.Hit, arguments []word.Word) bool {
+func computes(a *walk.Walker, c *walk.Call, h word.Hit) bool {
 	if !h.Value.Known || !embedded.IsPython(path.Base(c.Argv[0].Text)) {
 		return false
 	}
@@ -107,8 +107,9 @@ func computes(a *walk.Walker, c *walk.Call, h word.Hit, arguments []word.Word) b
 	for _, name := range files.Writes {
 		a.Writes(c, word.Lit(name))
 	}
-	if files.Arguments {
-		word.All(func(w word.Word) { a.Reads(c, w) }, arguments)
+	if files.Arguments { // all words behind the code
+		at := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && strings.HasSuffix(w.Text, h.Value.Text) })
+		word.All(func(w word.Word) { a.Reads(c, w) }, c.Argv[at+1:])
 	}
 	c.Computes = true
 	return true
