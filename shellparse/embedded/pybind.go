@@ -131,7 +131,7 @@ func (r *pyReader) distinct() bool {
 		}
 	}
 	for name := range r.values {
-		if !once(name, pyChecked[name]) { // math has a pow too
+		if !pyException(name) && !once(name, pyChecked[name]) { // math has a pow too
 			return false
 		}
 	}
@@ -269,6 +269,7 @@ func (r *pyReader) importsNames(p *pyImport) bool {
 			r.openers[as] = full
 		case pyModules[module][what]:
 			r.values[as] = true
+			r.raises = r.raises || what == "PackageNotFoundError"
 			r.leaks = r.leaks || full == "sys.argv"
 		case pyPackages[first] && !runsItself(full):
 			r.unused[as] = true

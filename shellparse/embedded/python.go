@@ -39,7 +39,7 @@ func Python(code string) (f PythonFiles, ok bool) {
 	if !r.bind(list, 0) || !r.distinct() {
 		return f, false
 	}
-	return r.files, r.check(list) && !(r.files.Arguments && r.leaks)
+	return r.files, r.check(list) && !(r.files.Arguments && r.leaks) && !(r.raises && r.unpacks)
 }
 
 type pyReader struct {
@@ -52,6 +52,8 @@ type pyReader struct {
 	holds   map[string][]string // the texts that a name can hold that is bound once
 	files   PythonFiles
 	leaks   bool // the code could change the arguments
+	raises  bool // it could make an ImportError
+	unpacks bool // it gives a function arguments by names that need not be in the code, or by the name name_from
 }
 
 // pyException reports whether a name is that of an exception.
@@ -62,6 +64,7 @@ func pyException(name string) bool {
 // check reports whether every token is in order.
 func (r *pyReader) check(list []pyToken) bool {
 	for i := 0; i < len(list); i++ {
+		r.note(list, i)
 		switch t := list[i]; {
 		case t.kind == 's':
 			for _, inner := range t.inner {
@@ -92,6 +95,21 @@ func (r *pyReader) check(list []pyToken) bool {
 		}
 	}
 	return true
+}
+
+// note records what matters only together with something else: traces of an ImportError with the argument name_from import
+// the module that its argument name tells.
+func (r *pyReader) note(list []pyToken, i int) {
+	before := pyToken{}
+	if i > 0 {
+		before = list[i-1]
+	}
+	switch t := list[i]; {
+	case t.is("ImportError") || t.is("ModuleNotFoundError") || t.is("PackageNotFoundError"):
+		r.raises = r.raises || !before.is("except")
+	case t.is("name_from"), t.is("**") && (before.is("(") || before.is(",")):
+		r.unpacks = true
+	}
 }
 
 // asksType reports whether the call of type at i has one argument, and the code only shows or compares what it returns:
