@@ -1,16 +1,16 @@
 package embedded
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // bind finds what the code binds. It reads the import statements, and replaces them by line ends. inside counts the
 // texts around the tokens, which then hold no statements.
 func (r *pyReader) bind(list []pyToken, inside int) bool {
-	begin := 0 // of the statement, or -1 in what follows an annotated name
+	begin := 0   // of the statement, or -1 in what follows an annotated name
+	lambdas := 0 // outside brackets, whose colon is still to come
 	for i := 0; i < len(list); i++ {
 		switch t := list[i]; {
+		case t.is(":") && t.depth == 0 && lambdas > 0:
+			lambdas--
 		case t.kind == 's':
 			for _, hole := range t.holes {
 				tokens, ok := pyTokens(hole)
@@ -19,13 +19,13 @@ func (r *pyReader) bind(list []pyToken, inside int) bool {
 				}
 				list[i].inner = append(list[i].inner, tokens)
 			}
-		case annotates(list, i, begin):
+		case t.is(":") && t.depth == 0 && begin >= 0 && begin < i && !pyKeywords[list[begin].text]: // of an annotation
 			if !r.assigns(list, i, begin) {
 				return false
 			}
 			begin = -1
 		case t.kind == 'n', t.depth == 0 && (t.is(";") || t.is(":")):
-			begin = i + 1
+			begin, lambdas = i+1, 0
 		case t.is("case") && i == begin && !list[i+1].is("="): // its patterns bind names
 			return false
 		case (t.is("import") || t.is("from")) && i == begin && inside == 0:
@@ -41,19 +41,15 @@ func (r *pyReader) bind(list []pyToken, inside int) bool {
 			}
 			begin = i + 1
 		default:
+			if t.is("lambda") && t.depth == 0 {
+				lambdas++
+			}
 			if !r.binds(list, i, begin) {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// annotates reports whether the token at i is the colon between a name and its annotation, in a statement that starts
-// at begin.
-func annotates(list []pyToken, i, begin int) bool {
-	return list[i].is(":") && list[i].depth == 0 && begin >= 0 && begin < i && !pyKeywords[list[begin].text] &&
-		!slices.ContainsFunc(list[begin:i], func(t pyToken) bool { return t.is("lambda") })
 }
 
 // assigns records what the statement that starts at begin assigns to with the operator at i.

@@ -34,8 +34,7 @@ func Python(code string) (f PythonFiles, ok bool) {
 	if !ok {
 		return f, false
 	}
-	r := pyReader{list: list, modules: map[string]string{}, openers: map[string]string{"open": "open"},
-		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}}
+	r := newPyReader(list)
 	if !r.bind(list, 0) || !r.distinct() {
 		return f, false
 	}
@@ -54,6 +53,11 @@ type pyReader struct {
 	leaks   bool // the code could change the arguments
 	raises  bool // it could make an ImportError
 	unpacks bool // it gives a function arguments by names that need not be in the code, or by the name name_from
+}
+
+func newPyReader(list []pyToken) *pyReader {
+	return &pyReader{list: list, modules: map[string]string{}, openers: map[string]string{"open": "open"},
+		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}}
 }
 
 // pyException reports whether a name is that of an exception.

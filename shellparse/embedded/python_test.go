@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
 	"reflect"
@@ -81,6 +82,95 @@ func TestPythonTokens(t *testing.T) {
 		}
 	}
 	cmd := exec.Command("python3", "-I", "-c", pythonNames)
+	cmd.Stdin = &input
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// pythonBinds prints the texts of its input that are code and bind a name more often than is listed with them, or to
+// another text.
+const pythonBinds = `
+import ast, collections, json, sys, warnings
+warnings.simplefilter("ignore")
+for line in sys.stdin:
+    text, bound, holds = json.loads(line)
+    try:
+        tree = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        continue
+    binds, values = collections.Counter(), collections.defaultdict(list)
+    for n in tree:
+        for target in getattr(n, "targets", None) or [getattr(n, "target", None)]:
+            if isinstance(target, ast.Name) and not isinstance(n, ast.Delete):
+                value = getattr(n, "iter", None) or getattr(n, "value", None)
+                values[target.id] += [getattr(e, "value", None) for e in getattr(value, "elts", [value])]
+        if isinstance(n, ast.Name):
+            binds[n.id] += isinstance(n.ctx, ast.Store)
+        elif isinstance(n, ast.arg):
+            binds[n.arg] += 1
+        elif type(n).__name__ in ("FunctionDef", "ExceptHandler", "MatchAs", "MatchStar"):
+            binds[n.name] += n.name is not None
+        elif type(n).__name__ == "MatchMapping":
+            binds[n.rest] += n.rest is not None
+    for name, count in binds.items():
+        if count > bound.get(name, 0) or bound.get(name) == 1 and holds.get(name) and holds[name] != values[name]:
+            print(repr(text), name, count)
+`
+
+// TestPythonBinds checks that bind counts all that binds a name, as a real Python reads the code.
+func TestPythonBinds(t *testing.T) {
+	if !lab.Has("python3") {
+		t.Skip("python3 is not installed")
+	}
+	// E stands for an expression, T for a target, N for a name.
+	grammar := map[byte][]string{
+		'N': {"p", "q", "r", "match", "case"},
+		'T': {"N", "N", "N, N", "(N)", "(N, N)", "[N, T]", "*N, T", "N[E]", "N[E], N", "N(E).text", "N.text", "(N.text, N)", "N[E:E]"},
+		'E': {"N", "N", "1", "'a'", "(N := E)", "(lambda N, *N: E)", "(lambda N=lambda N: E, N=E: E)", "lambda: E", "['a', 'b']", "('a', 'b')", "[E for T in E]", "[N for N in E]", "{N: E for T in E if E}", "f'{(N := 1)}'", "f'{[N for N in N]:{N}}'",
+			"E if E else E", "E in E", "N(E, N=E)", "(E)", "[E, E]", "N[E]", "{E: E}", "not E", "N.text"},
+		'S': {"T = E", "T = T = E", "N += E", "(N) += E", "N[E] -= E", "N: E = E", "(N): E = E", "N: E", "N[E]: E = E", "N.text: E = E", "for T in E: S", "for N in E: S", "N = 'a'", "N: str = 'a'", "with E as N: S", "with E as T: S", "with (E as N, E as T): S",
+			"try: S\nexcept E as N: S\nfinally: S", "def N(N, N: E = E, *N, N=E, **N) -> E: S", "def N(N=E): S", "if E: S", "E", "S; S", "S\nS", "match E:\n case N: S", "match E:\n case [N, *N]: S", "match N, N:\n case {'a': N, **N}: S",
+			"match E:\n case N.text | 1 as N: S", "del N", "global N", "import json as N", "from json import load as N", "if 1:\n S\n S", "while E: S\nelse: S", "pass"},
+	}
+	r := rand.New(rand.NewPCG(1, 3))
+	var expand func(text string, depth int) string
+	expand = func(text string, depth int) string {
+		out := ""
+		for i := range len(text) {
+			choices := grammar[text[i]]
+			if len(choices) == 0 {
+				out += text[i : i+1]
+				continue
+			}
+			if depth <= 0 {
+				choices = choices[:1]
+			}
+			out += expand(choices[r.IntN(len(choices))], depth-1)
+		}
+		return out
+	}
+	var input bytes.Buffer
+	for texts := 0; texts < 4000; {
+		text := expand("S", 6)
+		list, ok := pyTokens(text)
+		reader := newPyReader(list)
+		if !ok || len(text) > 300 || !reader.bind(list, 0) || !reader.distinct() {
+			continue
+		}
+		bound := maps.Clone(reader.bound)
+		for name := range reader.modules {
+			bound[name]++
+		}
+		line, err := json.Marshal([]any{text, bound, reader.holds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		input.Write(append(line, '\n'))
+		texts++
+	}
+	cmd := exec.Command("python3", "-I", "-c", pythonBinds)
 	cmd.Stdin = &input
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {
