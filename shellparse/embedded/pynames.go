@@ -9,14 +9,14 @@ import "strings"
 var pyModules = table(`
 __future__: print_function division unicode_literals annotations absolute_import
 array: array typecodes
-ast: literal_eval dump unparse walk
+ast: literal_eval dump unparse walk iter_child_nodes get_docstring FunctionDef AsyncFunctionDef ClassDef Import ImportFrom Assign Call Name Attribute Constant
 base64: b64encode b64decode urlsafe_b64encode urlsafe_b64decode standard_b64encode standard_b64decode b32encode b32decode b16encode b16decode
 	a85encode a85decode b85encode b85decode encodebytes decodebytes
 binascii: hexlify unhexlify b2a_hex a2b_hex b2a_base64 a2b_base64 crc32 crc_hqx Error
 bisect: bisect bisect_left bisect_right insort insort_left insort_right
 calendar: calendar month monthrange monthcalendar isleap leapdays weekday timegm month_name month_abbr day_name day_abbr
 cmath: exp log log10 sqrt sin cos tan phase polar rect pi e inf nan
-codecs:
+codecs: encode decode
 collections: Counter defaultdict OrderedDict deque namedtuple ChainMap
 colorsys: rgb_to_hsv hsv_to_rgb rgb_to_hls hls_to_rgb
 copy: copy deepcopy
@@ -41,6 +41,7 @@ itertools: accumulate chain combinations combinations_with_replacement compress 
 	product repeat starmap takewhile tee zip_longest batched
 json: load loads dump dumps JSONDecodeError
 keyword: kwlist iskeyword
+locale: getpreferredencoding
 math: acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2 expm1 fabs factorial floor fmod frexp
 	fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10 log1p log2 modf nan nextafter perm pi pow prod radians
 	remainder sin sinh sqrt sumprod tan tanh tau trunc ulp
@@ -51,25 +52,31 @@ numpy: array asarray arange linspace zeros ones full eye identity empty_like zer
 numpy.linalg: norm inv det eig eigh svd solve matrix_rank
 numpy.random: seed rand randn randint random uniform normal choice permutation default_rng
 operator: add sub mul truediv floordiv mod neg itemgetter eq ne lt le gt ge and_ or_ xor not_ concat contains
-os: listdir walk scandir getcwd sep linesep cpu_count getpid extsep pathsep name
-os.path: join basename dirname splitext split abspath normpath relpath realpath exists lexists isfile isdir islink isabs getsize getmtime
+os: listdir walk scandir stat lstat getcwd sep linesep cpu_count getpid extsep pathsep name
+os.path: join basename dirname splitext split abspath normpath relpath realpath exists lexists isfile isdir islink isabs getsize getmtime getctime
 	expanduser commonprefix commonpath sep
 pandas: DataFrame Series concat to_datetime to_numeric to_timedelta isna isnull notna notnull date_range Timestamp Timedelta merge cut qcut NA NaT
 pathlib: PurePath PurePosixPath
-platform: system release machine node python_version python_version_tuple python_implementation
+platform: platform system release machine node python_version python_version_tuple python_implementation
 pprint: pprint pformat pp
 random: random seed randint randrange uniform choice choices sample shuffle gauss normalvariate getrandbits betavariate expovariate triangular
 re: compile match fullmatch search findall finditer split sub subn escape error A ASCII I IGNORECASE M MULTILINE S DOTALL X VERBOSE U UNICODE
 secrets: token_hex token_bytes token_urlsafe choice randbelow
 shlex: split quote join
+shutil: which disk_usage
+site: getsitepackages getusersitepackages
 statistics: mean fmean median median_low median_high mode multimode stdev pstdev variance pvariance quantiles harmonic_mean geometric_mean
 string: ascii_letters ascii_lowercase ascii_uppercase digits hexdigits octdigits punctuation printable whitespace capwords
 struct: pack unpack unpack_from calcsize iter_unpack error
 sys: argv stdin stdout stderr version version_info hexversion platform executable prefix maxsize maxunicode byteorder exit getsizeof float_info
 	int_info implementation getrecursionlimit setrecursionlimit getdefaultencoding getfilesystemencoding set_int_max_str_digits intern
+sysconfig: get_path get_paths get_platform get_python_version
 textwrap: dedent indent fill wrap shorten
 time: time time_ns sleep strftime strptime localtime gmtime mktime ctime asctime perf_counter perf_counter_ns monotonic process_time timezone tzname
 tomllib: load loads TOMLDecodeError
+torch.backends.mps: is_available is_built
+torch.cuda: is_available device_count get_device_name
+torch.version: cuda
 typing: Any Callable Dict Iterable Iterator List NamedTuple Optional Sequence Set Tuple Union
 traceback: print_exc format_exc
 unicodedata: name category normalize numeric digit decimal lookup combining bidirectional east_asian_width unidata_version
@@ -120,18 +127,18 @@ var pyKeywords = names(`False None True and as assert break continue def del eli
 
 // pyAttributes lists the names that code may use of any value. None of them leads from data, a function, a file that is
 // open or a type in pyModules to anything else, or does more than compute and use that file.
-var pyAttributes = names(`__name__ __version__ __doc__ add append appendleft args as_posix as_integer_ratio bit_length bit_count buffer capitalize casefold center clear close
+var pyAttributes = names(`__name__ __version__ __doc__ add append appendleft args as_posix as_integer_ratio attr attrib bit_length bit_count body buffer capitalize casefold center clear close
 	closed columns conjugate copy count date day days decode denominator difference difference_update digest discard elapsed elements encode
-	encoding end endswith errno exists expandtabs extend extendleft fieldnames fileno find findall finditer flush from_bytes fromhex fromisoformat
-	fromkeys fromordinal fromtimestamp fullmatch get glob getvalue group groupdict groupindex groups hex hexdigest hosts hour hostname imag index insert
+	encoding end endswith errno exists expandtabs extend extendleft fieldnames fileno find findall finditer findtext flush from_bytes fromhex fromisoformat
+	fromkeys fromordinal fromtimestamp fullmatch get glob getvalue group groupdict groupindex groups hex hexdigest hosts hour hostname id imag index insert
 	intersection intersection_update is_absolute is_dir is_file is_integer is_private isalnum isalpha isascii isatty isdecimal isdigit isdisjoint isidentifier islower
-	isnumeric isocalendar isoformat isoweekday isprintable isspace issubset issuperset istitle isupper items iterdir join keys lastgroup lineno ljust lower lstrip
-	maketrans major match microsecond micro minor minute month most_common move_to_end msg name netloc network_address new_child now num_addresses
+	isnumeric isocalendar isoformat isoweekday isprintable isspace issubset issuperset istitle isupper items iter iterdir itertext join keys lastgroup limit_denominator lineno ljust lower lstrip
+	maketrans major match microsecond micro minor minute month most_common module move_to_end msg name names netloc network_address new_child now num_addresses
 	numerator nlargest node offset params parent parents parts partition path pattern pop popitem popleft port pos prec prefixlen ratio read readable
-	readline readlines real release remove removeprefix removesuffix replace resolve reverse rfind rglob rindex rjust rotate rpartition rsplit rstrip scheme
-	search second seconds seek setdefault sort span split splitlines start startswith stem step stop string strftime strip strptime sub subn
-	subtract suffix suffixes swapcase symmetric_difference symmetric_difference_update tell text timestamp timetuple title to_bytes today toordinal total
-	total_seconds translate tzinfo tzname union update upper utcfromtimestamp utcnow utcoffset value values weekday with_name with_suffix write
+	readline readlines real reconfigure release remove removeprefix removesuffix replace resolve reverse rfind rglob rindex rjust rotate rpartition rsplit rstrip scheme
+	search second seconds seek setdefault sort span split splitlines st_mode st_mtime st_size start startswith stat stem step stop string strftime strip strptime sub subn
+	subtract suffix suffixes swapcase symmetric_difference symmetric_difference_update tag tail targets tell text timestamp timetuple title to_bytes today toordinal total
+	total_seconds translate tzinfo tzname union update upper utc utcfromtimestamp utcnow utcoffset value values weekday with_name with_suffix write
 	writelines writerow writerows writeheader year zfill`)
 
 // pyStores lists the names of attributes that code may assign to.
@@ -140,8 +147,8 @@ var pyStores = names("columns index prec text")
 // pyDataAttributes lists more of them, of tables and matrices.
 var pyDataAttributes = names(`T all any argmax argmin argsort astype between clip columns contains corr cumsum describe drop drop_duplicates dropna dt dtype dtypes duplicated
 	empty fillna file_size filelist filename first flatten groupby head idxmax idxmin iloc infolist info isin isna isnull item iterrows itertuples
-	last loc max mean median merge min namelist nbytes ndim nlargest notna notnull nsmallest nunique quantile ravel reset_index reshape round sample
-	set_index shape size sort_index sort_values std str sum tail tobytes tolist transpose unique value_counts var`)
+	last loc max mean median merge min namelist nbytes ndim nlargest notna notnull nsmallest nunique quantile ravel reset_index select_dtypes shift reshape round sample
+	set_index shape size sort_index sort_values std str sum tail to_dict to_list to_numpy tobytes tolist transpose unique value_counts var`)
 
 // table reads lines of a key and its words. A line that begins with a tab goes on.
 func table(text string) map[string]map[string]bool {

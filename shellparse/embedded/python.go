@@ -130,7 +130,9 @@ func asksType(list []pyToken, i int) bool {
 	}
 	after := list[end+1]
 	switch {
-	case after.is(".") || pyCompares[after.text]:
+	case after.is("."):
+		return list[end+2].is("__name__")
+	case pyCompares[after.text]:
 		return true
 	case i == 0:
 		return after.kind == 'n'
