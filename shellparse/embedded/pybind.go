@@ -61,10 +61,27 @@ func (r *pyReader) assigns(list []pyToken, i, begin int) bool {
 	if list[i].is(":") && list[i+1].kind == 'a' { // p: str = 'a'
 		equals += 2
 	}
-	if value := list[equals+1:]; i == begin+1 && list[equals].is("=") && value[0].plain && (value[1].kind == 'n' || value[1].is(";")) {
-		r.holds[list[begin].text] = []string{value[0].text}
+	if i == begin+1 && list[equals].is("=") {
+		r.holds[list[begin].text] = r.held(list[equals+1:])
 	}
 	return r.targets(list[begin : i+1])
+}
+
+// held reads the value of an assignment, if it is a plain text or the Path of one.
+func (r *pyReader) held(value []pyToken) []string {
+	brackets := 0
+	if t := value[0]; t.kind == 'a' && strings.HasSuffix(r.openers[t.text], "Path") {
+		value, brackets = value[1:], 1
+	} else if r.modules[t.text] == "pathlib" && value[1].is(".") && value[2].is("Path") {
+		value, brackets = value[3:], 1
+	}
+	if len(value) < 2+2*brackets || brackets > 0 && !(value[0].is("(") && value[2].is(")")) {
+		return nil
+	}
+	if text, end := value[brackets], value[1+2*brackets]; text.plain && (end.kind == 'n' || end.is(";")) {
+		return []string{text.text}
+	}
+	return nil
 }
 
 // binds records the names that the keyword or operator at i binds, in a statement that starts at begin. It reports
@@ -82,6 +99,7 @@ func (r *pyReader) binds(list []pyToken, i, begin int) bool {
 		}
 		if end == i+2 && list[i+1].kind == 'a' {
 			r.holds[list[i+1].text] = pyListOf(list[end+1:])
+			r.given[list[i+1].text] = len(list) > end+8 && isArguments(list[end+1:]) && list[end+6].is(":") && list[end+7].is("]") && endsLoop(list[end+8])
 		}
 		return r.targets(list[i : end+1])
 	case t.is("as"):
@@ -94,6 +112,14 @@ func (r *pyReader) binds(list []pyToken, i, begin int) bool {
 	}
 	return true
 }
+
+// isArguments reports whether the tokens are sys.argv and a bracket.
+func isArguments(list []pyToken) bool {
+	return list[0].is("sys") && list[1].is(".") && list[2].is("argv") && list[3].is("[")
+}
+
+// endsLoop reports whether a token ends what a loop goes through.
+func endsLoop(t pyToken) bool { return t.is(":") || t.is("]") || t.is(")") }
 
 // pyAssigns lists the operators that assign to what a statement begins with.
 var pyAssigns = names("= **= //= >>= <<= += -= *= /= %= &= |= ^= @=")

@@ -35,6 +35,7 @@ heapq: heappush heappop heapify heapreplace heappushpop nlargest nsmallest merge
 hmac: new digest compare_digest
 html: escape unescape
 importlib.metadata: version PackageNotFoundError
+importlib.util:
 io: StringIO BytesIO
 ipaddress: ip_address ip_network ip_interface IPv4Address IPv4Network IPv6Address IPv6Network collapse_addresses summarize_address_range
 itertools: accumulate chain combinations combinations_with_replacement compress count cycle dropwhile filterfalse groupby islice pairwise permutations
@@ -105,7 +106,8 @@ var pyPackages = names(`numpy pandas torch torchvision torchaudio tensorflow ker
 	tkinter types unittest urllib venv weakref xml`)
 
 // pyOpeners lists the functions that open what their first argument names. The methods of a Path do.
-var pyOpeners = names(`open ast.parse pathlib.Path gzip.open io.open codecs.open zipfile.ZipFile pandas.read_csv pandas.read_json pandas.read_parquet pandas.read_excel`)
+var pyOpeners = names(`open ast.parse pathlib.Path gzip.open io.open codecs.open zipfile.ZipFile pandas.read_csv pandas.read_json pandas.read_parquet pandas.read_excel
+	importlib.util.find_spec xml.etree.ElementTree.parse`)
 
 // pyPathMethods lists the names of pyAttributes that move or copy a file if the value is a Path.
 var pyPathMethods = names("replace copy")
@@ -130,7 +132,7 @@ var pyKeywords = names(`False None True and as assert break continue def del eli
 var pyAttributes = names(`__name__ __version__ __doc__ add append appendleft args as_posix as_integer_ratio attr attrib bit_length bit_count body buffer capitalize casefold center clear close
 	closed columns conjugate copy count date day days decode denominator difference difference_update digest discard elapsed elements encode
 	encoding end endswith errno exists expandtabs extend extendleft fieldnames fileno find findall finditer findtext flush from_bytes fromhex fromisoformat
-	fromkeys fromordinal fromtimestamp fullmatch get glob getvalue group groupdict groupindex groups hex hexdigest hosts hour hostname id imag index insert
+	fromkeys fromordinal fromtimestamp fullmatch get getroot glob getvalue group groupdict groupindex groups hex hexdigest hosts hour hostname id imag index insert
 	intersection intersection_update is_absolute is_dir is_file is_integer is_private isalnum isalpha isascii isatty isdecimal isdigit isdisjoint isidentifier islower
 	isnumeric isocalendar isoformat isoweekday isprintable isspace issubset issuperset istitle isupper items iter iterdir itertext join keys lastgroup limit_denominator lineno ljust lower lstrip
 	maketrans major match microsecond micro minor minute month most_common module move_to_end msg name names netloc network_address new_child now num_addresses

@@ -19,14 +19,21 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 	if strings.HasSuffix(opener, "Path") { // its methods use the file
 		return n, true
 	}
-	if opener == "ast.parse" {
+	files, tables := r.texts(args), strings.HasPrefix(opener, "pandas.")
+	switch {
+	case opener == "ast.parse":
 		return n, r.parses(args)
+	case opener == "importlib.util.find_spec": // it imports what a dot follows
+		return n, files != nil && len(args) == 1 && !strings.Contains(strings.Join(files, ""), ".")
+	case opener == "xml.etree.ElementTree.parse": // a tree writes files, its root does not
+		if !call[end+1].is(".") || !call[end+2].is("getroot") || len(args) > 1 && args[1].is(",") {
+			return n, false
+		}
 	}
-	tables := strings.HasPrefix(opener, "pandas.")
-	files := r.texts(args)
-	if files == nil && !tables && len(args) == 6 && args[0].is("sys") && args[2].is("argv") && args[4].kind == '0' && r.modules["sys"] == "sys" {
-		r.files.Arguments = true // sys.argv[1]
-		return n, true
+	if rest, ok := r.argument(args); ok && !tables {
+		mode, ok := pyMode(rest)
+		r.files.Arguments = true
+		return n, ok && !strings.ContainsAny(mode, "wax+")
 	}
 	if files == nil {
 		return n, false
@@ -47,6 +54,19 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 		r.files.Writes = append(r.files.Writes, files...)
 	}
 	return n, true
+}
+
+// argument reports whether the first of the arguments is an argument of the command, and returns what follows it.
+func (r *pyReader) argument(args []pyToken) (rest []pyToken, ok bool) {
+	switch {
+	case len(args) > 0 && args[0].kind == 'a' && r.bound[args[0].text] == 1 && r.given[args[0].text]:
+		rest = args[1:]
+	case len(args) > 5 && isArguments(args) && args[4].kind == '0' && args[5].is("]"):
+		rest = args[6:]
+	default:
+		return nil, false
+	}
+	return rest, r.modules["sys"] == "sys" && (len(rest) == 0 || rest[0].is(","))
 }
 
 // parses reads the arguments of ast.parse: a text, and the file that it is from, of which an error shows a line.
@@ -122,11 +142,14 @@ func pyListOf(list []pyToken) (texts []string) {
 	return nil
 }
 
-// pathBefore returns the files that Path names, if the tokens end with a call of it.
+// pathBefore returns the files that Path names, if the tokens end with a call of it or with a variable for one.
 func (r *pyReader) pathBefore(list []pyToken) []string {
 	last := len(list) - 1
 	if last < 0 || !list[last].is(")") {
-		return nil
+		if last > 0 && list[last-1].is(".") {
+			return nil
+		}
+		return r.texts(list[max(0, last):])
 	}
 	begin := last - 1
 	for begin > 0 && !(list[begin].is("(") && list[begin].depth == list[last].depth) {

@@ -50,14 +50,15 @@ type pyReader struct {
 	bound   map[string]int      // how often the code binds each other name
 	holds   map[string][]string // the texts that a name can hold that is bound once
 	files   PythonFiles
-	leaks   bool // the code could change the arguments
-	raises  bool // it could make an ImportError
-	unpacks bool // it gives a function arguments by names that need not be in the code, or by the name name_from
+	given   map[string]bool // the names that hold an argument of the command, if they are bound once
+	leaks   bool            // the code could change the arguments
+	raises  bool            // it could make an ImportError
+	unpacks bool            // it gives a function arguments by names that need not be in the code, or by the name name_from
 }
 
 func newPyReader(list []pyToken) *pyReader {
 	return &pyReader{list: list, modules: map[string]string{}, openers: map[string]string{"open": "open"},
-		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}}
+		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}, given: map[string]bool{}}
 }
 
 // pyException reports whether a name is that of an exception.
@@ -87,11 +88,7 @@ func (r *pyReader) check(list []pyToken) bool {
 				return false
 			}
 		default:
-			caller := ""
-			if i > 1 && list[i-1].is("(") && list[i-2].kind == 'a' {
-				caller = list[i-2].text
-			}
-			n, ok := r.name(list[i:], caller)
+			n, ok := r.name(list[i:], callerOf(list, i))
 			if !ok {
 				return false
 			}
@@ -139,17 +136,29 @@ func asksType(list []pyToken, i int) bool {
 	case pyCompares[list[i-1].text]:
 		return !after.is("(") && !after.is("[")
 	}
-	return (list[i-1].is("(") || list[i-1].is(",")) && (after.is(",") || after.is(")")) && shows(list[:i], list[i].depth)
+	return (after.is(",") || after.is(")")) && pyShows[callerOf(list, i)]
 }
 
-// shows reports whether the bracket that is open behind the tokens, with this depth inside, begins the arguments of a function
-// in pyShows.
-func shows(list []pyToken, depth int) bool {
-	i := len(list) - 1
-	for i > 0 && list[i].depth >= depth {
-		i--
+// callerOf returns the function one of whose arguments begins at i, or "". It returns "join" for that method of a text only,
+// and "in" for what a loop goes through.
+func callerOf(list []pyToken, i int) string {
+	begin := i - 1
+	if i > 0 && list[begin].is("in") {
+		return "in"
 	}
-	return i > 0 && list[i].is("(") && pyShows[list[i-1].text] && (i == 1 || !list[i-2].is("."))
+	if i < 2 || !list[begin].is("(") && !list[begin].is(",") {
+		return ""
+	}
+	for begin > 0 && list[begin].depth >= list[i].depth {
+		begin--
+	}
+	switch {
+	case begin == 0 || !list[begin].is("(") || list[begin-1].kind != 'a':
+		return ""
+	case begin > 1 && list[begin-2].is(".") && !(begin > 2 && list[begin-3].kind == 's' && list[begin-1].is("join")):
+		return ""
+	}
+	return list[begin-1].text
 }
 
 // pyCompares lists operators that return no operand.
@@ -177,9 +186,24 @@ func (r *pyReader) attribute(list []pyToken, i int) bool {
 		files := r.pathBefore(list[:i-1])
 		r.files.Writes = append(r.files.Writes, files...)
 		return files != nil
+	case "to_string": // with another argument, it writes a file
+		call := list[i+1:]
+		return call[0].is("(") && (call[1].is(")") || call[1].is("index") && call[2].is("=") && call[3].is("False") && call[4].is(")"))
 	default:
-		return (pyAttributes[name] || pyDataAttributes[name]) && !(pyPathMethods[name] && r.usesPaths())
+		return (pyAttributes[name] || pyDataAttributes[name]) && !(pyPathMethods[name] && r.usesPaths() && !(name == "replace" && twoArguments(list[i+1:])))
 	}
+}
+
+// twoArguments reports whether the call has two arguments or more, which Path.replace does not take.
+func twoArguments(call []pyToken) bool {
+	two := false
+	for i := 1; call[0].is("(") && call[i].depth > call[0].depth; i++ {
+		if call[i].kind == '*' && (call[i-1].is("(") || call[i-1].is(",")) {
+			return false
+		}
+		two = two || call[i].is(",") && call[i].depth == call[0].depth+1 && !call[i+1].is(")")
+	}
+	return two
 }
 
 // pyPlaces reports whether str.format only fills in what it gets, without its attributes and items.
@@ -203,7 +227,7 @@ func pyPlaces(text string) bool {
 }
 
 // name reads a name that is no attribute, with what follows it if it stands for a module or opens files. caller is the
-// function whose first argument it begins. n is how many tokens more it took.
+// function one of whose arguments it begins. n is how many tokens more it took.
 func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
 	name := list[0].text
 	if opener := r.openers[name]; opener != "" {
@@ -225,7 +249,8 @@ func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
 			r.leaks = r.leaks || caller != "len" && !(list[n+1].is("[") && list[n+2].kind == '0')
 			return n, true
 		case full == "sys.path": // code could add to it
-			return n, (caller == "print" || caller == "len") && list[n+1].is(")")
+			after := list[n+1]
+			return n, caller == "in" && endsLoop(after) || (caller == "print" || caller == "len" || caller == "join") && (after.is(")") || after.is(","))
 		case pyModules[full] != nil:
 			module = full
 		default:

@@ -28,6 +28,7 @@ func TestPythonFiles(t *testing.T) {
 		`p = 'a'; print(f'{open(p).read()}')`:                                 {Reads: []string{"a"}},
 		"for p in ('a', 'b'):\n open(p)":                                      {Reads: []string{"a", "b"}},
 		"print([len(open(p).read()) for p in ['a', 'b']])":                    {Reads: []string{"a", "b"}},
+		`import pathlib; p = pathlib.Path('a'); p.write_text(open(p).read())`: {Reads: []string{"a"}, Writes: []string{"a"}},
 		`import ast; ast.parse('1', filename='a')`:                            {Reads: []string{"a"}},
 		`import ast; p = 'a'; ast.parse(open(p).read(), p)`:                   {Reads: []string{"a", "a"}},
 		`import sys; open(sys.argv[1])`:                                       {Arguments: true},
