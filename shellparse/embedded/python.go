@@ -133,7 +133,7 @@ func asksType(list []pyToken, i int) bool {
 		return true
 	case i == 0:
 		return after.kind == 'n'
-	case pyCompares[list[i-1].text]:
+	case pyCompares[list[i-1].text] && !list[i-1].is("in"):
 		return !after.is("(") && !after.is("[")
 	}
 	return (after.is(",") || after.is(")")) && pyShows[callerOf(list, i)]
@@ -153,7 +153,7 @@ func callerOf(list []pyToken, i int) string {
 		begin--
 	}
 	switch {
-	case begin == 0 || !list[begin].is("(") || list[begin-1].kind != 'a':
+	case begin == 0 || !list[begin].is("(") || list[begin-1].kind != 'a' || pyKeywords[list[begin-1].text]:
 		return ""
 	case begin > 1 && list[begin-2].is(".") && !(begin > 2 && list[begin-3].kind == 's' && list[begin-1].is("join")):
 		return ""
