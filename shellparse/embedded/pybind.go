@@ -2,52 +2,62 @@ package embedded
 
 import "strings"
 
+// pyPlace tells where in the code bind is.
+type pyPlace struct {
+	begin   int // of the statement, or -1 in what follows an annotated name
+	lambdas int // how many outside brackets whose colon is still to come
+}
+
 // bind finds what the code binds. It reads the import statements, and replaces them by line ends. inside counts the
 // texts around the tokens, which then hold no statements.
 func (r *pyReader) bind(list []pyToken, inside int) bool {
-	begin := 0   // of the statement, or -1 in what follows an annotated name
-	lambdas := 0 // outside brackets, whose colon is still to come
+	p := pyPlace{}
 	for i := 0; i < len(list); i++ {
+		ok := true
 		switch t := list[i]; {
-		case t.is(":") && t.depth == 0 && lambdas > 0:
-			lambdas--
 		case t.kind == 's':
-			for _, hole := range t.holes {
-				tokens, ok := pyTokens(hole)
-				if !ok || inside > 2 || !r.bind(tokens, inside+1) {
-					return false
-				}
-				list[i].inner = append(list[i].inner, tokens)
-			}
-		case t.is(":") && t.depth == 0 && begin >= 0 && begin < i && !pyKeywords[list[begin].text]: // of an annotation
-			if !r.assigns(list, i, begin) {
-				return false
-			}
-			begin = -1
+			ok = r.bindHoles(&list[i], inside)
 		case t.kind == 'n', t.depth == 0 && (t.is(";") || t.is(":")):
-			begin, lambdas = i+1, 0
-		case t.is("case") && i == begin && !list[i+1].is("="): // its patterns bind names
+			ok = r.divides(list, i, &p)
+		case t.is("case") && i == p.begin && !list[i+1].is("="): // its patterns bind names
 			return false
-		case (t.is("import") || t.is("from")) && i == begin && inside == 0:
-			end := i
-			for list[end].kind != 'n' && !list[end].is(";") {
-				end++
-			}
-			if !r.imports(list[i:end]) {
-				return false
-			}
-			for ; i < end; i++ {
-				list[i] = pyToken{kind: 'n'}
-			}
-			begin = i + 1
+		case (t.is("import") || t.is("from")) && i == p.begin && inside == 0:
+			ok = r.imports(list[i:])
+		case t.is("lambda") && t.depth == 0:
+			p.lambdas++
+			r.parameters(list[i:])
 		default:
-			if t.is("lambda") && t.depth == 0 {
-				lambdas++
-			}
-			if !r.binds(list, i, begin) {
-				return false
-			}
+			ok = r.binds(list, i, p.begin)
 		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// bindHoles finds what the expressions in a text bind.
+func (r *pyReader) bindHoles(t *pyToken, inside int) bool {
+	for _, hole := range t.holes {
+		tokens, ok := pyTokens(hole)
+		if !ok || inside > 2 || !r.bind(tokens, inside+1) {
+			return false
+		}
+		t.inner = append(t.inner, tokens)
+	}
+	return true
+}
+
+// divides moves the place behind the line end, semicolon or colon at i, and records what is annotated before a colon.
+func (r *pyReader) divides(list []pyToken, i int, p *pyPlace) bool {
+	switch begin := p.begin; {
+	case list[i].is(":") && p.lambdas > 0:
+		p.lambdas--
+	case list[i].is(":") && begin >= 0 && begin < i && !pyKeywords[list[begin].text]:
+		p.begin = -1
+		return r.assigns(list, i, begin)
+	default:
+		*p = pyPlace{begin: i + 1}
 	}
 	return true
 }
@@ -93,15 +103,7 @@ func (r *pyReader) binds(list []pyToken, i, begin int) bool {
 	case t.is(":=") && i > 0:
 		r.bound[list[i-1].text]++
 	case t.is("for"):
-		end := i
-		for list[end].kind != 'n' && !(list[end].is("in") && list[end].depth == t.depth) {
-			end++
-		}
-		if end == i+2 && list[i+1].kind == 'a' {
-			r.holds[list[i+1].text] = pyListOf(list[end+1:])
-			r.given[list[i+1].text] = len(list) > end+8 && isArguments(list[end+1:]) && list[end+6].is(":") && list[end+7].is("]") && endsLoop(list[end+8])
-		}
-		return r.targets(list[i : end+1])
+		return r.loops(list[i:])
 	case t.is("as"):
 		if list[i+1].kind != 'a' || list[i+2].is(".") || list[i+2].is("[") {
 			return false
@@ -111,6 +113,19 @@ func (r *pyReader) binds(list []pyToken, i, begin int) bool {
 		r.parameters(list[i:])
 	}
 	return true
+}
+
+// loops records what a loop binds.
+func (r *pyReader) loops(list []pyToken) bool {
+	end := 0
+	for list[end].kind != 'n' && !(list[end].is("in") && list[end].depth == list[0].depth) {
+		end++
+	}
+	if through := list[end:]; end == 2 && list[1].kind == 'a' && through[0].is("in") {
+		r.holds[list[1].text] = pyListOf(through[1:])
+		r.given[list[1].text] = len(through) > 8 && isArguments(through[1:]) && through[6].is(":") && through[7].is("]") && endsLoop(through[8])
+	}
+	return r.targets(list[:end+1])
 }
 
 // isArguments reports whether the tokens are sys.argv and a bracket.
@@ -240,8 +255,21 @@ func (p *pyImport) module() string {
 	return name
 }
 
-// imports reads an import statement.
+// imports reads the import statement that the tokens begin with, and replaces it.
 func (r *pyReader) imports(list []pyToken) bool {
+	end := 0
+	for list[end].kind != 'n' && !list[end].is(";") {
+		end++
+	}
+	ok := r.importsModules(list[:end])
+	for i := range end {
+		list[i] = pyToken{kind: 'n'}
+	}
+	return ok
+}
+
+// importsModules reads an import statement.
+func (r *pyReader) importsModules(list []pyToken) bool {
 	p := pyImport{list: list}
 	if p.take("from") {
 		return r.importsNames(&p)

@@ -58,7 +58,7 @@ os.path: join basename dirname splitext split abspath normpath relpath realpath 
 	expanduser commonprefix commonpath sep
 pandas: DataFrame Series concat to_datetime to_numeric to_timedelta isna isnull notna notnull date_range Timestamp Timedelta merge cut qcut NA NaT
 pathlib: PurePath PurePosixPath
-platform: platform system release machine node python_version python_version_tuple python_implementation
+platform: system release machine node python_version python_version_tuple python_implementation
 pprint: pprint pformat pp
 random: random seed randint randrange uniform choice choices sample shuffle gauss normalvariate getrandbits betavariate expovariate triangular
 re: compile match fullmatch search findall finditer split sub subn escape error A ASCII I IGNORECASE M MULTILINE S DOTALL X VERBOSE U UNICODE

@@ -12,48 +12,50 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 		return n, false
 	}
 	end := 1
-	for !(call[end].is(")") && call[end].depth == call[0].depth) {
+	for call[end].depth > call[0].depth {
 		end++
 	}
 	args := call[1:end]
-	if strings.HasSuffix(opener, "Path") { // its methods use the file
-		return n, true
-	}
-	files, tables := r.texts(args), strings.HasPrefix(opener, "pandas.")
+	files := r.texts(args)
 	switch {
+	case opener == "pathlib.Path": // its methods use the file
+		return n, true
 	case opener == "ast.parse":
 		return n, r.parses(args)
 	case opener == "importlib.util.find_spec": // it imports what a dot follows
 		return n, files != nil && len(args) == 1 && !strings.Contains(strings.Join(files, ""), ".")
-	case opener == "xml.etree.ElementTree.parse": // a tree writes files, its root does not
-		if !call[end+1].is(".") || !call[end+2].is("getroot") || len(args) > 1 && args[1].is(",") {
-			return n, false
-		}
-	}
-	if rest, ok := r.argument(args); ok && !tables {
-		mode, ok := pyMode(rest)
-		r.files.Arguments = true
-		return n, ok && !strings.ContainsAny(mode, "wax+")
-	}
-	if files == nil {
+	case strings.HasPrefix(opener, "pandas."): // it opens addresses too, and files in the home folder
+		r.files.Reads = append(r.files.Reads, files...)
+		return n, files != nil && !strings.ContainsAny(strings.Join(files, ""), ":~")
+	case opener == "xml.etree.ElementTree.parse" && !(call[end+1].is(".") && call[end+2].is("getroot")): // a tree writes files
 		return n, false
 	}
-	args = args[1:]
-	if tables { // pandas opens addresses too, and files in the home folder
+	return n, r.opensPlain(args, files, opener)
+}
+
+// opensPlain reads the arguments of a function that opens the first one, which is one of the files or an argument of the
+// command.
+func (r *pyReader) opensPlain(args []pyToken, files []string, opener string) bool {
+	rest, given := r.argument(args)
+	if !given && files == nil {
+		return false
+	}
+	if !given {
+		rest = args[1:]
+	}
+	mode, ok := pyMode(rest)
+	reads, writes := strings.ContainsAny(mode, "rU+"), strings.ContainsAny(mode, "wax+")
+	if !ok || writes && given || opener == "zipfile.ZipFile" && mode != "r" { // its method write reads files
+		return false
+	}
+	r.files.Arguments = r.files.Arguments || given
+	if reads {
 		r.files.Reads = append(r.files.Reads, files...)
-		return n, !slices.ContainsFunc(files, func(f string) bool { return strings.ContainsAny(f, ":~") })
 	}
-	mode, ok := pyMode(args)
-	if !ok || opener == "zipfile.ZipFile" && mode != "r" { // its method write reads files
-		return n, false
-	}
-	if strings.ContainsAny(mode, "rU+") {
-		r.files.Reads = append(r.files.Reads, files...)
-	}
-	if strings.ContainsAny(mode, "wax+") {
+	if writes {
 		r.files.Writes = append(r.files.Writes, files...)
 	}
-	return n, true
+	return true
 }
 
 // argument reports whether the first of the arguments is an argument of the command, and returns what follows it.

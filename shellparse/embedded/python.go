@@ -248,9 +248,8 @@ func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
 		case full == "sys.argv":
 			r.leaks = r.leaks || caller != "len" && !(list[n+1].is("[") && list[n+2].kind == '0')
 			return n, true
-		case full == "sys.path": // code could add to it
-			after := list[n+1]
-			return n, caller == "in" && endsLoop(after) || (caller == "print" || caller == "len" || caller == "join") && (after.is(")") || after.is(","))
+		case full == "sys.path":
+			return n, showsPath(list[n+1], caller)
 		case pyModules[full] != nil:
 			module = full
 		default:
@@ -258,6 +257,17 @@ func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
 		}
 	}
 	return n, pyLooks[caller]
+}
+
+// showsPath reports whether code cannot add to sys.path, which stands before this token and is an argument of the caller.
+func showsPath(after pyToken, caller string) bool {
+	switch caller {
+	case "in":
+		return endsLoop(after)
+	case "print", "len", "join":
+		return after.is(")") || after.is(",")
+	}
+	return false
 }
 
 // pyTells lists the names of modules that tell about them.
