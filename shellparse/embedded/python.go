@@ -68,8 +68,10 @@ func pyException(name string) bool {
 
 // check reports whether every token is in order.
 func (r *pyReader) check(list []pyToken) bool {
-	for i := 0; i < len(list); i++ {
+	for i := range list {
 		r.note(list, i)
+	}
+	for i := 0; i < len(list); i++ {
 		switch t := list[i]; {
 		case t.kind == 's':
 			for _, inner := range t.inner {
