@@ -278,6 +278,7 @@ func (r *pyReader) importsModules(list []pyToken) bool {
 	for {
 		module := p.module()
 		as, _, _ := strings.Cut(module, ".")
+		r.imported[as] = true
 		if pyModules[module] == nil && !pyPackages[as] || runsItself(module) {
 			return false
 		}
@@ -303,6 +304,7 @@ func runsItself(module string) bool { return strings.Contains(module, "__main__"
 func (r *pyReader) importsNames(p *pyImport) bool {
 	module := p.module()
 	first, _, _ := strings.Cut(module, ".")
+	r.imported[first] = true
 	if !p.take("import") || p.i == len(p.list) {
 		return false
 	}

@@ -105,6 +105,13 @@ var pyPackages = names(`numpy pandas torch torchvision torchaudio tensorflow ker
 	marshal mmap multiprocessing pickle pty queue select shelve shutil signal smtplib socket sqlite3 ssl subprocess tarfile tempfile threading
 	tkinter types unittest urllib venv weakref xml`)
 
+// pyLoads lists modules that Python and its library load when they need them, besides pyModules.
+var pyLoads = names(`abc _bootlocale _collections_abc _colorize _compat_pickle _compression _markupbase _osx_support _py_abc _pydatetime _pydecimal _pyio
+	_sitebuiltins _strptime _sysconfigdata _weakrefset bz2 codeop concurrent contextlib ctypes dataclasses dis email encodings enum genericpath getopt gettext
+	hashlib http importlib inspect linecache logging lzma mimetypes multiprocessing ntpath numbers opcode os pickle posixpath queue quopri
+	reprlib selectors signal sitecustomize socket sre_compile sre_constants sre_parse ssl stat stringprep subprocess tempfile threading
+	token tokenize types unittest urllib usercustomize weakref xml pyexpat`)
+
 // pyOpeners lists the functions that open what their first argument names. The methods of a Path do.
 var pyOpeners = names(`open ast.parse pathlib.Path gzip.open io.open codecs.open zipfile.ZipFile pandas.read_csv pandas.read_json pandas.read_parquet pandas.read_excel
 	importlib.util.find_spec xml.etree.ElementTree.parse`)

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -172,6 +173,22 @@ func (r *pyReader) pathBefore(list []pyToken) []string {
 	}
 	return r.texts(list[begin+1 : last])
 }
+
+// writesModule reports whether the code may write a module in the current folder that it or a library imports.
+func (r *pyReader) writesModule() bool {
+	return slices.ContainsFunc(r.files.Writes, func(file string) bool {
+		file = path.Clean(file)
+		first, _, _ := strings.Cut(file, "/")
+		if first == "" || first == ".." {
+			first = path.Base(file)
+		}
+		module, _, _ := strings.Cut(first, ".")
+		return pyCode[path.Ext(file)] && (pyLoads[module] || r.imported[module] || pyModules[module] != nil && !pyPackages[module])
+	})
+}
+
+// pyCode lists the endings of files that an import runs.
+var pyCode = names(".py .pyc .pyd .pyw .so")
 
 // usesPaths reports whether the code may have values of the type Path.
 func (r *pyReader) usesPaths() bool {

@@ -38,27 +38,28 @@ func Python(code string) (f PythonFiles, ok bool) {
 	if !r.bind(list, 0) || !r.distinct() {
 		return f, false
 	}
-	return r.files, r.check(list) && !(r.files.Arguments && r.leaks) && !(r.raises && r.unpacks)
+	return r.files, r.check(list) && !(r.files.Arguments && r.leaks) && !(r.raises && r.unpacks) && !r.writesModule()
 }
 
 type pyReader struct {
-	list    []pyToken
-	modules map[string]string   // the names that imports give to modules
-	openers map[string]string   // the names of functions in pyOpeners
-	values  map[string]bool     // the names of other things that are imported
-	unused  map[string]bool     // names of packages' parts: importing them is a test, using them is not
-	bound   map[string]int      // how often the code binds each other name
-	holds   map[string][]string // the texts that a name can hold that is bound once
-	files   PythonFiles
-	given   map[string]bool // the names that hold an argument of the command, if they are bound once
-	leaks   bool            // the code could change the arguments
-	raises  bool            // it could make an ImportError
-	unpacks bool            // it gives a function arguments by names that need not be in the code, or by the name name_from
+	list     []pyToken
+	modules  map[string]string   // the names that imports give to modules
+	openers  map[string]string   // the names of functions in pyOpeners
+	values   map[string]bool     // the names of other things that are imported
+	unused   map[string]bool     // names of packages' parts: importing them is a test, using them is not
+	bound    map[string]int      // how often the code binds each other name
+	holds    map[string][]string // the texts that a name can hold that is bound once
+	files    PythonFiles
+	given    map[string]bool // the names that hold an argument of the command, if they are bound once
+	imported map[string]bool // the modules, without what is inside them
+	leaks    bool            // the code could change the arguments
+	raises   bool            // it could make an ImportError
+	unpacks  bool            // it gives a function arguments by names that need not be in the code, or by the name name_from
 }
 
 func newPyReader(list []pyToken) *pyReader {
 	return &pyReader{list: list, modules: map[string]string{}, openers: map[string]string{"open": "open"},
-		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}, given: map[string]bool{}}
+		values: map[string]bool{}, unused: map[string]bool{}, bound: map[string]int{}, holds: map[string][]string{}, given: map[string]bool{}, imported: map[string]bool{}}
 }
 
 // pyException reports whether a name is that of an exception.
