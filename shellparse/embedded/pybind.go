@@ -190,8 +190,8 @@ func (r *pyReader) parameters(list []pyToken) {
 	}
 }
 
-// targets records the names that an assignment or a loop binds. The last token ends the targets. It reports false if they
-// set an attribute that is not in pyStores.
+// targets records the names that an assignment or a loop binds. The last token ends the targets. It reports false if
+// they set an attribute that is not in pyStores.
 func (r *pyReader) targets(list []pyToken) bool {
 	for i := 0; i < len(list)-1; i++ {
 		before, t := pyToken{}, list[i]

@@ -28,14 +28,15 @@ func (r *pyReader) opens(list []pyToken, n int, opener string) (int, bool) {
 	case strings.HasPrefix(opener, "pandas."): // it opens addresses too, and files in the home folder
 		r.files.Reads = append(r.files.Reads, files...)
 		return n, files != nil && !strings.ContainsAny(strings.Join(files, ""), ":~")
-	case opener == "xml.etree.ElementTree.parse" && !(call[end+1].is(".") && call[end+2].is("getroot")): // a tree writes files
+	case opener == "xml.etree.ElementTree.parse" && !(call[end+1].is(".") && call[end+2].is("getroot")):
+		// A tree can write files, its root cannot.
 		return n, false
 	}
 	return n, r.opensPlain(args, files, opener)
 }
 
-// opensPlain reads the arguments of a function that opens the first one, which is one of the files or an argument of the
-// command.
+// opensPlain reads the arguments of a function that opens the first one, which is one of the files or an argument of
+// the command.
 func (r *pyReader) opensPlain(args []pyToken, files []string, opener string) bool {
 	rest, given := r.argument(args)
 	if !given && files == nil {

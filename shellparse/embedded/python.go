@@ -54,7 +54,7 @@ type pyReader struct {
 	imported map[string]bool // the modules, without what is inside them
 	leaks    bool            // the code could change the arguments
 	raises   bool            // it could make an ImportError
-	unpacks  bool            // it gives a function arguments by names that need not be in the code, or by the name name_from
+	unpacks  bool            // it may give a function the argument name_from
 }
 
 func newPyReader(list []pyToken) *pyReader {
@@ -101,8 +101,8 @@ func (r *pyReader) check(list []pyToken) bool {
 	return true
 }
 
-// note records what matters only together with something else: traces of an ImportError with the argument name_from import
-// the module that its argument name tells.
+// note records what matters only together with something else: traces of an ImportError with the argument name_from
+// import the module that its argument name tells.
 func (r *pyReader) note(list []pyToken, i int) {
 	before := pyToken{}
 	if i > 0 {
@@ -142,8 +142,8 @@ func asksType(list []pyToken, i int) bool {
 	return (after.is(",") || after.is(")")) && pyShows[callerOf(list, i)]
 }
 
-// callerOf returns the function one of whose arguments begins at i, or "". It returns "join" for that method of a text only,
-// and "in" for what a loop goes through.
+// callerOf returns the function one of whose arguments begins at i, or "". It returns "join" for that method of a text
+// only, and "in" for what a loop goes through.
 func callerOf(list []pyToken, i int) string {
 	begin := i - 1
 	if i > 0 && list[begin].is("in") {
@@ -262,7 +262,8 @@ func (r *pyReader) name(list []pyToken, caller string) (n int, ok bool) {
 	return n, pyLooks[caller]
 }
 
-// showsPath reports whether code cannot add to sys.path, which stands before this token and is an argument of the caller.
+// showsPath reports whether code cannot add to sys.path, which stands before this token and is an argument of the
+// caller.
 func showsPath(after pyToken, caller string) bool {
 	switch caller {
 	case "in":
