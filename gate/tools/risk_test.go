@@ -277,7 +277,6 @@ func TestRiskOfEmbeddedLanguages(t *testing.T) {
 		`python3 -c 'import os; os.system("x")'`:                      open,
 		`python3 -c 'print(1)'`:                                       permissions.BuildTest,
 		"python3 <<'X'\nprint(1)\nX":                                  permissions.BuildTest,
-		"python3 - a <<'X'\nprint(1)\nX":                              permissions.BuildTest,
 		`python3 -c 'import os; os.remove("x")' -c 'print(1)'`:        open,
 		`python3 <<< 'print(1)'`:                                      open,
 		`echo 'print(1)' | python3`:                                   open,

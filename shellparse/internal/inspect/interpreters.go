@@ -78,8 +78,8 @@ func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
 // takesText turns a python that reads code from a here-document into python -c. It also joins lines that are whole
 // statements into one line, so that a rule for one form holds for the other.
 func takesText(c *walk.Call) {
-	if in := c.Sc.Input; in.Kind == word.InputText && in.Text.Known && strings.HasSuffix(in.Text.Text, "\n") && (len(c.Argv) == 1 || c.Argv[1].Known && c.Argv[1].Text == "-") {
-		c.Argv = slices.Concat([]word.Word{c.Argv[0], word.Lit("-c"), in.Text}, c.Argv[min(2, len(c.Argv)):])
+	if in := c.Sc.Input; in.Kind == word.InputText && in.Text.Known && strings.HasSuffix(in.Text.Text, "\n") && (len(c.Argv) == 1 || len(c.Argv) == 2 && c.Argv[1].Known && c.Argv[1].Text == "-") {
+		c.Argv = []word.Word{c.Argv[0], word.Lit("-c"), in.Text}
 	}
 	if len(c.Argv) == 3 && c.Argv[1].Text == "-c" && c.Argv[2].Known {
 		lines := strings.FieldsFunc(c.Argv[2].Text, func(r rune) bool { return r == '\n' })
