@@ -29,8 +29,13 @@ func (b *shells) scripts(all []shellparse.Command) {
 	}
 	var list []known
 	for i := range all {
-		before := all[i]
-		if file := b.script(&all[i]); file != "" {
+		c, before := &all[i], all[i]
+		file := b.script(c)
+		switch {
+		case c.Computes && b.findsModule(c, file, all):
+			*c = before
+			c.Computes = false
+		case file != "":
 			list = append(list, known{i, file, before})
 		}
 	}
@@ -84,8 +89,57 @@ func (b *shells) script(c *shellparse.Command) (file string) {
 		}
 		return list
 	}
-	c.Reads, c.Writes, c.Computes = used(c.Reads, files.Reads), used(c.Writes, files.Writes), true
+	c.Reads, c.Writes = used(c.Reads, files.Reads), used(c.Writes, files.Writes)
+	c.Computes, c.Imports = true, files.Imports
 	return in(name)
+}
+
+// findsModule reports whether an import of the command finds a file of its folder instead of a library, now or after
+// another command of the text has written it. The folder is that of its script, or the current one without a script.
+func (b *shells) findsModule(c *shellparse.Command, script string, all []shellparse.Command) bool {
+	if b.record.tool.remote || c.Remote || b.record.place.Dir == "" || len(c.Imports) == 0 {
+		return false
+	}
+	folders := []string{filepath.Dir(script)}
+	if script == "" {
+		folders = folders[:0]
+		for _, dir := range c.Dirs {
+			folders = append(folders, b.record.place.At(dir).Dir)
+		}
+	}
+	for _, folder := range folders {
+		names, err := namesIn(folder)
+		if err != nil || slices.ContainsFunc(names, func(name string) bool {
+			return isModule(name, c.Imports) || embedded.PythonFinds(name, c.Imports) && workspace.Exists(filepath.Join(folder, name, "__init__.py"))
+		}) {
+			return true
+		}
+		writes := func(f shellparse.File) bool {
+			below, ok := strings.CutPrefix(b.record.place.Absolute(f.Path.Value), folder+string(filepath.Separator))
+			name, _, inside := strings.Cut(below, string(filepath.Separator))
+			return ok && f.Path.Known && (isModule(name, c.Imports) || inside && embedded.PythonFinds(name, c.Imports))
+		}
+		if slices.ContainsFunc(all, func(c shellparse.Command) bool { return slices.ContainsFunc(c.Writes, writes) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isModule reports whether a file's name is that of code which one of the imports finds.
+func isModule(name string, imports []string) bool {
+	module, _, _ := strings.Cut(name, ".")
+	return embedded.IsPythonCode(name) && embedded.PythonFinds(module, imports)
+}
+
+// namesIn returns the names in a folder.
+func namesIn(folder string) ([]string, error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
 }
 
 // scriptOf returns the script that a command gives to Python, and the words behind it. The name is "" if there is none.

@@ -184,8 +184,16 @@ func (r *pyReader) writesModule() bool {
 			first = path.Base(file)
 		}
 		module, _, _ := strings.Cut(first, ".")
-		return pyCode[path.Ext(file)] && (pyLoads[module] || r.imported[module] || pyModules[module] != nil && !pyPackages[module])
+		return IsPythonCode(file) && PythonFinds(module, r.files.Imports)
 	})
+}
+
+// IsPythonCode reports whether an import can run a file of that name.
+func IsPythonCode(file string) bool { return pyCode[path.Ext(file)] }
+
+// PythonFinds reports whether these imports, or the libraries that code loads in any case, look for a module of that name.
+func PythonFinds(module string, imports []string) bool {
+	return slices.Contains(imports, module) || pyLoads[module] || pyModules[module] != nil && !pyPackages[module]
 }
 
 // pyCode lists the endings of files that an import runs.

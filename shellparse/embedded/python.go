@@ -1,15 +1,18 @@
 package embedded
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"callgate/internal/lazyregexp"
 )
 
-// PythonFiles are the files that code in Python reads and writes.
+// PythonFiles are the files that code in Python uses.
 type PythonFiles struct {
 	Reads, Writes []string
-	Arguments     bool // it also reads files that its arguments name
+	Arguments     bool     // it also reads files that its arguments name
+	Imports       []string // the modules that it imports, without what is inside them
 }
 
 // IsPython reports whether a program of that name runs code as Python describes it.
@@ -20,8 +23,9 @@ var pythonPrograms = lazyregexp.New(`^(?:python|pypy)[23]?(?:\.\d+)*$|^py$`)
 // maxPython limits the code that is read, in bytes.
 const maxPython = 64 << 10
 
-// Python reads code that CPython or PyPy gets with -c, or in a file. It reports whether the code only computes, prints, and uses the
-// files returned, whichever version runs it. It cannot tell which code an import finds in the current folder.
+// Python reads code that CPython or PyPy gets with -c, or in a file. It reports whether the code only computes, prints,
+// and uses the files returned, whichever version runs it. The caller MUST see to it that no import finds code of somebody
+// else in the folder of the file, or for -c in the current folder.
 //
 // The check goes by names. Every name in the code is a keyword, a built-in function, a name of a module or of a value
 // from the lists, or bound by the code itself, and none of the lists leads from one value to another that does more.
@@ -38,6 +42,7 @@ func Python(code string) (f PythonFiles, ok bool) {
 	if !r.bind(list, 0) || !r.distinct() {
 		return f, false
 	}
+	r.files.Imports = slices.Sorted(maps.Keys(r.imported))
 	return r.files, r.check(list) && !(r.files.Arguments && r.leaks) && !(r.raises && r.unpacks) && !r.writesModule()
 }
 

@@ -58,8 +58,9 @@ type Command struct {
 	// Statements lists the SQL texts that a database client gets from its words or its standard input.
 	Statements []Word
 	// Computes means that the code given to an interpreter is known whole: it computes, prints, and uses the files in
-	// Reads and Writes. Its imports can run code of the project.
+	// Reads and Writes, unless the folder holds a module with one of the names in Imports.
 	Computes bool
+	Imports  []string
 	// Named is how many leading words of Argv name the command, according to the tables.
 	Named int
 	// Operation is how many leading words of Argv a rule has to spell out to name what the command does: "git push"

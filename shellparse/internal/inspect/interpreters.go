@@ -111,7 +111,7 @@ func computes(a *walk.Walker, c *walk.Call, h word.Hit) bool {
 		at := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && strings.HasSuffix(w.Text, h.Value.Text) })
 		word.All(func(w word.Word) { a.Reads(c, w) }, c.Argv[at+1:])
 	}
-	c.Computes = true
+	c.Computes, c.Imports = true, files.Imports
 	return true
 }
 

@@ -30,6 +30,7 @@ type Call struct {
 	about      *programs.Command
 	Statements []word.Word  // SQL that a database client gets
 	Computes   bool         // the code of an interpreter is known whole
+	Imports    []string     // the modules that this code imports
 	Words      word.Scanned // its words, scanned by its table row
 	Inside     bool         // another program runs it as its operand, not the shell
 }
@@ -107,7 +108,7 @@ func (c *Call) Named(t *tables.Tables) script.Command {
 
 // Command returns the record of a call. If argv0 is not empty, it replaces all the words.
 func (c *Call) Command(argv0 string) script.Command {
-	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote, Concludes: c.Sc.Concludes, Computes: c.Computes,
+	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote, Concludes: c.Sc.Concludes, Computes: c.Computes, Imports: c.Imports,
 		Escalates: c.Sc.Escalates || c.Is(programs.Escalates), Dir: c.Sc.Dir(), Dirs: c.Sc.Dirs, Within: c.Sc.Within, Anywhere: c.Sc.Anywhere}
 	if argv0 != "" {
 		cmd.Argv = []script.Word{{Value: argv0, Known: true}}
