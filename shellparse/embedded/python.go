@@ -16,7 +16,9 @@ type PythonFiles struct {
 }
 
 // IsPython reports whether a program of that name runs code as Python describes it.
-func IsPython(program string) bool { return pythonPrograms.MatchString(program) }
+func IsPython(program string) bool {
+	return strings.HasPrefix(program, "py") && pythonPrograms.MatchString(program)
+}
 
 var pythonPrograms = lazyregexp.New(`^(?:python|pypy)[23]?(?:\.\d+)*$|^py$`)
 
