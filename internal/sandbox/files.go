@@ -64,10 +64,16 @@ var secrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gsha
 
 // caches lists the folders below the home that package runners write to.
 var caches = map[string][]string{
-	"npx": {".npm", ".npmrc"}, "npm": {".npm", ".npmrc"}, "pnpm": {".local/share/pnpm", ".cache/pnpm", ".npmrc"}, "yarn": {".yarn", ".cache/yarn"},
-	"bunx": {".bun"}, "bun": {".bun"}, "deno": {".deno", ".cache/deno"},
+	"npx": {".npm"}, "npm": {".npm"}, "pnpm": {".local/share/pnpm/store", ".cache/pnpm"}, "yarn": {".yarn/berry", ".cache/yarn"},
+	"bunx": {".bun/install/cache"}, "bun": {".bun/install/cache"}, "deno": {".cache/deno"},
 	"uvx": {".cache/uv", ".local/share/uv"}, "uv": {".cache/uv", ".local/share/uv"}, "pipx": {".local/share/pipx", ".local/pipx", ".cache/pip"},
 }
+
+// settings lists what package runners only read below the home: its text decides what runs outside the sandbox.
+var settings = map[string][]string{"npx": {".npmrc"}, "npm": {".npmrc"}, "pnpm": {".npmrc"}}
+
+// shared lists the folders below the home whose bin holds programs that have nothing to do with the rest of the folder.
+var shared = []string{".local", ".cargo", "go"}
 
 // Wall returns a copy of w with a box for the program at path.
 func Wall(w guard.Wall, path string, o Options) *guard.Wall {
@@ -79,12 +85,8 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	}
 	for i := range o.Grants {
 		if g := &o.Grants[i]; o.holds(g) {
-			o.open(box, &permissions.Rule{Tool: g.Tool, Pattern: g.Pattern})
+			o.open(box, &permissions.Rule{Tool: g.Tool, Pattern: g.Pattern, Capped: true, Risk: g.Risk})
 		}
-	}
-	box.Read = append(box.Read, installation(path, o.Home)...)
-	for _, arg := range o.Args {
-		box.Read = append(box.Read, pathsIn(arg, &o, false)...)
 	}
 	if !o.wide(o.Dir) {
 		box.Read = append(box.Read, o.Dir)
@@ -94,10 +96,25 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 			box.Write = append(box.Write, o.Dir)
 		}
 		for _, arg := range o.Args {
-			box.Write = append(box.Write, pathsIn(arg, &o, true)...)
+			if p, dir := o.pathIn(arg); dir {
+				box.Write = append(box.Write, p)
+			}
 		}
 		for _, cache := range caches[filepath.Base(path)] {
 			box.Write = append(box.Write, filepath.Join(o.Home, cache))
+		}
+		for _, file := range settings[filepath.Base(path)] {
+			box.Read = append(box.Read, filepath.Join(o.Home, file))
+		}
+	}
+	box.Read = append(box.Read, o.installation(path, box)...)
+	for _, arg := range o.Args {
+		p, dir := o.pathIn(arg)
+		if p != "" && !dir {
+			box.Read = append(box.Read, o.installation(p, box)...)
+		}
+		if p != "" {
+			box.Read = append(box.Read, p)
 		}
 	}
 	w.Hidden = slices.Concat(w.Hidden, secrets, hostKeys())
@@ -105,15 +122,16 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	return &w
 }
 
-// open adds to the box the path that a rule names.
+// open adds to the box the paths that a rule names. A rule under a condition adds none: the box stays as it is when the
+// condition ends.
 func (o *Options) open(box *guard.Box, rule *permissions.Rule) {
-	dir, writes := opened(rule, o)
+	paths, writes := opened(rule, o)
 	switch {
-	case dir == "":
+	case rule.When != permissions.When{}, writes && rule.Capped && permissions.Write.Exceeds(rule.Risk):
 	case writes:
-		box.Write = append(box.Write, dir)
+		box.Write = append(box.Write, paths...)
 	default:
-		box.Read = append(box.Read, dir)
+		box.Read = append(box.Read, paths...)
 	}
 }
 
@@ -152,9 +170,8 @@ var (
 	writing = []string{"write_file", "edit_file", "delete_file", "move_file", "sandbox_write"}
 )
 
-// opened returns the folder or file that a rule names; "" if it names none. A pattern that begins with a wildcard names
-// none, and neither does one for a whole home. writes reports whether the rule allows changes.
-func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
+// opened returns the folders and files that a rule names. writes reports whether the rule allows changes.
+func opened(rule *permissions.Rule, o *Options) (paths []string, writes bool) {
 	tool := rule.Tool
 	if own, ok := strings.CutPrefix(tool, o.Server+"_"); ok && strings.HasPrefix(own, "sandbox_") {
 		tool = own
@@ -163,7 +180,7 @@ func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
 	case slices.Contains(writing, tool):
 		writes = true
 	case !slices.Contains(reading, tool):
-		return "", false
+		return nil, false
 	}
 	pattern, plain := literal(rule.Pattern)
 	if !plain {
@@ -176,15 +193,31 @@ func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
 		}
 	}
 	if !filepath.IsAbs(pattern) {
-		return "", false
+		return nil, false
 	}
-	if i := strings.IndexAny(pattern, `*?[{(\`); i >= 0 && !plain {
-		pattern = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
+	if paths = []string{pattern}; !plain {
+		paths = named(pattern, o.Dir)
 	}
-	if path = filepath.Clean(pattern); o.wide(path) {
-		return "", false
+	for i := range paths {
+		paths[i] = filepath.Clean(paths[i])
 	}
-	return path, writes
+	return slices.DeleteFunc(paths, o.wide), writes
+}
+
+// named returns the paths that a pattern with wildcards names: the folder before a last /* or /**, or else the files
+// that match now. In the server's own folder dir, where it makes files, it is the folder around them.
+func named(pattern, dir string) []string {
+	const special = `*?[{(\`
+	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(pattern, "/*"), "/**"), "/*")
+	folder := whole
+	if i := strings.IndexAny(whole, special); i >= 0 {
+		folder = whole[:strings.LastIndexByte(whole[:i], '/')+1]
+	}
+	if folder == whole || within(filepath.Clean(folder), dir) {
+		return []string{folder}
+	}
+	found, _ := filepath.Glob(strings.ReplaceAll(whole, "[!", "[^")) // one that Go cannot read names none
+	return found
 }
 
 // literal returns the only text that a pattern matches; ok is false if it matches others too.
@@ -204,43 +237,58 @@ func literal(pattern string) (text string, ok bool) {
 	return b.String(), true
 }
 
-// pathsIn returns the files and folders that a word of the command line names; only folders, if folders is set.
-func pathsIn(arg string, o *Options, folders bool) []string {
+// pathIn returns the file or folder that a word of the command line names; "" if it names none.
+func (o *Options) pathIn(arg string) (path string, dir bool) {
 	if i := strings.IndexByte(arg, '='); strings.HasPrefix(arg, "-") && i > 0 {
 		arg = arg[i+1:]
 	}
-	path := arg
+	path = arg
 	if !filepath.IsAbs(path) {
 		if !strings.ContainsRune(path, '/') && filepath.Ext(path) == "" && path != "." && path != ".." {
-			return nil
+			return "", false
 		}
 		path = filepath.Join(o.Dir, path)
 	}
 	path = filepath.Clean(path)
 	info, err := os.Stat(path)
-	if err != nil || o.wide(path) || folders && !info.IsDir() {
-		return nil
+	if err != nil || o.wide(path) {
+		return "", false
 	}
-	if info.IsDir() {
-		return []string{path}
-	}
-	return append(installation(path, o.Home), path)
+	return path, info.IsDir()
 }
 
 // installation returns the folders that a program's own files are in: the folder around its bin, or its package tree,
-// and the same for its interpreter. System folders are open anyway.
-func installation(path, home string) (dirs []string) {
+// and the same for its interpreter. System folders are open anyway. A link or a script that the server can change leads
+// only to what is installed.
+func (o *Options) installation(path string, box *guard.Box) (dirs []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return []string{path}
 	}
-	for _, p := range []string{path, real} {
-		dirs = append(dirs, programFolders(p, home)...)
+	changes := func(p string) bool {
+		return slices.ContainsFunc(box.Write, func(dir string) bool { return within(p, filepath.Clean(dir)) })
 	}
-	if by := interpreter(real); by != "" && by != path {
-		dirs = append(dirs, installation(by, home)...)
+	dirs = programFolders(path, o.Home)
+	if real != path && (!changes(path) || changes(real) || installed(real)) {
+		dirs = append(dirs, programFolders(real, o.Home)...)
+	}
+	if by := interpreter(real); by != "" && by != path && (!changes(path) && !changes(real) || changes(by) || installed(by)) {
+		dirs = append(dirs, o.installation(by, box)...)
 	}
 	return dirs
+}
+
+// installed reports whether a path is a program that PATH finds, or one in the bin of an installation.
+func installed(path string) bool {
+	if found, err := exec.LookPath(filepath.Base(path)); err == nil && found == path {
+		return true
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 || filepath.Base(filepath.Dir(path)) != "bin" {
+		return false
+	}
+	lib, err := os.Stat(filepath.Join(filepath.Dir(path), "../lib"))
+	return err == nil && lib.IsDir()
 }
 
 // programFolders returns the folders that belong to a program: the one above its bin, unless other files are in it too.
@@ -250,7 +298,7 @@ func programFolders(p, home string) []string {
 		return []string{p[:i] + "/node_modules", p[:i] + "/package.json"}
 	}
 	if slices.Contains([]string{"bin", "dist", "build", "shims"}, filepath.Base(dir)) {
-		if above := filepath.Dir(dir); above != "/" && above != filepath.Join(home, ".local") && !within(home, above) {
+		if above := filepath.Dir(dir); above != "/" && !within(home, above) && !slices.ContainsFunc(shared, func(name string) bool { return above == filepath.Join(home, name) }) {
 			dir = above
 		}
 	}

@@ -28,8 +28,13 @@ func TestFiles(t *testing.T) {
 	home := t.TempDir()
 	made(t, home, map[string]string{
 		".venv/bin/python": "\x7fELF", "tools/bin/server": "#!" + home + "/.venv/bin/python\n", ".local/bin/uvx": "\x7fELF",
+		".ssh/key": "", ".ssh/key.pub": "", ".cargo/bin/mcp": "\x7fELF", ".bun/bin/bunx": "\x7fELF", "app/server.py": "#!" + home + "/.ssh/key\n",
+		"app/tool.py": "#!" + home + "/py/bin/python\n", "py/bin/python": "\x7fELF", "py/lib/os.py": "",
 		"app/a.txt": "", "docs/b.txt": "", "x/node_modules/server/dist/index.js": "#!/usr/bin/env node\n",
 	})
+	if err := os.Symlink(home+"/.ssh/key", home+"/app/link"); err != nil {
+		t.Fatal(err)
+	}
 	at := func(path string) string { return filepath.Join(home, path) }
 	rule := func(tool, pattern string, action permissions.Action) permissions.Rule {
 		return permissions.Rule{Tool: tool, Pattern: pattern, Action: action}
@@ -48,6 +53,18 @@ func TestFiles(t *testing.T) {
 			rule("read_file", "~/notes/*", permissions.Allow), rule("write_file", "$WORKSPACE/out/*.txt", permissions.Allow), rule("edit_file", "~/one.txt", permissions.Allow),
 			rule("read_file", "~/asked/*", permissions.Ask), rule("read_file", "~/denied/*", permissions.Deny), rule("read_file", "*", permissions.Allow), rule("write_file", "~/*", permissions.Allow), rule("shell_exec", "/cmd/*", permissions.Allow),
 		}}, []string{at("notes")}, []string{at("app/out"), at("one.txt")}, []string{home, "/", at("asked"), at("denied"), "/cmd"}},
+		{"some files of a folder", "/usr/bin/env", Options{Level: Strict, Dir: at("app"), Rules: []permissions.Rule{
+			rule("read_file", "~/.ssh/*.pub", permissions.Allow), rule("read_file", "~/docs/**/*", permissions.Allow),
+		}}, []string{at(".ssh/key.pub"), at("docs")}, nil, []string{at(".ssh"), at(".ssh/key")}},
+		{"rules under a condition or a ceiling", "/usr/bin/env", Options{Level: Strict, Dir: at("app"), Rules: []permissions.Rule{
+			{Tool: "read_file", Pattern: "~/docs/*", Action: permissions.Allow, When: permissions.When{Branch: "main"}},
+			{Tool: "write_file", Pattern: "~/docs/*", Action: permissions.Allow, Capped: true, Risk: permissions.ReadOnly},
+		}}, nil, nil, []string{at("docs")}},
+		{"scripts and links that it can change", at("app/link"), Options{Level: Workspace, Dir: at("app"), Args: []string{"server.py", "tool.py"}},
+			[]string{at("py")}, []string{at("app")}, []string{at(".ssh"), at(".ssh/key")}},
+		{"programs in a shared bin", at(".cargo/bin/mcp"), Options{Level: Strict, Dir: at("app")}, []string{at(".cargo/bin")}, nil, []string{at(".cargo")}},
+		{"settings and the runner itself", "/usr/bin/npx", Options{Level: Workspace, Dir: at("app")}, []string{at(".npmrc")}, []string{at(".npm")}, nil},
+		{"a runner beside its cache", at(".bun/bin/bunx"), Options{Level: Workspace, Dir: at("app")}, []string{at(".bun")}, []string{at(".bun/install/cache")}, nil},
 		{"a home is no workspace", at("tools/bin/server"), Options{Level: Workspace, Dir: home, Args: []string{"/", ".", ".."}},
 			[]string{at("tools")}, nil, []string{home, "/", filepath.Dir(home)}},
 		{"packages", "/usr/bin/env", Options{Level: Strict, Dir: at("app"), Args: []string{at("x/node_modules/server/dist/index.js")}},
@@ -70,6 +87,11 @@ func TestFiles(t *testing.T) {
 		}
 		if c.write == nil && len(box.Write) > 0 {
 			t.Errorf("%s: %v can be written", c.name, box.Write)
+		}
+		for _, path := range box.Write {
+			if slices.Contains([]string{at(".npmrc"), at(".bun")}, path) {
+				t.Errorf("%s: %s can be written", c.name, path)
+			}
 		}
 		for _, path := range c.no {
 			if slices.Contains(box.Read, path) || slices.Contains(box.Write, path) {
