@@ -148,7 +148,7 @@ func devices() error {
 // leads to the same file.
 func bring(path string, write bool) error {
 	for hops := 0; ; hops++ {
-		link, to, err := firstLink(path)
+		link, to, err := firstLink(oldRoot, path)
 		switch {
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTDIR):
 			return nil // missing, or not open to this user
@@ -167,25 +167,56 @@ func bring(path string, write bool) error {
 				return err
 			}
 		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(link), to)
-		}
-		path = filepath.Join(to, strings.TrimPrefix(path, link))
+		path = follow(path, link, to)
 	}
 }
 
-// firstLink returns the first symbolic link on a path of the old root, and its target; "" if there is none.
-func firstLink(path string) (link, to string, err error) {
+// follow returns a path with the link on it replaced by the link's target.
+func follow(path, link, to string) string {
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(link), to)
+	}
+	return filepath.Join(to, strings.TrimPrefix(path, link))
+}
+
+// distrustLinks takes out of the box each path that leads through a link in a folder that programs in the box can
+// change: a program that ran there before may have made the link, to anything.
+func (b *Box) distrustLinks() {
+	var changed []string
+	for _, path := range b.Write {
+		if path, ok := resolve(path); ok {
+			changed = append(changed, path+"/")
+		}
+	}
+	led := func(path string) bool {
+		path = filepath.Clean(path)
+		for range 40 {
+			link, to, err := firstLink("", path)
+			if err != nil || link == "" {
+				return false // it leads on to nothing
+			}
+			if slices.ContainsFunc(changed, func(dir string) bool { return strings.HasPrefix(link, dir) }) {
+				return true
+			}
+			path = follow(path, link, to)
+		}
+		return false
+	}
+	b.Read, b.Write = slices.DeleteFunc(b.Read, led), slices.DeleteFunc(b.Write, led)
+}
+
+// firstLink returns the first symbolic link on a path below root, and its target; "" if there is none.
+func firstLink(root, path string) (link, to string, err error) {
 	for at, rest := "", strings.TrimPrefix(path, "/"); rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		at += "/" + name
-		info, err := os.Lstat(oldRoot + at)
+		info, err := os.Lstat(root + at)
 		if err != nil {
 			return "", "", err
 		}
 		if info.Mode()&os.ModeSymlink != 0 {
-			to, err := os.Readlink(oldRoot + at)
+			to, err := os.Readlink(root + at)
 			return at, to, err
 		}
 	}

@@ -84,3 +84,26 @@ func TestBoxFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestBoxLinks checks that a link in a folder that programs can change opens nothing, and that other links do.
+func TestBoxLinks(t *testing.T) {
+	for _, kind := range walls {
+		dir := t.TempDir()
+		for _, name := range []string{"work/own/a", "keys/b", "data/c"} {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name[len(name)-1:]), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for link, to := range map[string]string{"project": "work", "work/near": "own", "work/far": dir + "/keys", "work/over": "../keys", "given": "data"} {
+			if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		box := &Box{Read: append([]string{dir + "/given", dir + "/project/far"}, system...), Write: []string{dir + "/project", dir + "/project/near", dir + "/work/over"}}
+		out := inBox(t, kind, box, `cd `+dir+`; cat given/c project/near/a; for f in keys/b project/far/b project/over/b; do cat $f 2>/dev/null || printf .; done`)
+		if want := "ca..."; out != want {
+			t.Errorf("%s: %q, want %q", kind, out, want)
+		}
+	}
+}

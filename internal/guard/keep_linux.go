@@ -54,6 +54,9 @@ func keep() int {
 	if err == nil {
 		err = json.Unmarshal(line, &o)
 	}
+	if err == nil && o.Wall.Box != nil {
+		o.Wall.Box.distrustLinks()
+	}
 	if err == nil {
 		err = o.confine()
 	}
