@@ -47,15 +47,20 @@ var grants = map[string]func(s *session) []string{
 		return []string{s.runtime + "/bus", s.runtime + "/systemd", "/run/dbus/system_bus_socket", "/run/systemd/private", s.unixOf("DBUS_SESSION_BUS_ADDRESS")}
 	},
 	"ssh-agent": func(s *session) []string {
-		return append(found("/tmp/ssh-*/agent.*", s.home+"/.ssh/agent/*"), s.getenv("SSH_AUTH_SOCK"), s.runtime+"/keyring", s.runtime+"/ssh-agent.socket", s.runtime+"/openssh_agent")
+		return append(found("/tmp/ssh-*/agent.*", s.home+"/.ssh/agent/*"), s.getenv("SSH_AUTH_SOCK"), s.runtime+"/keyring", s.runtime+"/gcr", s.runtime+"/ssh-agent.socket", s.runtime+"/openssh_agent",
+			s.home+"/.1password/agent.sock", s.home+"/.bitwarden-ssh-agent.sock")
 	},
 	"gpg-agent": func(s *session) []string {
-		return append(found(s.home+"/.gnupg/S.*"), s.runtime+"/gnupg")
+		return append(found(s.home+"/.gnupg/S.*", cmp.Or(s.getenv("GNUPGHOME"), s.home)+"/S.gpg-agent*"), s.runtime+"/gnupg")
 	},
 	// Programs that type into terminals or run what they are told: an approver may be using one.
 	"terminal": func(s *session) []string {
-		return append(found(s.runtime+"/nvim.*", s.runtime+"/kitty*", s.runtime+"/wezterm", s.runtime+"/zellij", s.runtime+"/emacs"),
-			"/run/screen/S-"+s.user, s.home+"/.screen", s.getenv("SCREENDIR"))
+		tmux, _, _ := strings.Cut(s.getenv("TMUX"), ",") // with -S or -L, it can be anywhere
+		uid := strconv.Itoa(os.Getuid())
+		return append(found(s.runtime+"/nvim.*", s.runtime+"/kitty*", s.runtime+"/wezterm", s.runtime+"/zellij", s.runtime+"/emacs", s.runtime+"/vscode-ipc-*",
+			"/tmp/kitty-*", "/tmp/zellij-"+uid, "/tmp/emacs"+uid, "/tmp/nvim."+s.user, "/tmp/vscode-ipc-*"),
+			"/run/screen/S-"+s.user, s.home+"/.screen", s.getenv("SCREENDIR"), tmux, s.getenv("NVIM"), s.getenv("NVIM_LISTEN_ADDRESS"),
+			s.unixOf("KITTY_LISTEN_ON"), s.getenv("WEZTERM_UNIX_SOCKET"), s.getenv("VSCODE_IPC_HOOK_CLI"))
 	},
 }
 
