@@ -133,10 +133,15 @@ func narrowed(ctx context.Context, file string, wall func(program string) (*guar
 		if err := supply.Changed(ctx, file); err != nil {
 			return err
 		}
-		if is, now := wall(""); err == nil && now == nil && is.Box.Narrower(was.Box) {
+		if is, now := wall(""); err == nil && now == nil && (is.Box.Narrower(was.Box) || closes(is.Hidden, was.Hidden) || closes(is.Fixed, was.Fixed)) {
 			return nil
 		}
 	}
+}
+
+// closes reports whether a list of closed paths has one that the earlier list had not.
+func closes(is, was []string) bool {
+	return slices.ContainsFunc(is, func(path string) bool { return !slices.Contains(was, path) })
 }
 
 // sandbox returns the options of the server's sandbox, except the rules.

@@ -78,14 +78,12 @@ var shared = []string{".local", ".cargo", "go"}
 // Wall returns a copy of w with a box for the program at path.
 func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	box := &guard.Box{Net: o.Net, Limits: o.Limits, Env: Env, Read: append(slices.Clone(system), o.Read...), Write: slices.Clone(o.Write)}
-	for i := range o.Rules {
-		if o.Rules[i].Action == permissions.Allow {
-			o.open(box, &o.Rules[i])
-		}
-	}
-	for i := range o.Grants {
-		if g := &o.Grants[i]; o.holds(g) {
-			o.open(box, &permissions.Rule{Tool: g.Tool, Pattern: g.Pattern, Capped: true, Risk: g.Risk})
+	ruled := o.ruled()
+	for _, n := range ruled.open {
+		if n.write {
+			box.Write = append(box.Write, n.path)
+		} else {
+			box.Read = append(box.Read, n.path)
 		}
 	}
 	if !o.wide(o.Dir) {
@@ -118,21 +116,21 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 		}
 	}
 	w.Hidden = slices.Concat(w.Hidden, secrets, hostKeys())
+	w.Fixed = slices.Clone(w.Fixed)
+	for _, d := range ruled.denied {
+		entries := slices.Concat(box.Read, box.Write)
+		switch {
+		case within(d.path, o.Dir): // its own folder
+		case slices.ContainsFunc(entries, func(path string) bool { return within(filepath.Clean(path), d.path) }): // it needs what is there
+		case !slices.ContainsFunc(entries, func(path string) bool { return within(d.path, filepath.Clean(path)) }): // closed anyway
+		case d.write:
+			w.Fixed = append(w.Fixed, d.path)
+		default:
+			w.Hidden = append(w.Hidden, d.path)
+		}
+	}
 	w.Box = box
 	return &w
-}
-
-// open adds to the box the paths that a rule names. A rule under a condition adds none: the box stays as it is when the
-// condition ends.
-func (o *Options) open(box *guard.Box, rule *permissions.Rule) {
-	paths, writes := opened(rule, o)
-	switch {
-	case rule.When != permissions.When{}, writes && rule.Capped && permissions.Write.Exceeds(rule.Risk):
-	case writes:
-		box.Write = append(box.Write, paths...)
-	default:
-		box.Read = append(box.Read, paths...)
-	}
 }
 
 // holds reports whether a grant applies to this server and this folder, and has not expired.
@@ -162,79 +160,6 @@ func (o *Options) wide(dir string) bool {
 // within reports whether path is dir or lies in it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// reading and writing list the kinds in rules that open files.
-var (
-	reading = []string{"read_file", "grep", "glob", "resource_read", "sandbox_read"}
-	writing = []string{"write_file", "edit_file", "delete_file", "move_file", "sandbox_write"}
-)
-
-// opened returns the folders and files that a rule names. writes reports whether the rule allows changes.
-func opened(rule *permissions.Rule, o *Options) (paths []string, writes bool) {
-	tool := rule.Tool
-	if own, ok := strings.CutPrefix(tool, o.Server+"_"); ok && strings.HasPrefix(own, "sandbox_") {
-		tool = own
-	}
-	switch {
-	case slices.Contains(writing, tool):
-		writes = true
-	case !slices.Contains(reading, tool):
-		return nil, false
-	}
-	pattern, plain := literal(rule.Pattern)
-	if !plain {
-		pattern = rule.Pattern
-	}
-	for prefix, dir := range map[string]string{"$WORKSPACE/": o.Dir, "~/": o.Home, "$HOME/": o.Home} {
-		if rest, ok := strings.CutPrefix(pattern, prefix); ok {
-			pattern = dir + "/" + rest
-			break
-		}
-	}
-	if !filepath.IsAbs(pattern) {
-		return nil, false
-	}
-	if paths = []string{pattern}; !plain {
-		paths = named(pattern, o.Dir)
-	}
-	for i := range paths {
-		paths[i] = filepath.Clean(paths[i])
-	}
-	return slices.DeleteFunc(paths, o.wide), writes
-}
-
-// named returns the paths that a pattern with wildcards names: the folder before a last /* or /**, or else the files
-// that match now. In the server's own folder dir, where it makes files, it is the folder around them.
-func named(pattern, dir string) []string {
-	const special = `*?[{(\`
-	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(pattern, "/*"), "/**"), "/*")
-	folder := whole
-	if i := strings.IndexAny(whole, special); i >= 0 {
-		folder = whole[:strings.LastIndexByte(whole[:i], '/')+1]
-	}
-	if folder == whole || within(filepath.Clean(folder), dir) {
-		return []string{folder}
-	}
-	found, _ := filepath.Glob(strings.ReplaceAll(whole, "[!", "[^")) // one that Go cannot read names none
-	return found
-}
-
-// literal returns the only text that a pattern matches; ok is false if it matches others too.
-func literal(pattern string) (text string, ok bool) {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\' && i+1 < len(pattern):
-			i++
-			b.WriteByte(pattern[i])
-		case strings.IndexByte(`*?[{(\`, c) >= 0:
-			return "", false
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), true
 }
 
 // pathIn returns the file or folder that a word of the command line names; "" if it names none.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"callgate/internal/guard"
@@ -96,6 +97,47 @@ func TestFiles(t *testing.T) {
 		for _, path := range c.no {
 			if slices.Contains(box.Read, path) || slices.Contains(box.Write, path) {
 				t.Errorf("%s: %s is open", c.name, path)
+			}
+		}
+	}
+}
+
+// TestDenied checks that the last rule that matches decides what is open, and that a deny closes parts of open folders.
+func TestDenied(t *testing.T) {
+	const home = "/home/somebody"
+	rule := func(tool, pattern string, action permissions.Action) permissions.Rule {
+		return permissions.Rule{Tool: tool, Pattern: pattern, Action: action}
+	}
+	for _, c := range []struct {
+		name                       string
+		rules                      []permissions.Rule
+		grants                     []permissions.Grant
+		read, write, hidden, fixed string // relative to the home
+	}{
+		{"a deny behind an allow", []permissions.Rule{rule("read_file", "~/docs/*", permissions.Allow), rule("read_file", "~/docs/**", permissions.Deny)}, nil, "", "", "", ""},
+		{"an ask behind an allow", []permissions.Rule{rule("read_file", "~/docs/*", permissions.Allow), rule("*", "*", permissions.Ask)}, nil, "", "", "", ""},
+		{"an allow behind an ask", []permissions.Rule{rule("*", "*", permissions.Ask), rule("read_file", "~/docs/*", permissions.Allow)}, nil, "docs", "", "", ""},
+		{"an ask about another kind", []permissions.Rule{rule("read_file", "~/docs/*", permissions.Allow), rule("shell_exec", "*", permissions.Ask)}, nil, "docs", "", "", ""},
+		{"an exception", []permissions.Rule{rule("read_file", "~/docs/*", permissions.Allow), rule("read_file", "~/docs/mine/*", permissions.Deny)}, nil, "docs", "", "docs/mine", ""},
+		{"an exception for changes", []permissions.Rule{rule("write_file", "~/src/*", permissions.Allow), rule("{write,edit}_file", "~/src/.git/**", permissions.Deny)}, nil, "", "src", "", "src/.git"},
+		{"an exception that is lifted", []permissions.Rule{rule("read_file", "~/docs/mine/*", permissions.Deny), rule("read_file", "~/docs/*", permissions.Allow)}, nil, "docs", "", "", ""},
+		{"a grant against a deny", []permissions.Rule{rule("sandbox_read", "~/docs/*", permissions.Deny)}, []permissions.Grant{{Tool: "sandbox_read", Pattern: "~/docs/a"}}, "", "", "", ""},
+		{"an allow in a denied folder", []permissions.Rule{rule("read_file", "~/docs/*", permissions.Deny), rule("read_file", "~/docs/a/*", permissions.Allow)}, nil, "docs/a", "", "", ""},
+		{"an allow in an exception", []permissions.Rule{rule("read_file", "~/docs/*", permissions.Allow), rule("read_file", "~/docs/a/*", permissions.Deny), rule("read_file", "~/docs/a/b/*", permissions.Allow)}, nil, "docs", "", "docs/a", ""},
+		{"a deny around its own folder", []permissions.Rule{rule("read_file", "~/*/*", permissions.Deny), rule("read_file", "~/app/*", permissions.Deny)}, nil, "", "", "", ""},
+		{"its own folder", []permissions.Rule{rule("read_file", "$WORKSPACE/.env", permissions.Deny)}, nil, "", "", "", ""},
+	} {
+		w := Wall(guard.Wall{}, "/usr/bin/env", Options{Level: Strict, Home: home, Dir: home + "/app", Rules: c.rules, Grants: c.grants})
+		for what, list := range map[string][]string{c.read + ": read": w.Box.Read, c.write + ": write": w.Box.Write, c.hidden + ": hidden": w.Hidden, c.fixed + ": fixed": w.Fixed} {
+			want, what, _ := strings.Cut(what, ": ")
+			var got []string
+			for _, path := range list {
+				if rest, ok := strings.CutPrefix(path, home+"/"); ok && rest != "app" {
+					got = append(got, rest)
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s: %s is %q, want %q", c.name, what, got, want)
 			}
 		}
 	}
