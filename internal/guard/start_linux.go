@@ -37,6 +37,7 @@ type order struct {
 	Group int    // the descriptor that puts a process into its cgroup; -1 for none
 
 	proxySocket *os.File // the file that becomes descriptor Proxy
+	paths       []boxed  // the box's, sorted; nil until the watcher needs them
 }
 
 // answerTime bounds how long a keeper may take to start a program: it only waits for the file system.

@@ -192,6 +192,8 @@ func (o *order) refuses(a *Access) bool {
 		return false
 	case slices.ContainsFunc(o.Wall.Hidden, under):
 		return true
+	case a.Write && o.Kind == Namespaces && slices.ContainsFunc(o.Wall.Fixed, under):
+		return true
 	case o.holds(*a):
 		return false
 	}
@@ -212,7 +214,10 @@ func (o *order) refuses(a *Access) bool {
 // entry is enough.
 func (o *order) holds(a Access) bool {
 	is := false
-	for _, p := range o.Wall.Box.sortedPaths() { // a folder before its contents
+	if o.paths == nil {
+		o.paths = o.Wall.Box.sortedPaths()
+	}
+	for _, p := range o.paths { // a folder before its contents
 		if a.Path != p.path && !strings.HasPrefix(a.Path, strings.TrimSuffix(p.path, "/")+"/") {
 			continue
 		}

@@ -45,7 +45,7 @@ func TestRefusedFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"read/a", "write/b", "home/.ssh/config", "home/other/c"} {
+		for _, name := range []string{"read/a", "write/b", "write/fixed/f", "home/.ssh/config", "home/other/c"} {
 			path := filepath.Join(dir, name)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), 0o600)); err != nil {
 				t.Fatal(err)
@@ -60,9 +60,9 @@ func TestRefusedFiles(t *testing.T) {
 		}}
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `cd `+dir+`/write
-cat b ../read/a; cat ../home/.ssh/config; cat ../home/.ssh/config; echo n >n; rm n; echo n >../read/n; mkdir ../read/m; cat <../home/other/c; cat nothing; cat ../home/nothing; echo n >$TMPDIR/n`)
+cat b ../read/a; cat ../home/.ssh/config; cat ../home/.ssh/config; echo n >n; rm n; echo n >../read/n; mkdir ../read/m; cat <../home/other/c; cat nothing; cat ../home/nothing; echo n >$TMPDIR/n; echo n >fixed/f`)
 		cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=/usr/bin:/bin", "HOME=" + dir + "/home"}, &out, &out
-		w := Wall{Mode: Require, Box: box, kinds: []Kind{kind}}
+		w := Wall{Mode: Require, Fixed: []string{dir + "/write/fixed"}, Box: box, kinds: []Kind{kind}}
 		k, s, err := w.Start(cmd)
 		if err != nil {
 			skipWithoutWall(t, err)
@@ -74,6 +74,9 @@ cat b ../read/a; cat ../home/.ssh/config; cat ../home/.ssh/config; echo n >n; rm
 			t.Skipf("%s: %s", kind, s)
 		}
 		want := []string{"r /home/.ssh/config", "r /home/other/c", "w /read/m", "w /read/n"}
+		if kind == Namespaces {
+			want = append(want, "w /write/fixed/f")
+		}
 		slices.Sort(heard)
 		if !slices.Equal(heard, want) {
 			t.Errorf("%s: heard %q, want %q; it wrote %q", kind, heard, want, out.String())
