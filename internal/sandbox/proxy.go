@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -74,6 +75,7 @@ type answer struct {
 const (
 	maxConnections = 256
 	maxAnswers     = 1024
+	maxHead        = 1 << 20          // bytes of a request's header
 	yesHolds       = 5 * time.Minute  // a program opens many connections to one host: ask people once
 	noHolds        = time.Minute      // a program that tries again and again bothers nobody
 	helloTime      = 30 * time.Second // how long a program may take to send its request
@@ -133,13 +135,15 @@ func (p *Proxy) serve(c net.Conn) {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	_ = c.SetReadDeadline(time.Now().Add(helloTime)) // connections support deadlines
-	in := bufio.NewReader(c)
+	head := &io.LimitedReader{R: c, N: maxHead}
+	in := bufio.NewReader(head)
 	first, err := in.Peek(1)
 	if err == nil {
 		if first[0] == socksVersion {
+			head.N = math.MaxInt64 // its messages are short
 			err = p.socks(ctx, c, in)
 		} else {
-			err = p.http(ctx, c, in)
+			err = p.http(ctx, c, in, head)
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil && p.Logger != nil {
@@ -147,12 +151,14 @@ func (p *Proxy) serve(c net.Conn) {
 	}
 }
 
-// http serves CONNECT, or one plain request with a full URL.
-func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
+// http serves CONNECT, or one plain request with a full URL. head bounds what in reads; http lifts the bound behind the
+// request's header.
+func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader, head *io.LimitedReader) error {
 	request, err := http.ReadRequest(in)
 	if err != nil {
 		return err
 	}
+	head.N = math.MaxInt64
 	_ = c.SetReadDeadline(time.Time{})
 	target, port := request.URL.Host, "80"
 	if request.Method == http.MethodConnect {

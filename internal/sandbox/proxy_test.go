@@ -263,3 +263,20 @@ func BenchmarkConnect(b *testing.B) {
 		}
 	})
 }
+
+// TestLongHeader checks that a request whose header has no end does not fill memory.
+func TestLongHeader(t *testing.T) {
+	at, judged := started(t, &net.TCPAddr{}, func(Peer) error { return errors.New("no") })
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() {
+		_, _ = io.WriteString(c, "GET http://example.com/ HTTP/1.1\r\nX: "+strings.Repeat("x", 2*maxHead)+"\r\n\r\n") // the proxy hangs up
+	}()
+	answer, _ := io.ReadAll(c) // it may be reset
+	if len(answer) > 0 || len(judged()) > 0 {
+		t.Errorf("answer %q, judged %q", answer, judged())
+	}
+}
