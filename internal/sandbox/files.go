@@ -154,7 +154,16 @@ func hostKeys() []string {
 // above the home.
 func (o *Options) wide(dir string) bool {
 	dir = filepath.Clean(dir)
-	return !filepath.IsAbs(dir) || dir == "/" || within(o.Home, dir)
+	at := resolved(dir)
+	return !filepath.IsAbs(dir) || at == "/" || within(o.Home, dir) || within(resolved(o.Home), at)
+}
+
+// resolved returns a path without links, or the path itself if that does not exist.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // within reports whether path is dir or lies in it.
@@ -193,9 +202,9 @@ func (o *Options) installation(path string, box *guard.Box) (dirs []string) {
 	changes := func(p string) bool {
 		return slices.ContainsFunc(box.Write, func(dir string) bool { return within(p, filepath.Clean(dir)) })
 	}
-	dirs = programFolders(path, o.Home)
+	dirs = o.programFolders(path)
 	if real != path && (!changes(path) || changes(real) || installed(real)) {
-		dirs = append(dirs, programFolders(real, o.Home)...)
+		dirs = append(dirs, o.programFolders(real)...)
 	}
 	if by := interpreter(real); by != "" && by != path && (!changes(path) && !changes(real) || changes(by) || installed(by)) {
 		dirs = append(dirs, o.installation(by, box)...)
@@ -217,17 +226,17 @@ func installed(path string) bool {
 }
 
 // programFolders returns the folders that belong to a program: the one above its bin, unless other files are in it too.
-func programFolders(p, home string) []string {
+func (o *Options) programFolders(p string) []string {
 	dir := filepath.Dir(p)
 	if i := strings.Index(p, "/node_modules/"); i > 0 {
 		return []string{p[:i] + "/node_modules", p[:i] + "/package.json"}
 	}
 	if slices.Contains([]string{"bin", "dist", "build", "shims"}, filepath.Base(dir)) {
-		if above := filepath.Dir(dir); above != "/" && !within(home, above) && !slices.ContainsFunc(shared, func(name string) bool { return above == filepath.Join(home, name) }) {
+		if above := filepath.Dir(dir); !o.wide(above) && !slices.ContainsFunc(shared, func(name string) bool { return resolved(above) == resolved(filepath.Join(o.Home, name)) }) {
 			dir = above
 		}
 	}
-	if dir == "/" || within(home, dir) {
+	if o.wide(dir) {
 		return []string{p}
 	}
 	return []string{dir}

@@ -102,6 +102,24 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestLinkedHome checks that a home is too wide by each of its names.
+func TestLinkedHome(t *testing.T) {
+	real := filepath.Join(t.TempDir(), "real")
+	made(t, real, map[string]string{"bin/server": "\x7fELF", ".cargo/bin/mcp": "\x7fELF"})
+	home := filepath.Join(filepath.Dir(real), "home")
+	if err := os.Symlink(real, home); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{home + "/bin/server", real + "/bin/server", home + "/.cargo/bin/mcp"} {
+		box := Wall(guard.Wall{}, program, Options{Level: Workspace, Home: home, Dir: real, Args: []string{real}}).Box
+		for _, path := range []string{home, real, filepath.Dir(real), home + "/.cargo", real + "/.cargo"} {
+			if slices.Contains(box.Read, path) || slices.Contains(box.Write, path) {
+				t.Errorf("%s: %s is open", program, path)
+			}
+		}
+	}
+}
+
 // TestDenied checks that the last rule that matches decides what is open, and that a deny closes parts of open folders.
 func TestDenied(t *testing.T) {
 	const home = "/home/somebody"
