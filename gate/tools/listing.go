@@ -10,6 +10,7 @@ import (
 	"callgate/gate/tools/internal/commands"
 	"callgate/gate/tools/internal/listing"
 	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
@@ -81,7 +82,8 @@ func onlyComputes(c *shellparse.Command) bool {
 	return c.Computes && !slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool { return !strings.HasPrefix(e.Text, "code ") })
 }
 
-// mayChange reports whether a command may write the file at path, as far as its class tells.
+// mayChange reports whether a command may write the file at path, under any name that links give it, as far as the
+// class of the command tells.
 func mayChange(c *shellparse.Command, path string) bool {
 	risk, _, _ := commands.Classify(c)
 	if !onlyComputes(c) && (risk.Exceeds(permissions.Write) || risk == permissions.BuildTest || len(c.Effects) > 0 || len(c.Lists) > 0 ||
@@ -89,6 +91,6 @@ func mayChange(c *shellparse.Command, path string) bool {
 		return true
 	}
 	return slices.ContainsFunc(c.Writes, func(f shellparse.File) bool {
-		return !f.Path.Known || f.Path.Value == path || strings.HasPrefix(path, strings.TrimSuffix(f.Path.Value, "/")+"/") && f.By != "mkdir"
+		return !f.Path.Known || f.By != "mkdir" && workspace.Holds(f.Path.Value, path)
 	})
 }

@@ -95,17 +95,21 @@ func (b *shells) script(c *shellparse.Command) (file string) {
 }
 
 // findsModule reports whether an import of the command finds a file of its folder instead of a library, now or after
-// another command of the text has written it. The folder is that of its script, or the current one without a script.
+// another command of the text has written it. The folder is that of its script, behind links, or the current one
+// without a script.
 func (b *shells) findsModule(c *shellparse.Command, script string, all []shellparse.Command) bool {
 	if b.record.tool.remote || c.Remote || b.record.place.Dir == "" || len(c.Imports) == 0 {
 		return false
 	}
-	folders := []string{filepath.Dir(script)}
+	var folders []string
 	if script == "" {
-		folders = folders[:0]
 		for _, dir := range c.Dirs {
 			folders = append(folders, b.record.place.At(dir).Dir)
 		}
+	} else if real, _, err := workspace.RealPath(script); err != nil {
+		return true
+	} else {
+		folders = []string{filepath.Dir(real)}
 	}
 	for _, folder := range folders {
 		names, err := namesIn(folder)
@@ -114,10 +118,15 @@ func (b *shells) findsModule(c *shellparse.Command, script string, all []shellpa
 		}) {
 			return true
 		}
+		real, _, err := workspace.RealPath(folder)
+		if err != nil {
+			return true
+		}
 		writes := func(f shellparse.File) bool {
-			below, ok := strings.CutPrefix(b.record.place.Absolute(f.Path.Value), folder+string(filepath.Separator))
+			file, _, err := workspace.RealPath(b.record.place.Absolute(f.Path.Value))
+			below, ok := workspace.Within(real, file)
 			name, _, inside := strings.Cut(below, string(filepath.Separator))
-			return ok && f.Path.Known && (isModule(name, c.Imports) || inside && embedded.PythonFinds(name, c.Imports))
+			return f.Path.Known && (err != nil || ok && (isModule(name, c.Imports) || inside && embedded.PythonFinds(name, c.Imports)))
 		}
 		if slices.ContainsFunc(all, func(c shellparse.Command) bool { return slices.ContainsFunc(c.Writes, writes) }) {
 			return true

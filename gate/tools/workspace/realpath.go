@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -87,4 +88,31 @@ func RealPath(path string) (real string, links uint64, err error) {
 		}
 	}
 	return canonicalName(real), links, nil
+}
+
+// Holds reports whether what is at an absolute path is the file at another absolute path, or a folder around it. Links
+// of either kind, and the case of letters where the system ignores it, make no difference.
+func Holds(path, file string) bool {
+	if _, in := Within(Clean(path), Clean(file)); in {
+		return true
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	real, _, err := RealPath(file)
+	if err != nil {
+		return true // nobody can tell
+	}
+	for _, at := range []string{file, real} {
+		for ; ; at = filepath.Dir(at) {
+			if there, err := os.Stat(at); err == nil && os.SameFile(info, there) {
+				return true
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return false
 }
