@@ -122,17 +122,39 @@ func (b *shells) findsModule(c *shellparse.Command, script string, all []shellpa
 		if err != nil {
 			return true
 		}
-		writes := func(f shellparse.File) bool {
-			file, _, err := workspace.RealPath(b.record.place.Absolute(f.Path.Value))
-			below, ok := workspace.Within(real, file)
-			name, _, inside := strings.Cut(below, string(filepath.Separator))
-			return f.Path.Known && (err != nil || ok && (isModule(name, c.Imports) || inside && embedded.PythonFinds(name, c.Imports)))
-		}
-		if slices.ContainsFunc(all, func(c shellparse.Command) bool { return slices.ContainsFunc(c.Writes, writes) }) {
+		if slices.ContainsFunc(all, func(other shellparse.Command) bool { return b.mayPut(&other, real, c.Imports) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayPut reports whether a command may put a file into a folder, given by its real path, that one of the imports finds.
+func (b *shells) mayPut(c *shellparse.Command, folder string, imports []string) bool {
+	real := func(f shellparse.File) string {
+		path, _, err := workspace.RealPath(b.record.place.Absolute(f.Path.Value))
+		if err != nil || !f.Path.Known {
+			return ""
+		}
+		return path
+	}
+	var written []string
+	for _, f := range c.Writes {
+		written = append(written, real(f))
+	}
+	// named reports whether what the command reads keeps its known name in the folder into, or lies there already.
+	named := func(f shellparse.File, into string) bool {
+		path := real(f)
+		return path != "" && (path == into || slices.Contains(written, filepath.Join(into, filepath.Base(f.Path.Value))))
+	}
+	return slices.ContainsFunc(written, func(path string) bool {
+		if _, around := workspace.Within(path, folder); path != "" && around {
+			return slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.By != "redirect" && !named(f, path) })
+		}
+		below, ok := workspace.Within(folder, path)
+		name, _, inside := strings.Cut(below, string(filepath.Separator))
+		return ok && (isModule(name, imports) || inside && embedded.PythonFinds(name, imports))
+	})
 }
 
 // isModule reports whether a file's name is that of code which one of the imports finds.

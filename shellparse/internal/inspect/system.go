@@ -86,12 +86,18 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("prints the environment")
 }
 
-// inspectLink records links that lead out of the directory. A target can be written through the link, so it counts as
-// written.
+// inspectLink records links that lead out of the directory, and the link that a single operand makes in the current one.
+// A target can be written through the link, so it counts as written.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	targets := s.Operands
-	if _, into := s.Find("-t"); !into && len(targets) > 1 {
+	switch _, into := s.Find("-t"); {
+	case into:
+	case len(targets) > 1:
 		targets = targets[:len(targets)-1]
+	default:
+		for _, w := range intoTarget(targets, word.Lit("."))[1:] {
+			a.Writes(c, w)
+		}
 	}
 	for _, t := range targets {
 		if !t.Known || a.Outside(word.JoinDirs(c.Sc.Dirs, t.Text)) {
