@@ -3758,10 +3758,11 @@ var options767 = Options{List: []Option{
 var row768 = Row{Options: &options767, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options769 = Options{List: []Option{
-	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
+	{"--backup", "--backup", 2, 0}, {"--relative", "--relative", 0, 0}, {"--suffix", "--suffix", 1, 0}, {"--symbolic", "--symbolic", 0, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-r", "--relative", 0, 0}, {"-s", "--symbolic", 0, 0},
+	{"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row770 = Row{Options: &options769, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options771 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
@@ -4017,13 +4018,17 @@ var options829 = Options{List: []Option{
 
 var row830 = Row{Options: &options829, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row831 = Row{Options: &options769, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var options831 = Options{List: []Option{
+	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts832 = []Act{
+var row832 = Row{Options: &options831, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts833 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options833 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--define", "--define", 1, 68}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--fail-at-end", "--fail-at-end", 0, 0}, {"--fail-fast", "--fail-fast", 0, 0},
 	{"--fail-never", "--fail-never", 0, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--no-snapshot-updates", "--no-snapshot-updates", 0, 0}, {"--no-transfer-progress", "--no-transfer-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120},
@@ -4034,11 +4039,11 @@ var options833 = Options{List: []Option{
 	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row835 = Row{Options: &options834, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row835 = Row{Options: &options331, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row836 = Row{Options: &options331, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options836 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -4050,24 +4055,24 @@ var options836 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row837 = Row{Options: &options836, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row838 = Row{Options: &options837, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row842 = Row{Options: &options841, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts842 = []Act{
+var acts843 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -4081,7 +4086,7 @@ var acts842 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts843 = []Act{
+var acts844 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -4093,29 +4098,29 @@ var acts843 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options844 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper845 = Wrapper{Options: &options844, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper846 = Wrapper{Options: &options845, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options846 = Options{List: []Option{
+var options847 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--outputPath", 1, 101},
 	{"--outputPath", "--outputPath", 1, 101}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row848 = Row{Options: &options847, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options848 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper849 = Wrapper{Options: &options848, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper850 = Wrapper{Options: &options849, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts850 = []Act{
+var acts851 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4126,20 +4131,20 @@ var acts850 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options851 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row852 = Row{Options: &options851, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options853 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row854 = Row{Options: &options853, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row855 = Row{Options: &options854, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options855 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 121}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -4149,24 +4154,24 @@ var options855 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language856 = Language{Options: &options855, Python: false}
+var language857 = Language{Options: &options856, Python: false}
 
-var options857 = Options{List: []Option{
+var options858 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper858 = Wrapper{Options: &options857, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper859 = Wrapper{Options: &options858, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options859 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper860 = Wrapper{Options: &options859, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper861 = Wrapper{Options: &options860, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts861 = []Act{
+var acts862 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -4184,7 +4189,7 @@ var acts861 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options862 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--env", "-e", 1, 0}, {"--envdir", "--envdir", 1, 116}, {"--envlist", "-e", 1, 0}, {"--extra-python", "--force-python", 1, 33}, {"--force-dep", "--force-dep", 1, 33},
 	{"--force-python", "--force-python", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--keywords", "--keywords", 1, 0}, {"--notest", "--notest", 0, 0}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--pip-pre", "--pre", 0, 0},
 	{"--pre", "--pre", 0, 0}, {"--python", "-P", 1, 120}, {"--recreate-pkg", "--recreate-pkg", 0, 0}, {"--report", "--report", 1, 119}, {"--result-json", "--result-json", 1, 119}, {"--root", "--root", 1, 33}, {"--session", "-e", 1, 0}, {"--sessions", "-e", 1, 0},
@@ -4192,15 +4197,15 @@ var options862 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-k", "--keywords", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-e", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row864 = Row{Options: &options863, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse864 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse865 = []Worse{{When: []string{"exec", "e", "exec-legacy", "devenv"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts865 = []Act{
+var acts866 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options866 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -4212,9 +4217,9 @@ var options866 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -4227,11 +4232,11 @@ var options868 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse870 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse871 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options871 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4243,9 +4248,9 @@ var options871 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options873 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -4256,23 +4261,23 @@ var options873 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row875 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row876 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse876 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse877 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row877 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row878 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var row878 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row879 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options879 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"--download-directory", "--download-directory", 1, 116}, {"--output", "--output", 1, 119}, {"-dir", "--download-directory", 1, 116}, {"-e", "-e", 1, 99}, {"-l", "-l", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row881 = Row{Options: &options880, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -4280,24 +4285,24 @@ var options881 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper882 = Wrapper{Options: &options881, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper883 = Wrapper{Options: &options882, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options883 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper884 = Wrapper{Options: &options883, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper885 = Wrapper{Options: &options884, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options885 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options887 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--base", "--head", 1, 82}, {"--browserTarget", "--browserTarget", 1, 33}, {"--buildTarget", "--buildTarget", 1, 33}, {"--command", "--command", 1, 120}, {"--commands", "--commands", 1, 120}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33},
 	{"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--cwd", "--cwd", 1, 111}, {"--devServerTarget", "--devServerTarget", 1, 33}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--executor", "--executor", 1, 120}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--head", "--head", 1, 82}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119},
@@ -4306,28 +4311,28 @@ var options887 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse889 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse890 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse890 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse891 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options891 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0},
 	{"-M", "--disassembler-options", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0},
 	{"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row892 = Row{Options: &options891, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options893 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row894 = Row{Options: &options893, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options895 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -4336,21 +4341,21 @@ var options895 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row896 = Row{Options: &options895, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse897 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse898 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse898 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse899 = []Worse{{When: []string{"*administrator?privileges*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts899 = []Act{
+var acts900 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var worse900 = []Worse{{When: []string{"run", "repl", "export*", "generate-lockfiles", "*publish*", "*deploy*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse901 = []Worse{{When: []string{"run", "repl", "export*", "generate-lockfiles", "*publish*", "*deploy*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options901 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--alter", "--alter", 0, 109}, {"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache", "--cache", 2, 119}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119},
 	{"--coverage-html", "--coverage-html", 1, 116}, {"--dump-taint-graph", "--dump-taint-graph", 1, 119}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--file-list", "--file-list", 1, 108}, {"--filter", "--filter", 1, 102}, {"--generate-baseline", "--use-baseline", 1, 119}, {"--generate-stubs", "--dump-taint-graph", 1, 119},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-source", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--pro", "--pro", 0, 33},
@@ -4359,17 +4364,17 @@ var options901 = Options{List: []Option{
 	{"--tcp-server", "--tcp-server", 0, 33}, {"--use-baseline", "--use-baseline", 1, 119}, {"-a", "-a", 1, 120}, {"-b", "--use-baseline", 1, 119}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row902 = Row{Options: &options901, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse903 = []Worse{{When: []string{"bisect"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse904 = []Worse{{When: []string{"bisect"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options904 = Options{List: []Option{
+var options905 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row906 = Row{Options: &options905, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -4377,95 +4382,95 @@ var options906 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive908 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive909 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options909 = Options{List: []Option{
+var options910 = Options{List: []Option{
 	{"-box", "-box", 0, 0}, {"-custom", "-custom", 0, 0}, {"-dests", "-dests", 0, 0}, {"-enc", "-enc", 1, 0}, {"-f", "-f", 1, 0}, {"-isodates", "-isodates", 0, 0}, {"-js", "-js", 0, 0}, {"-l", "-l", 1, 0},
 	{"-loc", "-loc", 0, 0}, {"-locC", "-locC", 0, 0}, {"-meta", "-meta", 0, 0}, {"-opw", "-opw", 1, 0}, {"-rawdates", "-rawdates", 0, 0}, {"-struct", "-struct", 0, 0}, {"-struct-text", "-struct-text", 0, 0}, {"-upw", "-upw", 1, 0},
 	{"-url", "-url", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row910 = Row{Options: &options909, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row911 = Row{Options: &options910, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options911 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper912 = Wrapper{Options: &options911, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper913 = Wrapper{Options: &options912, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options913 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language914 = Language{Options: &options913, Python: false}
+var language915 = Language{Options: &options914, Python: false}
 
-var worse915 = []Worse{{When: []string{"--init", "--update-snapshots"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse916 = []Worse{{When: []string{"--init", "--update-snapshots"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options916 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 121}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language917 = Language{Options: &options916, Python: false}
+var language918 = Language{Options: &options917, Python: false}
 
-var options918 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row919 = Row{Options: &options918, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse920 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse921 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options921 = Options{List: []Option{
+var options922 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
 	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
 	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row922 = Row{Options: &options921, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row923 = Row{Options: &options922, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options923 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--generate-baseline", "--generate-baseline", 1, 119}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--loader", "--loader", 1, 120}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--loader", 1, 120}, {"--require", "--require", 1, 120},
 	{"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 102}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse925 = []Worse{{When: []string{"--generate-configuration", "--migrate-configuration"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse926 = []Worse{{When: []string{"--generate-configuration", "--migrate-configuration"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options926 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"-S", "-S", 1, 0}, {"-d", "-S", 1, 0}, {"-o", "-o", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row927 = Row{Options: &options926, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row928 = Row{Options: &options927, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options928 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row929 = Row{Options: &options928, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options930 = Options{List: []Option{
+var options931 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row931 = Row{Options: &options930, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options932 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -4473,64 +4478,64 @@ var options932 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row933 = Row{Options: &options932, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse934 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse935 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options935 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row937 = Row{Options: &options936, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options937 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper938 = Wrapper{Options: &options937, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper939 = Wrapper{Options: &options938, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options939 = Options{List: []Option{
+var options940 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper940 = Wrapper{Options: &options939, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper941 = Wrapper{Options: &options940, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options941 = Options{List: []Option{
+var options942 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--only-changed", "--only-changed", 2, 82}, {"--output", "--output", 1, 101},
 	{"--project", "--project", 1, 0}, {"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
 	{"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row942 = Row{Options: &options941, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row943 = Row{Options: &options942, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options943 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row945 = Row{Options: &options944, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 111}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 111}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row947 = Row{Options: &options946, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options947 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper948 = Wrapper{Options: &options947, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper949 = Wrapper{Options: &options948, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options949 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -4538,56 +4543,56 @@ var options949 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row950 = Row{Options: &options949, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options951 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row952 = Row{Options: &options951, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse953 = []Worse{{When: []string{"<operand>", "--next-phase"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse954 = []Worse{{When: []string{"<operand>", "--next-phase"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options954 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-dir", "--output-dir", 1, 101},
 	{"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options956 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row957 = Row{Options: &options956, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row958 = Row{Options: &options957, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options958 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 114}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row959 = Row{Options: &options958, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options960 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 102},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row961 = Row{Options: &options960, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse962 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse963 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options963 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--datasource-url", "--datasource-url", 1, 33}, {"--schema", "--schema", 1, 114}, {"--url", "--datasource-url", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row964 = Row{Options: &options963, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts965 = []Act{
+var acts966 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -4596,7 +4601,7 @@ var acts965 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options966 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -4605,23 +4610,23 @@ var options966 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper967 = Wrapper{Options: &options966, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper968 = Wrapper{Options: &options967, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row970 = Row{Options: &options969, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--archive", "--archive", 1, 119}, {"--exec", "--exec", 1, 120}, {"--formatter", "--source", 1, 120}, {"--harness", "--source", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--rc", "--rc", 1, 120}, {"--source", "--source", 1, 120}, {"--state", "--state", 1, 0},
 	{"-I", "-I", 1, 120}, {"-M", "-M", 1, 120}, {"-P", "-P", 1, 120}, {"-a", "--archive", 1, 119}, {"-b", "-b", 0, 0}, {"-e", "--exec", 1, 120}, {"-j", "--jobs", 1, 0}, {"-l", "-l", 0, 0},
 	{"-r", "-r", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row971 = Row{Options: &options970, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options972 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -4633,23 +4638,23 @@ var options972 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row973 = Row{Options: &options972, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row974 = Row{Options: &options973, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options975 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row975 = Row{Options: &options974, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row976 = Row{Options: &options975, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options977 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--profiling", "--profiling", 1, 119}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row977 = Row{Options: &options976, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row978 = Row{Options: &options977, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts978 = []Act{
+var acts979 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4666,33 +4671,33 @@ var acts978 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options979 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--diff", "--diff", 0, 0}, {"--disable-integrity-checking", "--disable-integrity-checking", 0, 0}, {"--import-file", "--import-file", 1, 119}, {"--json", "--json", 0, 0}, {"--logtostderr", "--logtostderr", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0},
 	{"--parallel", "--parallel", 1, 0}, {"--plan", "--save-plan", 1, 119}, {"--policy-pack", "--policy-pack", 1, 120}, {"--profiling", "--profiling", 1, 119}, {"--save-plan", "--save-plan", 1, 119}, {"--stack", "--stack", 1, 0}, {"--tracing", "--tracing", 1, 33}, {"--verbose", "--verbose", 1, 0},
 	{"-C", "--cwd", 1, 100}, {"-p", "--parallel", 1, 0}, {"-s", "--stack", 1, 0}, {"-v", "--verbose", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options981 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--color", "--color", 0, 0}, {"--file", "--file", 1, 114}, {"--indent", "--indent", 1, 0}, {"--limit", "--limit", 1, 0}, {"--number", "--number", 0, 0}, {"--plain", "--plain", 0, 0}, {"--pre", "--pre", 0, 0},
 	{"-c", "--color", 0, 0}, {"-f", "--file", 1, 114}, {"-i", "--indent", 1, 0}, {"-l", "--limit", 1, 0}, {"-n", "--number", 0, 0}, {"-p", "--plain", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row982 = Row{Options: &options981, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse983 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse984 = []Worse{{When: []string{"user*", "group*", "lock", "unlock", "*add", "*mod", "*del"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var options984 = Options{List: []Option{
+var options985 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0},
 	{"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0}, {"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 0, 0}, {"-c", "-c", 1, 99}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language985 = Language{Options: &options984, Python: true}
+var language986 = Language{Options: &options985, Python: true}
 
-var options986 = Options{List: []Option{
+var options987 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--evaluation", "--evaluation", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--extension-pkg-allow-list", "--extension-pkg-allow-list", 1, 120}, {"--extension-pkg-whitelist", "--extension-pkg-whitelist", 1, 120}, {"--ignore", "--ignore", 1, 0},
 	{"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120}, {"--max-line-length", "--max-line-length", 1, 0}, {"--output", "--output-file", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 87}, {"--plugins", "--plugins", 1, 120},
 	{"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 111}, {"--select", "--select", 1, 0}, {"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"--spelling-private-dict-file", "--spelling-private-dict-file", 1, 119},
@@ -4700,9 +4705,9 @@ var options986 = Options{List: []Option{
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row988 = Row{Options: &options987, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options988 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"--alluredir", "--alluredir", 1, 101}, {"--ansible-inventory", "--ansible-inventory", 1, 120}, {"--basetemp", "--basetemp", 1, 33}, {"--benchmark-autosave", "--benchmark-autosave", 0, 0}, {"--benchmark-json", "--benchmark-json", 1, 119}, {"--benchmark-storage", "--benchmark-storage", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0},
 	{"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--connection", "--connection", 1, 33}, {"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120},
 	{"--cov-report", "--cov-report", 1, 87}, {"--csv", "--ctrf", 1, 119}, {"--ctrf", "--ctrf", 1, 119}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 1, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--driver-path", "--driver-path", 1, 120},
@@ -4716,13 +4721,13 @@ var options988 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row990 = Row{Options: &options989, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse990 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse991 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse991 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse992 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts992 = []Act{
+var acts993 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -4749,7 +4754,7 @@ var acts992 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts993 = []Act{
+var acts994 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -4766,13 +4771,13 @@ var acts993 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options994 = Options{List: []Option{
+var options995 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper995 = Wrapper{Options: &options994, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper996 = Wrapper{Options: &options995, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts996 = []Act{
+var acts997 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4787,18 +4792,18 @@ var acts996 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options997 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options998 = Options{List: []Option{
+var options999 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1000 = Row{Options: &options999, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1000 = []Act{
+var acts1001 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4828,15 +4833,15 @@ var acts1000 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options1001 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1002 = Wrapper{Options: &options1001, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1003 = Wrapper{Options: &options1002, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts1003 = []Act{
+var acts1004 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4854,7 +4859,7 @@ var acts1003 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts1004 = []Act{
+var acts1005 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4865,7 +4870,7 @@ var acts1004 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options1005 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4873,39 +4878,39 @@ var options1005 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1007 = Row{Options: &options1006, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1007 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 101}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 101},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1008 = Row{Options: &options1007, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1009 = Row{Options: &options1008, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1009 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1010 = Row{Options: &options1009, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1011 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1012 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1012 = Options{List: []Option{
+var options1013 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 111}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--pattern", "--pattern", 1, 111}, {"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-P", "--pattern", 1, 111},
 	{"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120}, {"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1014 = Row{Options: &options1013, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1014 = []Worse{{When: []string{"--init"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1015 = []Worse{{When: []string{"--init"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1015 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4914,11 +4919,11 @@ var options1015 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1016 = Row{Options: &options1015, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1017 = Row{Options: &options1016, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1017 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1018 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1018 = []Act{
+var acts1019 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4930,42 +4935,42 @@ var acts1018 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options1019 = Options{List: []Option{
+var options1020 = Options{List: []Option{
 	{"--auto-correct", "--fix-layout", 0, 109}, {"--auto-correct-all", "--fix-layout", 0, 109}, {"--auto-gen-config", "--init", 0, 109}, {"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--fix-layout", 0, 109}, {"--cache-root", "--cache-root", 1, 116}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0},
 	{"--example", "--example", 1, 0}, {"--fix-layout", "--fix-layout", 0, 109}, {"--format", "--format", 1, 102}, {"--init", "--init", 0, 109}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--regenerate-todo", "--init", 0, 109},
 	{"--require", "--require", 1, 120}, {"--safe-auto-correct", "--fix-layout", 0, 109}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0}, {"-x", "--fix-layout", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1020 = Row{Options: &options1019, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1021 = Row{Options: &options1020, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1021 = []Worse{{When: []string{"-a", "-A", "-x", "--autocorrect", "--autocorrect-all", "--auto-correct", "--auto-correct-all", "--safe-auto-correct", "--fix-layout", "--auto-gen-config", "--regenerate-todo", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1022 = []Worse{{When: []string{"-a", "-A", "-x", "--autocorrect", "--autocorrect-all", "--auto-correct", "--auto-correct-all", "--safe-auto-correct", "--fix-layout", "--auto-gen-config", "--regenerate-todo", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1022 = Options{List: []Option{
+var options1023 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 121}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language1023 = Language{Options: &options1022, Python: false}
+var language1024 = Language{Options: &options1023, Python: false}
 
-var options1024 = Options{List: []Option{
+var options1025 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1026 = Row{Options: &options1025, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1026 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse1027 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options1027 = Options{List: []Option{
+var options1028 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1028 = Row{Options: &options1027, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row1029 = Row{Options: &options1028, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options1029 = Options{List: []Option{
+var options1030 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4974,51 +4979,51 @@ var options1029 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1030 = Row{Options: &options1029, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row1031 = Row{Options: &options1030, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1031 = Options{List: []Option{
+var options1032 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1032 = Wrapper{Options: &options1031, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1033 = Wrapper{Options: &options1032, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options1033 = Options{List: []Option{
+var options1034 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 87}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--print", "--print", 1, 87},
 	{"--sysroot", "--sysroot", 1, 120}, {"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1034 = Row{Options: &options1033, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1035 = Row{Options: &options1034, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1035 = []Worse{{When: []string{"*.json"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1036 = []Worse{{When: []string{"*.json"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1036 = Options{List: []Option{
+var options1037 = Options{List: []Option{
 	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
 	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1037 = Row{Options: &options1036, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1038 = Row{Options: &options1037, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1038 = Options{List: []Option{
+var options1039 = Options{List: []Option{
 	{"--installed", "--installed", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--toolchain", "--toolchain", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1039 = Row{Options: &options1038, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1040 = Row{Options: &options1039, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1040 = Options{List: []Option{
+var options1041 = Options{List: []Option{
 	{"--toolchain", "--toolchain", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1041 = Row{Options: &options1040, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1042 = Row{Options: &options1041, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1042 = Options{List: []Option{
+var options1043 = Options{List: []Option{
 	{"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1043 = Row{Options: &options1042, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1044 = Row{Options: &options1043, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1044 = Options{List: []Option{
+var options1045 = Options{List: []Option{
 	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
 	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
 	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
@@ -5030,194 +5035,194 @@ var options1044 = Options{List: []Option{
 	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1045 = Row{Options: &options1044, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1046 = Row{Options: &options1045, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1046 = Options{List: []Option{
+var options1047 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1047 = Row{Options: &options1046, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1048 = Row{Options: &options1047, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1048 = Options{List: []Option{
+var options1049 = Options{List: []Option{
 	{"-B", "-B", 0, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-M", "-M", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 1, 120},
 	{"-X", "-X", 1, 0}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1049 = Row{Options: &options1048, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1050 = Row{Options: &options1049, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1050 = Options{List: []Option{
+var options1051 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1051 = Row{Options: &options1050, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1052 = Row{Options: &options1051, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1052 = Options{List: []Option{
+var options1053 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "-l", 3, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1053 = Row{Options: &options1052, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1054 = Row{Options: &options1053, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1054 = Options{List: []Option{
+var options1055 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1055 = Row{Options: &options1054, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1056 = Row{Options: &options1055, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1056 = []Worse{{When: []string{"login", "logout", "publish", "ci", "install-*"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1057 = []Worse{{When: []string{"login", "logout", "publish", "ci", "install-*"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts1057 = []Act{
+var acts1058 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1058 = Options{List: []Option{
+var options1059 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1059 = Wrapper{Options: &options1058, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1060 = Wrapper{Options: &options1059, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1060 = Options{List: []Option{
+var options1061 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1061 = Row{Options: &options1060, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1062 = Row{Options: &options1061, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1062 = Options{List: []Option{
+var options1063 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1063 = Row{Options: &options1062, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1064 = Row{Options: &options1063, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1064 = Options{List: []Option{
+var options1065 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1065 = Wrapper{Options: &options1064, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1066 = Wrapper{Options: &options1065, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1066 = Options{List: []Option{
+var options1067 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1067 = Row{Options: &options1066, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1068 = Row{Options: &options1067, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1068 = Options{List: []Option{
+var options1069 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1069 = Wrapper{Options: &options1068, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1070 = Wrapper{Options: &options1069, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options1070 = Options{List: []Option{
+var options1071 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1071 = Row{Options: &options1070, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1072 = Row{Options: &options1071, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1072 = Options{List: []Option{
+var options1073 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1073 = Row{Options: &options1072, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row1074 = Row{Options: &options1073, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options1074 = Options{List: []Option{
+var options1075 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1075 = Row{Options: &options1074, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1076 = Row{Options: &options1075, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1076 = Options{List: []Option{
+var options1077 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"--repeat", "--repeat", 0, 0}, {"--zero-terminated", "--zero-terminated", 0, 0}, {"-e", "--echo", 0, 0},
 	{"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0}, {"-o", "--output", 1, 119}, {"-r", "--repeat", 0, 0}, {"-z", "--zero-terminated", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1077 = Row{Options: &options1076, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1078 = Row{Options: &options1077, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1078 = Options{List: []Option{
+var options1079 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1079 = Wrapper{Options: &options1078, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper1080 = Wrapper{Options: &options1079, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options1080 = Options{List: []Option{
+var options1081 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1081 = Wrapper{Options: &options1080, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper1082 = Wrapper{Options: &options1081, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options1082 = Options{List: []Option{
+var options1083 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--check", "--check", 2, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119},
 	{"--parallel", "--parallel", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 0, 0}, {"-k", "--key", 1, 0},
 	{"-m", "-m", 0, 0}, {"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1083 = Row{Options: &options1082, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1084 = Row{Options: &options1083, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1084 = Options{List: []Option{
+var options1085 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1085 = Row{Options: &options1084, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1086 = Row{Options: &options1085, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1086 = Options{List: []Option{
+var options1087 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1087 = Row{Options: &options1086, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1088 = Row{Options: &options1087, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1088 = Options{List: []Option{
+var options1089 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1089 = Row{Options: &options1088, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1090 = Row{Options: &options1089, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1090 = Options{List: []Option{
+var options1091 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1091 = Row{Options: &options1090, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1092 = Row{Options: &options1091, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1092 = Options{List: []Option{
+var options1093 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1093 = Row{Options: &options1092, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row1094 = Row{Options: &options1093, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options1094 = Options{List: []Option{
+var options1095 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1095 = Wrapper{Options: &options1094, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1096 = Wrapper{Options: &options1095, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1096 = Options{List: []Option{
+var options1097 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1097 = Row{Options: &options1096, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1098 = Row{Options: &options1097, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1098 = Options{List: []Option{
+var options1099 = Options{List: []Option{
 	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
 	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
 	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
@@ -5227,30 +5232,30 @@ var options1098 = Options{List: []Option{
 	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1099 = Row{Options: &options1098, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1100 = Row{Options: &options1099, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1100 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1101 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect", "--init"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1101 = Options{List: []Option{
+var options1102 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1102 = Row{Options: &options1101, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1103 = Row{Options: &options1102, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1103 = Options{List: []Option{
+var options1104 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1104 = Wrapper{Options: &options1103, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1105 = Wrapper{Options: &options1104, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1105 = Options{List: []Option{
+var options1106 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1106 = Row{Options: &options1105, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1107 = Row{Options: &options1106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1107 = Options{List: []Option{
+var options1108 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -5260,9 +5265,9 @@ var options1107 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1108 = Wrapper{Options: &options1107, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper1109 = Wrapper{Options: &options1108, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts1109 = []Act{
+var acts1110 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -5282,16 +5287,16 @@ var acts1109 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options1110 = Options{List: []Option{
+var options1111 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--workspace", "--workspace", 1, 111},
 	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1111 = Row{Options: &options1110, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1112 = Row{Options: &options1111, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1112 = Options{List: []Option{
+var options1113 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--resolver-fingerprint-checking", "--resolver-fingerprint-checking", 1, 33}, {"--resolver-signing-entity-checking", "--resolver-signing-entity-checking", 1, 33}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120},
@@ -5300,19 +5305,19 @@ var options1112 = Options{List: []Option{
 	{"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1113 = Row{Options: &options1112, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1114 = Row{Options: &options1113, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1114 = Options{List: []Option{
+var options1115 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1115 = Row{Options: &options1114, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1116 = Row{Options: &options1115, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1116 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse1117 = []Worse{{When: []string{"-addUser", "-deleteUser", "-resetPasswordFor", "-newPassword", "-secureToken*", "*guestAccess", "-guestAccount", "-screenLock"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts1117 = []Act{
+var acts1118 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -5321,17 +5326,17 @@ var acts1117 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options1118 = Options{List: []Option{
+var options1119 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1119 = Row{Options: &options1118, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1120 = Row{Options: &options1119, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1120 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1121 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*", "<bare>", "--all", "-a", "--no-pager"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1121 = Options{List: []Option{
+var options1122 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -5340,21 +5345,21 @@ var options1121 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1122 = Wrapper{Options: &options1121, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper1123 = Wrapper{Options: &options1122, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options1123 = Options{List: []Option{
+var options1124 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1124 = Row{Options: &options1123, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1125 = Row{Options: &options1124, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1125 = Options{List: []Option{
+var options1126 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1126 = Row{Options: &options1125, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1127 = Row{Options: &options1126, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1127 = Options{List: []Option{
+var options1128 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -5363,17 +5368,17 @@ var options1127 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1128 = Row{Options: &options1127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1129 = Row{Options: &options1128, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1129 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse1130 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts1130 = []Act{
+var acts1131 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options1131 = Options{List: []Option{
+var options1132 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
 	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
 	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
@@ -5384,20 +5389,20 @@ var options1131 = Options{List: []Option{
 	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1132 = Row{Options: &options1131, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1133 = Row{Options: &options1132, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row1133 = Row{Options: &options1086, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1134 = Row{Options: &options1087, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1134 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1135 = []Worse{{When: []string{"/*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1135 = Options{List: []Option{
+var options1136 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1136 = Wrapper{Options: &options1135, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1137 = Wrapper{Options: &options1136, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1137 = Options{List: []Option{
+var options1138 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -5406,21 +5411,21 @@ var options1137 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1138 = Row{Options: &options1137, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1139 = Row{Options: &options1138, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1139 = Options{List: []Option{
+var options1140 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1140 = Row{Options: &options1139, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1141 = Row{Options: &options1140, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1141 = Options{List: []Option{
+var options1142 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1142 = Row{Options: &options1141, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row1143 = Row{Options: &options1142, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts1143 = []Act{
+var acts1144 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -5434,106 +5439,106 @@ var acts1143 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options1144 = Options{List: []Option{
+var options1145 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1145 = Row{Options: &options1144, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1146 = Row{Options: &options1145, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1146 = []Worse{{When: []string{"<operand>", "-json", "-raw"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1147 = []Worse{{When: []string{"<operand>", "-json", "-raw"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse1147 = []Worse{{When: []string{"-json"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse1148 = []Worse{{When: []string{"-json"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options1148 = Options{List: []Option{
+var options1149 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1149 = Row{Options: &options1148, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1150 = Row{Options: &options1149, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1150 = Options{List: []Option{
+var options1151 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1151 = Row{Options: &options1150, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1152 = Row{Options: &options1151, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1152 = Options{List: []Option{
+var options1153 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1153 = Wrapper{Options: &options1152, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1154 = Wrapper{Options: &options1153, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1154 = Options{List: []Option{
+var options1155 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1155 = Wrapper{Options: &options1154, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1156 = Wrapper{Options: &options1155, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1156 = Options{List: []Option{
+var options1157 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1157 = Row{Options: &options1156, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1158 = Row{Options: &options1157, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1158 = Options{List: []Option{
+var options1159 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1159 = Row{Options: &options1158, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1160 = Row{Options: &options1159, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1160 = Options{List: []Option{
+var options1161 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1161 = Wrapper{Options: &options1160, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1162 = Wrapper{Options: &options1161, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1162 = Options{List: []Option{
+var options1163 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1163 = Row{Options: &options1162, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1164 = Row{Options: &options1163, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1164 = Options{List: []Option{
+var options1165 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1165 = Row{Options: &options1164, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1166 = Row{Options: &options1165, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1166 = Options{List: []Option{
+var options1167 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1167 = Row{Options: &options1166, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1168 = Row{Options: &options1167, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1168 = Options{List: []Option{
+var options1169 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1169 = Wrapper{Options: &options1168, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1170 = Wrapper{Options: &options1169, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1170 = Options{List: []Option{
+var options1171 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1171 = Row{Options: &options1170, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1172 = Row{Options: &options1171, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1172 = Options{List: []Option{
+var options1173 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33},
 	{"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120}, {"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--login", "--login", 1, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116},
 	{"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120},
@@ -5541,53 +5546,53 @@ var options1172 = Options{List: []Option{
 	{"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1173 = Row{Options: &options1172, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1174 = Row{Options: &options1173, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1174 = []Worse{{When: []string{"login", "logout", "link", "unlink", "daemon", "gen", "generate", "telemetry"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"prune"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1175 = []Worse{{When: []string{"login", "logout", "link", "unlink", "daemon", "gen", "generate", "telemetry"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"prune"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"*deploy*", "*publish*", "*release*", "*upload*", "*push*", "*ship*", "*prod*", "*migrat*", "*seed*", "*destroy*", "*rollback*", "*provision*", "*apply*", "*reset*", "*drop*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1175 = Options{List: []Option{
+var options1176 = Options{List: []Option{
 	{"--add-ignore", "--add-ignore", 0, 109}, {"--config", "--config", 1, 33}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 120}, {"--error", "--ignore", 1, 0}, {"--exit-zero", "--exit-zero", 0, 0}, {"--extra-search-path", "--extra-search-path", 1, 111}, {"--fix", "--add-ignore", 0, 109},
 	{"--ignore", "--ignore", 1, 0}, {"--output-format", "--output-format", 1, 0}, {"--project", "--project", 1, 100}, {"--python", "--venv", 1, 120}, {"--typeshed", "--custom-typeshed-dir", 1, 120}, {"--venv", "--venv", 1, 120}, {"--warn", "--ignore", 1, 0}, {"-W", "-W", 0, 0},
 	{"-c", "--config", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1176 = Row{Options: &options1175, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1177 = Row{Options: &options1176, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1177 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1178 = []Worse{{When: []string{"--fix", "--add-ignore"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1178 = Options{List: []Option{
+var options1179 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--out", 1, 101}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1179 = Row{Options: &options1178, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1180 = Row{Options: &options1179, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts1180 = []Act{
+var acts1181 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options1181 = Options{List: []Option{
+var options1182 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1182 = Wrapper{Options: &options1181, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1183 = Wrapper{Options: &options1182, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1183 = Options{List: []Option{
+var options1184 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1184 = Row{Options: &options1183, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1185 = Row{Options: &options1184, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1185 = Options{List: []Option{
+var options1186 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1186 = Row{Options: &options1185, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1187 = Row{Options: &options1186, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1187 = Options{List: []Option{
+var options1188 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -5595,25 +5600,25 @@ var options1187 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1188 = Wrapper{Options: &options1187, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper1189 = Wrapper{Options: &options1188, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options1189 = Options{List: []Option{
+var options1190 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row1190 = Row{Options: &options1189, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1191 = Row{Options: &options1190, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1191 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse1192 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options1192 = Options{List: []Option{
+var options1193 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row1193 = Row{Options: &options1192, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1194 = Row{Options: &options1193, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1194 = []Act{
+var acts1195 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -5635,33 +5640,33 @@ var acts1194 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options1195 = Options{List: []Option{
+var options1196 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1196 = Row{Options: &options1195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1197 = Row{Options: &options1196, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1197 = Options{List: []Option{
+var options1198 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1198 = Row{Options: &options1197, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1199 = Row{Options: &options1198, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1199 = Options{List: []Option{
+var options1200 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1200 = Row{Options: &options1199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1201 = Row{Options: &options1200, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1201 = Options{List: []Option{
+var options1202 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -5671,26 +5676,26 @@ var options1201 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper1202 = Wrapper{Options: &options1201, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1203 = Wrapper{Options: &options1202, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options1203 = Options{List: []Option{
+var options1204 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 102}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1204 = Wrapper{Options: &options1203, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1205 = Wrapper{Options: &options1204, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options1205 = Options{List: []Option{
+var options1206 = Options{List: []Option{
 	{"--api", "--api", 1, 33}, {"--cwd", "--cwd", 1, 100}, {"--global-config", "--global-config", 1, 111}, {"--local-config", "--local-config", 1, 111}, {"--scope", "--scope", 1, 33}, {"--token", "--token", 1, 0}, {"-A", "--local-config", 1, 111}, {"-Q", "--global-config", 1, 111},
 	{"-S", "--scope", 1, 33}, {"-t", "--token", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1206 = Row{Options: &options1205, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1207 = Row{Options: &options1206, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row1207 = Row{Options: &options1205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1208 = Row{Options: &options1206, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1208 = Options{List: []Option{
+var options1209 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--api.host", "--browser.api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--browser.api.host", "--browser.api.host", 1, 33}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120},
 	{"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reports-directory", "--coverage.reports-directory", 1, 101}, {"--coverage.reportsDirectory", "--coverage.reports-directory", 1, 101}, {"--diff", "--diff", 1, 120},
 	{"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0},
@@ -5702,11 +5707,11 @@ var options1208 = Options{List: []Option{
 	{"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1209 = Row{Options: &options1208, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1210 = Row{Options: &options1209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1210 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1211 = []Worse{{When: []string{"init"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1211 = Options{List: []Option{
+var options1212 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -5714,9 +5719,9 @@ var options1211 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper1212 = Wrapper{Options: &options1211, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1213 = Wrapper{Options: &options1212, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options1213 = Options{List: []Option{
+var options1214 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -5726,15 +5731,15 @@ var options1213 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper1214 = Wrapper{Options: &options1213, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1215 = Wrapper{Options: &options1214, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options1215 = Options{List: []Option{
+var options1216 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row1216 = Row{Options: &options1215, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1217 = Row{Options: &options1216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1217 = Options{List: []Option{
+var options1218 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 117}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -5746,26 +5751,26 @@ var options1217 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1218 = Row{Options: &options1217, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1219 = Row{Options: &options1218, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1219 = []Act{
+var acts1220 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps1220 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1221 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options1221 = Options{List: []Option{
+var options1222 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1222 = Row{Options: &options1221, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1223 = Row{Options: &options1222, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts1223 = []Act{
+var acts1224 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -5789,34 +5794,34 @@ var acts1223 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options1224 = Options{List: []Option{
+var options1225 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper1225 = Wrapper{Options: &options1224, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1226 = Wrapper{Options: &options1225, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options1226 = Options{List: []Option{
+var options1227 = Options{List: []Option{
 	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
 	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
 	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1227 = Row{Options: &options1226, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1228 = Row{Options: &options1227, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse1228 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1229 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1229 = Options{List: []Option{
+var options1230 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 110}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--pattern", 1, 110}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row1230 = Row{Options: &options1229, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1231 = Row{Options: &options1230, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1231 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1232 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options1232 = Options{List: []Option{
+var options1233 = Options{List: []Option{
 	{"-C", "-capitalize", 0, 0}, {"-E", "-EBCDIC", 0, 0}, {"-EBCDIC", "-EBCDIC", 0, 0}, {"-R", "-R", 1, 0}, {"-a", "-autoskip", 0, 0}, {"-autoskip", "-autoskip", 0, 0}, {"-b", "-bits", 0, 0}, {"-bits", "-bits", 0, 0},
 	{"-c", "-cols", 1, 0}, {"-capitalize", "-capitalize", 0, 0}, {"-cols", "-cols", 1, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-h", "-help", 0, 0},
 	{"-help", "-help", 0, 0}, {"-i", "-include", 0, 0}, {"-include", "-include", 0, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0}, {"-name", "-name", 1, 0}, {"-o", "-o", 1, 0},
@@ -5824,41 +5829,41 @@ var options1232 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-u", "-uppercase", 0, 0}, {"-uppercase", "-uppercase", 0, 0}, {"-v", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1233 = Row{Options: &options1232, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1234 = Row{Options: &options1233, Operands: "2w", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1234 = Options{List: []Option{
+var options1235 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 111}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 111}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1235 = Row{Options: &options1234, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1236 = Row{Options: &options1235, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1236 = Options{List: []Option{
+var options1237 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row1237 = Row{Options: &options1236, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row1238 = Row{Options: &options1237, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options1238 = Options{List: []Option{
+var options1239 = Options{List: []Option{
 	{"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-j", "-j", 0, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0},
 	{"-t", "-t", 0, 0}, {"-v", "-v", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row1239 = Row{Options: &options1238, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1240 = Row{Options: &options1239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1240 = Options{List: []Option{
+var options1241 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1241 = Row{Options: &options1240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1242 = Row{Options: &options1241, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1242 = Options{List: []Option{
+var options1243 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -5867,11 +5872,11 @@ var options1242 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "-r", 0, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1243 = Row{Options: &options1242, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1244 = Row{Options: &options1243, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1244 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1245 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1245 = Options{List: []Option{
+var options1246 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
@@ -5879,22 +5884,22 @@ var options1245 = Options{List: []Option{
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1246 = Row{Options: &options1245, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1247 = Row{Options: &options1246, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1247 = Options{List: []Option{
+var options1248 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1248 = Row{Options: &options1247, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1249 = Row{Options: &options1248, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1249 = Options{List: []Option{
+var options1250 = Options{List: []Option{
 	{"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-M", "-M", 0, 0}, {"-T", "-T", 0, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-v", "-v", 0, 0}, {"-x", "-x", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row1250 = Row{Options: &options1249, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1251 = Row{Options: &options1250, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -8240,11 +8245,11 @@ var commands = [...]Command{
 	{Name: "multipass exec", Wrapper: &wrapper693},
 	{Name: "multitime", Is: 0x4},
 	{Name: "mutt", Row: &row42, Is: 0x8000000000, Destroys: acts21},
-	{Name: "mv", Row: &row831, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts832, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row834, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts636},
+	{Name: "mv", Row: &row832, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts833, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row835, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts636},
 	{Name: "mycli", Row: &row768, Inspector: "sql", Is: 0x4004000, Risk: 5},
-	{Name: "mypy", Row: &row835, Is: 0x80208, Risk: 2, Worse: worse96},
-	{Name: "mysql", Row: &row837, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mypy", Row: &row836, Is: 0x80208, Risk: 2, Worse: worse96},
+	{Name: "mysql", Row: &row838, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "mysql_secure_installation", Destroys: acts826},
 	{Name: "mysqladmin", Risk: 6, Destroys: acts794},
 	{Name: "mysqldump", Row: &row825, Risk: 4},
@@ -8253,23 +8258,23 @@ var commands = [...]Command{
 	{Name: "nano", Row: &row236},
 	{Name: "nanobot", Is: 0x100000000},
 	{Name: "nanocoder", Is: 0x100000000},
-	{Name: "nasm", Row: &row839, Is: 0x200, Risk: 2},
+	{Name: "nasm", Row: &row840, Is: 0x200, Risk: 2},
 	{Name: "nats", Destroys: acts741},
-	{Name: "nc", Row: &row841, Is: 0x4028000400000, Risk: 4},
+	{Name: "nc", Row: &row842, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row841, Is: 0x4028000400000, Risk: 4},
+	{Name: "ncat", Row: &row842, Is: 0x4028000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x20000000000},
 	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts21},
-	{Name: "neon", Destroys: acts842},
-	{Name: "neonctl", Is: 0x4000000, Destroys: acts842},
+	{Name: "neon", Destroys: acts843},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts843},
 	{Name: "nest", Row: &row644, Is: 0x2000080010, Parent: true},
 	{Name: "nest build", Risk: 2},
 	{Name: "net", Destroys: acts198},
-	{Name: "netcat", Row: &row841, Is: 0x4028000400000, Risk: 4},
-	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts843, Recursive: []string{"*"}},
+	{Name: "netcat", Row: &row842, Is: 0x4028000400000, Risk: 4},
+	{Name: "netlify", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Destroys: acts844, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options86},
-	{Name: "netlify dev:exec", Wrapper: &wrapper845},
+	{Name: "netlify dev:exec", Wrapper: &wrapper846},
 	{Name: "netplan", Destroys: acts392},
 	{Name: "netsh", Destroys: acts392},
 	{Name: "netstat", Risk: 1},
@@ -8292,47 +8297,47 @@ var commands = [...]Command{
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x2000000000},
 	{Name: "nft", Destroys: acts392},
-	{Name: "ng", Row: &row847, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "ng", Row: &row848, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row42, Is: 0x10000000000},
-	{Name: "nice", Wrapper: &wrapper849, Is: 0x800000000000000},
+	{Name: "nice", Wrapper: &wrapper850, Is: 0x800000000000000},
 	{Name: "nim", Language: &language8, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row152},
 	{Name: "ninja", Row: &row129, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse807},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts850},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts851},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x2000000000},
-	{Name: "nix-collect-garbage", Destroys: acts850},
+	{Name: "nix-collect-garbage", Destroys: acts851},
 	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts850},
-	{Name: "nl", Row: &row852, Risk: 1},
-	{Name: "nm", Row: &row854, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts851},
+	{Name: "nl", Row: &row853, Risk: 1},
+	{Name: "nm", Row: &row855, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row110, Risk: 4},
 	{Name: "nmcli", Destroys: acts392},
 	{Name: "nocache", Wrapper: &wrapper12},
 	{Name: "nocorrect", Wrapper: &wrapper191},
-	{Name: "node", Language: &language856, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
+	{Name: "node", Language: &language857, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row92, Wrapper: &wrapper858},
+	{Name: "nodemon", Row: &row92, Wrapper: &wrapper859},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper51},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper191},
-	{Name: "nohup", Wrapper: &wrapper860, Is: 0x802000000000000},
+	{Name: "nohup", Wrapper: &wrapper861, Is: 0x802000000000000},
 	{Name: "nomad", Row: &row28, Arity: 2, Is: 0x10000000002, Destroys: acts116},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
@@ -8340,114 +8345,114 @@ var commands = [...]Command{
 	{Name: "noti", Wrapper: &wrapper12},
 	{Name: "notify-slack", Is: 0x8000000000, Destroys: acts16},
 	{Name: "notmuch", Destroys: acts21},
-	{Name: "now", Destroys: acts861},
-	{Name: "nox", Row: &row863, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse864},
-	{Name: "np", Destroys: acts865},
-	{Name: "npm", Row: &row867, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts139},
+	{Name: "now", Destroys: acts862},
+	{Name: "nox", Row: &row864, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse865},
+	{Name: "np", Destroys: acts866},
+	{Name: "npm", Row: &row868, Arity: 2, Inspector: "npm", Is: 0x100124c0000010, Parent: true, Destroys: acts139},
 	{Name: "npm access", Row: &row142, Risk: 6},
-	{Name: "npm add", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm add", Row: &row870, Is: 0x300000, Risk: 4, Worse: worse143},
 	{Name: "npm adduser", Row: &row142},
-	{Name: "npm audit", Row: &row869, Is: 0x100000, Risk: 4, Worse: worse870},
-	{Name: "npm bin", Row: &row872, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row874, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row875},
-	{Name: "npm c edit", Row: &row875},
+	{Name: "npm audit", Row: &row870, Is: 0x100000, Risk: 4, Worse: worse871},
+	{Name: "npm bin", Row: &row873, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row875, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row876},
+	{Name: "npm c edit", Row: &row876},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row875},
+	{Name: "npm c set", Row: &row876},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row869, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row869},
+	{Name: "npm ci", Row: &row870, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row870},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row874, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row875},
-	{Name: "npm config edit", Row: &row875},
-	{Name: "npm config fix", Row: &row875},
+	{Name: "npm config", Row: &row875, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row876},
+	{Name: "npm config edit", Row: &row876},
+	{Name: "npm config fix", Row: &row876},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row875},
+	{Name: "npm config set", Row: &row876},
 	{Name: "npm create", Row: &row142, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse143},
-	{Name: "npm dedupe", Row: &row869, Risk: 4, Worse: worse143},
+	{Name: "npm dedupe", Row: &row870, Risk: 4, Worse: worse143},
 	{Name: "npm deprecate", Row: &row142, Risk: 6},
 	{Name: "npm dist-tag", Row: &row142, Risk: 6},
-	{Name: "npm doctor", Row: &row872, Risk: 4},
+	{Name: "npm doctor", Row: &row873, Risk: 4},
 	{Name: "npm edit", Row: &row142},
 	{Name: "npm exec", Wrapper: &wrapper150, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row872, Risk: 1},
+	{Name: "npm explain", Row: &row873, Risk: 1},
 	{Name: "npm explore", Row: &row142},
-	{Name: "npm fund", Row: &row872, Risk: 1, Worse: worse876},
-	{Name: "npm get", Row: &row872, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row872, Risk: 1},
+	{Name: "npm fund", Row: &row873, Risk: 1, Worse: worse877},
+	{Name: "npm get", Row: &row873, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row873, Risk: 1},
 	{Name: "npm hook", Row: &row142},
-	{Name: "npm i", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm i", Row: &row870, Is: 0x300000, Risk: 4, Worse: worse143},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row872, Risk: 4},
+	{Name: "npm info", Row: &row873, Risk: 4},
 	{Name: "npm init", Row: &row142, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
-	{Name: "npm install-test", Row: &row869, Is: 0x200000},
-	{Name: "npm it", Row: &row869, Is: 0x200000},
-	{Name: "npm la", Row: &row872, Risk: 1},
-	{Name: "npm link", Row: &row877, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row872, Risk: 1},
-	{Name: "npm ll", Row: &row872, Risk: 1},
-	{Name: "npm ln", Row: &row877, Is: 0x100000, Risk: 3},
+	{Name: "npm install", Row: &row870, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm install-test", Row: &row870, Is: 0x200000},
+	{Name: "npm it", Row: &row870, Is: 0x200000},
+	{Name: "npm la", Row: &row873, Risk: 1},
+	{Name: "npm link", Row: &row878, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row873, Risk: 1},
+	{Name: "npm ll", Row: &row873, Risk: 1},
+	{Name: "npm ln", Row: &row878, Is: 0x100000, Risk: 3},
 	{Name: "npm login", Row: &row142, Is: 0x100000},
 	{Name: "npm logout", Row: &row142},
-	{Name: "npm ls", Row: &row872, Risk: 1},
+	{Name: "npm ls", Row: &row873, Risk: 1},
 	{Name: "npm org", Row: &row142},
-	{Name: "npm outdated", Row: &row872, Risk: 4},
+	{Name: "npm outdated", Row: &row873, Risk: 4},
 	{Name: "npm owner", Row: &row142, Risk: 6},
-	{Name: "npm pack", Row: &row872, Risk: 3},
-	{Name: "npm ping", Row: &row872, Risk: 4},
-	{Name: "npm pkg", Row: &row874, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row878},
-	{Name: "npm pkg fix", Row: &row878},
+	{Name: "npm pack", Row: &row873, Risk: 3},
+	{Name: "npm ping", Row: &row873, Risk: 4},
+	{Name: "npm pkg", Row: &row875, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row879},
+	{Name: "npm pkg fix", Row: &row879},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row878},
-	{Name: "npm prefix", Row: &row872, Risk: 1},
+	{Name: "npm pkg set", Row: &row879},
+	{Name: "npm prefix", Row: &row873, Risk: 1},
 	{Name: "npm profile", Row: &row142},
-	{Name: "npm prune", Row: &row869, Risk: 3},
+	{Name: "npm prune", Row: &row870, Risk: 3},
 	{Name: "npm publish", Row: &row142, Risk: 6},
-	{Name: "npm query", Row: &row872, Risk: 1},
-	{Name: "npm r", Row: &row872, Risk: 3},
-	{Name: "npm rebuild", Row: &row869, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row872, Risk: 3},
-	{Name: "npm restart", Row: &row872},
-	{Name: "npm rm", Row: &row869, Risk: 3},
-	{Name: "npm root", Row: &row872, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row872},
-	{Name: "npm run", Row: &row872, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "npm query", Row: &row873, Risk: 1},
+	{Name: "npm r", Row: &row873, Risk: 3},
+	{Name: "npm rebuild", Row: &row870, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row873, Risk: 3},
+	{Name: "npm restart", Row: &row873},
+	{Name: "npm rm", Row: &row870, Risk: 3},
+	{Name: "npm root", Row: &row873, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row873},
+	{Name: "npm run", Row: &row873, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row872, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
-	{Name: "npm search", Row: &row872, Risk: 4},
+	{Name: "npm run-script", Row: &row873, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "npm search", Row: &row873, Risk: 4},
 	{Name: "npm set", Row: &row142, Is: 0x100000},
 	{Name: "npm set-script", Row: &row142},
-	{Name: "npm show", Row: &row872, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row872, Risk: 3},
+	{Name: "npm show", Row: &row873, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row873, Risk: 3},
 	{Name: "npm star", Row: &row142},
-	{Name: "npm start", Row: &row872, Risk: 2},
-	{Name: "npm stop", Row: &row872},
-	{Name: "npm t", Row: &row872, Risk: 2},
+	{Name: "npm start", Row: &row873, Risk: 2},
+	{Name: "npm stop", Row: &row873},
+	{Name: "npm t", Row: &row873, Risk: 2},
 	{Name: "npm team", Row: &row142},
-	{Name: "npm test", Row: &row872, Risk: 2},
+	{Name: "npm test", Row: &row873, Risk: 2},
 	{Name: "npm token", Row: &row142, Is: 0x100000},
-	{Name: "npm tst", Row: &row872, Risk: 2},
-	{Name: "npm un", Row: &row872, Risk: 3},
-	{Name: "npm uninstall", Row: &row869, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row872, Risk: 3},
+	{Name: "npm tst", Row: &row873, Risk: 2},
+	{Name: "npm un", Row: &row873, Risk: 3},
+	{Name: "npm uninstall", Row: &row870, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row873, Risk: 3},
 	{Name: "npm unpublish", Row: &row142, Risk: 6},
-	{Name: "npm up", Row: &row869, Is: 0x200000, Risk: 4, Worse: worse143},
-	{Name: "npm update", Row: &row869, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "npm up", Row: &row870, Is: 0x200000, Risk: 4, Worse: worse143},
+	{Name: "npm update", Row: &row870, Is: 0x300000, Risk: 4, Worse: worse143},
 	{Name: "npm upgrade", Risk: 4, Worse: worse143},
-	{Name: "npm urn", Row: &row872},
-	{Name: "npm v", Row: &row872, Risk: 4},
+	{Name: "npm urn", Row: &row873},
+	{Name: "npm v", Row: &row873, Risk: 4},
 	{Name: "npm version", Row: &row142, Risk: 3},
-	{Name: "npm view", Row: &row872, Risk: 4},
-	{Name: "npm whoami", Row: &row872, Risk: 4},
-	{Name: "npm why", Row: &row872, Risk: 1},
+	{Name: "npm view", Row: &row873, Risk: 4},
+	{Name: "npm whoami", Row: &row873, Risk: 4},
+	{Name: "npm why", Row: &row873, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper150, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x40000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
@@ -8455,15 +8460,15 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper150, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row158},
-	{Name: "nscurl", Row: &row880, Risk: 5},
-	{Name: "nsenter", Wrapper: &wrapper882, Is: 0x1, Risk: 7},
+	{Name: "nscurl", Row: &row881, Risk: 5},
+	{Name: "nsenter", Wrapper: &wrapper883, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts843},
+	{Name: "ntl", Destroys: acts844},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts168},
-	{Name: "numactl", Wrapper: &wrapper884},
-	{Name: "numfmt", Row: &row886, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper885},
+	{Name: "numfmt", Row: &row887, Risk: 1},
 	{Name: "nuxt", Row: &row54, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nuxt prepare", Risk: 2},
@@ -8473,22 +8478,22 @@ var commands = [...]Command{
 	{Name: "nvme", Is: 0x4000000000, Destroys: acts93},
 	{Name: "nvram", Destroys: acts117},
 	{Name: "nwipe", Destroys: acts93},
-	{Name: "nx", Row: &row888, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
-	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse889},
-	{Name: "nx build", Risk: 2, Worse: worse890},
-	{Name: "nx e2e", Risk: 2, Worse: worse890},
+	{Name: "nx", Row: &row889, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse890},
+	{Name: "nx build", Risk: 2, Worse: worse891},
+	{Name: "nx e2e", Risk: 2, Worse: worse891},
 	{Name: "nx exec", Wrapper: &wrapper651, Risk: 5},
-	{Name: "nx lint", Risk: 2, Worse: worse890},
-	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse889},
-	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse889},
-	{Name: "nx test", Risk: 2, Worse: worse890},
-	{Name: "nx typecheck", Risk: 2, Worse: worse890},
+	{Name: "nx lint", Risk: 2, Worse: worse891},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse890},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse890},
+	{Name: "nx test", Risk: 2, Worse: worse891},
+	{Name: "nx typecheck", Risk: 2, Worse: worse891},
 	{Name: "nyc", Row: &row165, Is: 0x80008},
 	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
 	{Name: "oao all", Wrapper: &wrapper651},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row892, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row893, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options86},
 	{Name: "ocaml", Language: &language8},
@@ -8502,7 +8507,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options86},
 	{Name: "octave", Language: &language8},
 	{Name: "octosql", Row: &row110},
-	{Name: "od", Row: &row894, Risk: 1},
+	{Name: "od", Row: &row895, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
@@ -8518,11 +8523,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x100000000},
 	{Name: "openhands-ai", Is: 0x100000000},
 	{Name: "opensearch", Destroys: acts284},
-	{Name: "openssl", Row: &row896, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
+	{Name: "openssl", Row: &row897, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse897},
+	{Name: "openssl req", Risk: 1, Worse: worse898},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -8535,8 +8540,8 @@ var commands = [...]Command{
 	{Name: "optirun", Wrapper: &wrapper12},
 	{Name: "oras", Destroys: acts272},
 	{Name: "orb", Is: 0x4},
-	{Name: "osacompile", Row: &row880, Risk: 5},
-	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse898},
+	{Name: "osacompile", Row: &row881, Risk: 5},
+	{Name: "osascript", Row: &row60, Language: &language8, Arity: 2, Risk: 5, Worse: worse899},
 	{Name: "osls", Destroys: acts40},
 	{Name: "osql", Row: &row110, Is: 0x4000000},
 	{Name: "osqueryi", Row: &row110},
@@ -8551,27 +8556,27 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts161},
 	{Name: "packer", Row: &row28, Arity: 2, Is: 0x10, Destroys: acts116},
 	{Name: "packet", Destroys: acts214},
-	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts899},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts900},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts899},
+	{Name: "pamac", Is: 0x100000, Destroys: acts900},
 	{Name: "pandoc", Row: &row158},
-	{Name: "pants", Row: &row129, Is: 0x2000000000, Risk: 2, Worse: worse900},
+	{Name: "pants", Row: &row129, Is: 0x2000000000, Risk: 2, Worse: worse901},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
-	{Name: "paratest", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
+	{Name: "paratest", Row: &row903, Is: 0x2000000008, Risk: 2, Worse: worse904},
 	{Name: "parcel", Row: &row92, Is: 0x2000080008, Risk: 2},
 	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts93},
 	{Name: "partprobe", Destroys: acts93},
-	{Name: "paru", Is: 0x100000, Destroys: acts899},
+	{Name: "paru", Is: 0x100000, Destroys: acts900},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts22},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts198},
-	{Name: "paste", Row: &row905, Risk: 1},
-	{Name: "patch", Row: &row907, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row906, Risk: 1},
+	{Name: "patch", Row: &row908, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive908},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive909},
 	{Name: "payload", Destroys: acts322},
 	{Name: "pbrun", Is: 0x2000000000001, Risk: 7},
 	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -8579,8 +8584,8 @@ var commands = [...]Command{
 	{Name: "pct", Destroys: acts9},
 	{Name: "pdb", Row: &row110},
 	{Name: "pdb2", Is: 0x4000000},
-	{Name: "pdffonts", Row: &row910, Risk: 1},
-	{Name: "pdfinfo", Row: &row910, Risk: 1},
+	{Name: "pdffonts", Row: &row911, Risk: 1},
+	{Name: "pdfinfo", Row: &row911, Risk: 1},
 	{Name: "pdftotext", Row: &row158},
 	{Name: "pdm", Row: &row251, Arity: 2, Is: 0x2040000010, Destroys: acts426},
 	{Name: "pdm add", Is: 0x300000},
@@ -8594,12 +8599,12 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row110},
-	{Name: "perf record", Wrapper: &wrapper912},
-	{Name: "perf stat", Wrapper: &wrapper912},
-	{Name: "perf trace", Wrapper: &wrapper912},
-	{Name: "perl", Language: &language914, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper913},
+	{Name: "perf stat", Wrapper: &wrapper913},
+	{Name: "perf trace", Wrapper: &wrapper913},
+	{Name: "perl", Language: &language915, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "perl-rename", Risk: 5},
-	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2, Worse: worse915},
+	{Name: "pest", Row: &row46, Is: 0x2000000000, Risk: 2, Worse: worse916},
 	{Name: "pexec", Is: 0x4},
 	{Name: "pfctl", Destroys: acts392},
 	{Name: "pfexec", Is: 0x2000000000001, Risk: 7},
@@ -8617,8 +8622,8 @@ var commands = [...]Command{
 	{Name: "pgroll", Destroys: acts55},
 	{Name: "pgrphack", Is: 0x4},
 	{Name: "phinx", Destroys: acts171},
-	{Name: "php", Language: &language917, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row919, Risk: 1, Worse: worse920},
+	{Name: "php", Language: &language918, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row920, Risk: 1, Worse: worse921},
 	{Name: "php artisan", Arity: 3, Is: 0x10, Parent: true},
 	{Name: "php artisan about", Risk: 2},
 	{Name: "php artisan list", Risk: 2},
@@ -8628,18 +8633,18 @@ var commands = [...]Command{
 	{Name: "php artisan test", Risk: 2},
 	{Name: "php artisan tinker", Is: 0x100000},
 	{Name: "php-cgi", Language: &language672},
-	{Name: "php-cs-fixer", Row: &row922, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcbf", Row: &row922, Is: 0x2000000008, Risk: 3},
-	{Name: "phpcs", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
+	{Name: "php-cs-fixer", Row: &row923, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row923, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row903, Is: 0x2000000008, Risk: 2, Worse: worse904},
 	{Name: "phpdbg", Language: &language672},
-	{Name: "phpstan", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
-	{Name: "phpunit", Row: &row924, Is: 0x2000000008, Risk: 2, Worse: worse925},
+	{Name: "phpstan", Row: &row903, Is: 0x2000000008, Risk: 2, Worse: worse904},
+	{Name: "phpunit", Row: &row925, Is: 0x2000000008, Risk: 2, Worse: worse926},
 	{Name: "pi-agent", Is: 0x100000000},
 	{Name: "pi-coding-agent", Is: 0x100000000},
 	{Name: "pico", Row: &row236},
 	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language8},
-	{Name: "pidof", Row: &row927, Risk: 1},
+	{Name: "pidof", Row: &row928, Risk: 1},
 	{Name: "pidproxy", Is: 0x4},
 	{Name: "pigz", Row: &row641},
 	{Name: "pike", Language: &language8},
@@ -8647,23 +8652,23 @@ var commands = [...]Command{
 	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pint", Row: &row922, Is: 0x2000000008, Risk: 3},
-	{Name: "pip", Row: &row929, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
+	{Name: "pint", Row: &row923, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row930, Arity: 2, Is: 0x10000040080000, Parent: true, Destroys: acts33},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row931, Risk: 1},
+	{Name: "pip check", Row: &row932, Risk: 1},
 	{Name: "pip config", Row: &row142, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row142, Risk: 5},
-	{Name: "pip download", Row: &row933, Is: 0x300000, Risk: 4, Worse: worse934},
-	{Name: "pip freeze", Row: &row931, Risk: 1},
-	{Name: "pip help", Row: &row931, Risk: 1},
-	{Name: "pip index", Row: &row931, Risk: 4},
-	{Name: "pip install", Row: &row933, Is: 0x2000300000, Risk: 4, Worse: worse934},
-	{Name: "pip list", Row: &row931, Risk: 1},
+	{Name: "pip download", Row: &row934, Is: 0x300000, Risk: 4, Worse: worse935},
+	{Name: "pip freeze", Row: &row932, Risk: 1},
+	{Name: "pip help", Row: &row932, Risk: 1},
+	{Name: "pip index", Row: &row932, Risk: 4},
+	{Name: "pip install", Row: &row934, Is: 0x2000300000, Risk: 4, Worse: worse935},
+	{Name: "pip list", Row: &row932, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row931, Risk: 1},
-	{Name: "pip uninstall", Row: &row933, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row933, Is: 0x2000200000, Risk: 4, Worse: worse934},
-	{Name: "pipenv", Row: &row936, Arity: 2, Is: 0x2080000000, Parent: true},
+	{Name: "pip show", Row: &row932, Risk: 1},
+	{Name: "pip uninstall", Row: &row934, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row934, Is: 0x2000200000, Risk: 4, Worse: worse935},
+	{Name: "pipenv", Row: &row937, Arity: 2, Is: 0x2080000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse143},
 	{Name: "pipenv graph", Risk: 4, Worse: worse143},
 	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse143},
@@ -8689,80 +8694,80 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row251, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper938, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper939, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper51, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper940, Is: 0x2000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper941, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts33},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts33},
 	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts424},
 	{Name: "plandex", Is: 0x100000000},
-	{Name: "playwright", Row: &row942, Is: 0x2000080008, Parent: true},
+	{Name: "playwright", Row: &row943, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
 	{Name: "plocate", Row: &row772},
-	{Name: "plutil", Row: &row944, Destroys: acts117},
+	{Name: "plutil", Row: &row945, Destroys: acts117},
 	{Name: "pm-suspend", Destroys: acts642},
 	{Name: "pm2", Row: &row92, Arity: 2, Is: 0x100000000000, Destroys: acts440},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts117},
-	{Name: "pnpm", Row: &row946, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts139},
+	{Name: "pnpm", Row: &row947, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Parent: true, Destroys: acts139},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper948},
+	{Name: "pnpm -r exec", Wrapper: &wrapper949},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm bench", Risk: 2},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row874, Risk: 1},
-	{Name: "pnpm c list", Row: &row874, Risk: 1},
-	{Name: "pnpm c ls", Row: &row874, Risk: 1},
-	{Name: "pnpm c set", Row: &row875},
+	{Name: "pnpm c get", Row: &row875, Risk: 1},
+	{Name: "pnpm c list", Row: &row875, Risk: 1},
+	{Name: "pnpm c ls", Row: &row875, Risk: 1},
+	{Name: "pnpm c set", Row: &row876},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm codegen", Risk: 2},
 	{Name: "pnpm compile", Risk: 2},
 	{Name: "pnpm config", Row: &row142, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row875},
-	{Name: "pnpm config get", Row: &row874, Risk: 1},
-	{Name: "pnpm config list", Row: &row874, Risk: 1},
-	{Name: "pnpm config ls", Row: &row874, Risk: 1},
-	{Name: "pnpm config set", Row: &row875},
+	{Name: "pnpm config delete", Row: &row876},
+	{Name: "pnpm config get", Row: &row875, Risk: 1},
+	{Name: "pnpm config list", Row: &row875, Risk: 1},
+	{Name: "pnpm config ls", Row: &row875, Risk: 1},
+	{Name: "pnpm config set", Row: &row876},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row142, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper150, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row142},
-	{Name: "pnpm exec", Wrapper: &wrapper948, Arity: 3, Is: 0x1000000000000},
-	{Name: "pnpm fetch", Row: &row950, Risk: 4, Worse: worse143},
+	{Name: "pnpm exec", Wrapper: &wrapper949, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row951, Risk: 4, Worse: worse143},
 	{Name: "pnpm fix", Risk: 2},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row872, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row950, Is: 0x300000, Risk: 4, Worse: worse143},
-	{Name: "pnpm install", Row: &row950, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "pnpm get", Row: &row873, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row951, Is: 0x300000, Risk: 4, Worse: worse143},
+	{Name: "pnpm install", Row: &row951, Is: 0x300000, Risk: 4, Worse: worse143},
 	{Name: "pnpm knip", Risk: 2},
-	{Name: "pnpm la", Row: &row950, Risk: 1},
+	{Name: "pnpm la", Row: &row951, Risk: 1},
 	{Name: "pnpm link", Row: &row142, Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row950, Risk: 1},
-	{Name: "pnpm ll", Row: &row950, Risk: 1},
+	{Name: "pnpm list", Row: &row951, Risk: 1},
+	{Name: "pnpm ll", Row: &row951, Risk: 1},
 	{Name: "pnpm ln", Row: &row142, Risk: 3},
 	{Name: "pnpm login", Row: &row142},
-	{Name: "pnpm ls", Row: &row950, Risk: 1},
-	{Name: "pnpm outdated", Row: &row950, Risk: 1},
+	{Name: "pnpm ls", Row: &row951, Risk: 1},
+	{Name: "pnpm outdated", Row: &row951, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row878},
+	{Name: "pnpm pkg set", Row: &row879},
 	{Name: "pnpm prettify", Risk: 2},
 	{Name: "pnpm prune", Row: &row147, Risk: 3},
 	{Name: "pnpm publish", Row: &row142, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Row: &row147, Risk: 3},
-	{Name: "pnpm root", Row: &row950, Risk: 1},
-	{Name: "pnpm run", Row: &row950, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "pnpm root", Row: &row951, Risk: 1},
+	{Name: "pnpm run", Row: &row951, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
 	{Name: "pnpm setup", Row: &row142},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row142, Arity: 3, Is: 0x100000, Risk: 3},
 	{Name: "pnpm storybook", Risk: 2},
-	{Name: "pnpm t", Row: &row950, Risk: 2},
-	{Name: "pnpm test", Row: &row950, Risk: 2},
+	{Name: "pnpm t", Row: &row951, Risk: 2},
+	{Name: "pnpm test", Row: &row951, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm typegen", Risk: 2},
@@ -8772,17 +8777,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Row: &row147, Risk: 3},
-	{Name: "pnpm why", Row: &row950, Risk: 1},
+	{Name: "pnpm why", Row: &row951, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper150, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
 	{Name: "pod", Row: &row152, Is: 0x40000000, Destroys: acts168},
 	{Name: "poetry", Row: &row251, Arity: 2, Is: 0x10002040000010, Parent: true, Destroys: acts426},
-	{Name: "poetry about", Row: &row952, Risk: 1},
+	{Name: "poetry about", Row: &row953, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row952, Risk: 1},
+	{Name: "poetry check", Row: &row953, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row952, Risk: 1},
-	{Name: "poetry env list", Row: &row952, Risk: 1},
+	{Name: "poetry env info", Row: &row953, Risk: 1},
+	{Name: "poetry env list", Row: &row953, Risk: 1},
 	{Name: "poetry env remove", Row: &row252},
 	{Name: "poetry env use", Row: &row252},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -8803,18 +8808,18 @@ var commands = [...]Command{
 	{Name: "poetry run ty", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row952, Risk: 1},
+	{Name: "poetry show", Row: &row953, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row952, Risk: 1, Worse: worse953},
+	{Name: "poetry version", Row: &row953, Risk: 1, Worse: worse954},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts33},
-	{Name: "postcss", Row: &row955, Is: 0x80000},
+	{Name: "postcss", Row: &row956, Is: 0x80000},
 	{Name: "posting", Destroys: acts126},
 	{Name: "poweroff", Risk: 6, Destroys: acts642},
 	{Name: "powershell", Row: &row60, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row957},
-	{Name: "pre-commit", Row: &row959, Is: 0x2040080018, Parent: true},
+	{Name: "pr", Row: &row958},
+	{Name: "pre-commit", Row: &row960, Is: 0x2040080018, Parent: true},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "pre-commit run", Risk: 2},
@@ -8822,60 +8827,60 @@ var commands = [...]Command{
 	{Name: "prename", Risk: 5},
 	{Name: "presto", Row: &row110, Is: 0x4000000},
 	{Name: "presto-cli", Is: 0x4000000},
-	{Name: "prettier", Row: &row961, Is: 0x2000080018, Risk: 2, Worse: worse219},
+	{Name: "prettier", Row: &row962, Is: 0x2000080018, Risk: 2, Worse: worse219},
 	{Name: "prime-run", Wrapper: &wrapper12},
 	{Name: "primusrun", Wrapper: &wrapper12},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse962, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse963, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x400000400008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Row: &row964, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts965},
+	{Name: "prisma", Row: &row965, Arity: 2, Is: 0x4080000, Parent: true, Destroys: acts966},
 	{Name: "prisma db", Is: 0x800},
 	{Name: "prisma format", Risk: 3},
 	{Name: "prisma generate", Risk: 2},
 	{Name: "prisma validate", Risk: 2},
-	{Name: "prisma1", Destroys: acts965},
+	{Name: "prisma1", Destroys: acts966},
 	{Name: "prlctl", Destroys: acts9},
-	{Name: "prlimit", Wrapper: &wrapper967},
+	{Name: "prlimit", Wrapper: &wrapper968},
 	{Name: "procs", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "profiles", Destroys: acts117},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row969, Is: 0x200, Risk: 2},
-	{Name: "prove", Row: &row971, Is: 0x2000000018, Risk: 5},
+	{Name: "protoc", Row: &row970, Is: 0x200, Risk: 2},
+	{Name: "prove", Row: &row972, Is: 0x2000000018, Risk: 5},
 	{Name: "proxychains", Wrapper: &wrapper12},
 	{Name: "proxychains-ng", Wrapper: &wrapper12},
 	{Name: "proxychains4", Wrapper: &wrapper12},
 	{Name: "pry", Language: &language708, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x2000000000},
-	{Name: "psalm", Row: &row902, Is: 0x2000000008, Risk: 2, Worse: worse903},
+	{Name: "psalm", Row: &row903, Is: 0x2000000008, Risk: 2, Worse: worse904},
 	{Name: "psc", Language: &language8},
-	{Name: "pscale", Is: 0x10004000000, Destroys: acts842},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts843},
 	{Name: "pseudo", Wrapper: &wrapper12},
-	{Name: "psql", Row: &row973, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "psql", Row: &row974, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
 	{Name: "pstree", Row: &row781, Risk: 1},
 	{Name: "psycopg", Is: 0x4000000},
 	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language119, Is: 0x100000},
-	{Name: "ptx", Row: &row975},
+	{Name: "ptx", Row: &row976},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper12},
 	{Name: "pulsar-admin", Destroys: acts741},
-	{Name: "pulumi", Row: &row977, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts978},
-	{Name: "pulumi preview", Row: &row980, Risk: 4},
-	{Name: "pup", Row: &row982, Risk: 1},
+	{Name: "pulumi", Row: &row978, Arity: 2, Is: 0x2000000018, Risk: 5, Worse: worse29, Parent: true, Destroys: acts979},
+	{Name: "pulumi preview", Row: &row981, Risk: 4},
+	{Name: "pup", Row: &row983, Risk: 1},
 	{Name: "puppet", Row: &row28, Destroys: acts30},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x4000000000},
 	{Name: "pvremove", Is: 0x4000000000, Destroys: acts93},
-	{Name: "pw", Risk: 5, Worse: worse983},
+	{Name: "pw", Risk: 5, Worse: worse984},
 	{Name: "pwconv", Is: 0x100000, Risk: 7, Destroys: acts198},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row60, Language: &language8, Is: 0x100000, Risk: 5},
-	{Name: "py", Language: &language985, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
+	{Name: "py", Language: &language986, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
 	{Name: "py-spy", Is: 0x4},
 	{Name: "py_compile", Row: &row246, Inspector: "compiled", Risk: 2},
 	{Name: "pycodestyle", Row: &row701},
@@ -8886,12 +8891,12 @@ var commands = [...]Command{
 	{Name: "pyenv install", Is: 0x100000},
 	{Name: "pyflakes", Row: &row701},
 	{Name: "pyinstrument", Language: &language1},
-	{Name: "pylint", Row: &row987, Is: 0x80008, Risk: 2, Worse: worse96},
+	{Name: "pylint", Row: &row988, Is: 0x80008, Risk: 2, Worse: worse96},
 	{Name: "pypy", Language: &language119, Handler: "module"},
 	{Name: "pypy3", Language: &language119, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row987, Is: 0x80008, Risk: 2, Worse: worse96},
+	{Name: "pyright", Row: &row988, Is: 0x80008, Risk: 2, Worse: worse96},
 	{Name: "pyspark", Row: &row110},
-	{Name: "pytest", Row: &row989, Is: 0x2000080218, Risk: 2},
+	{Name: "pytest", Row: &row990, Is: 0x2000080218, Risk: 2},
 	{Name: "python", Language: &language119, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -8906,13 +8911,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse990},
-	{Name: "python -m pip download", Risk: 4, Worse: worse991},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse990},
-	{Name: "python -m pip install", Risk: 4, Worse: worse991},
-	{Name: "python -m pip list", Risk: 1, Worse: worse990},
-	{Name: "python -m pip show", Risk: 1, Worse: worse990},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse991},
+	{Name: "python -m pip check", Risk: 1, Worse: worse991},
+	{Name: "python -m pip download", Risk: 4, Worse: worse992},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse991},
+	{Name: "python -m pip install", Risk: 4, Worse: worse992},
+	{Name: "python -m pip list", Risk: 1, Worse: worse991},
+	{Name: "python -m pip show", Risk: 1, Worse: worse991},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse992},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -8974,7 +8979,7 @@ var commands = [...]Command{
 	{Name: "racket", Language: &language8, Risk: 5},
 	{Name: "raco", Row: &row152, Is: 0x100000},
 	{Name: "radare2", Row: &row110},
-	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080010, Parent: true, Destroys: acts992},
+	{Name: "rails", Arity: 2, Inspector: "ruby-tests", Is: 0x2000080010, Parent: true, Destroys: acts993},
 	{Name: "rails about", Risk: 2},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
@@ -8991,9 +8996,9 @@ var commands = [...]Command{
 	{Name: "rails stats", Risk: 2},
 	{Name: "rails test", Risk: 2},
 	{Name: "rails zeitwerk:check", Risk: 2},
-	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts993},
-	{Name: "railway run", Wrapper: &wrapper995},
-	{Name: "rake", Row: &row129, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts992},
+	{Name: "railway", Row: &row28, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse29, Destroys: acts994},
+	{Name: "railway run", Wrapper: &wrapper996},
+	{Name: "rake", Row: &row129, Arity: 2, Inspector: "ruby-tests", Is: 0x2001080010, Risk: 5, Destroys: acts993},
 	{Name: "raku", Language: &language8},
 	{Name: "rambler", Destroys: acts55},
 	{Name: "rancher", Destroys: acts41},
@@ -9006,26 +9011,26 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x100000000000, Destroys: acts440},
-	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts996, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options997},
+	{Name: "rclone", Row: &row42, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts997, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options998},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options997},
-	{Name: "rclone copyto", Transfer: &options997},
+	{Name: "rclone copy", Transfer: &options998},
+	{Name: "rclone copyto", Transfer: &options998},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options997, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options997, Risk: 6},
+	{Name: "rclone move", Transfer: &options998, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options998, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options997, Risk: 6},
+	{Name: "rclone sync", Transfer: &options998, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts57},
 	{Name: "rdmd", Is: 0x1200},
 	{Name: "react-scripts", Row: &row723, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row999, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row1000, Is: 0x200, Risk: 1},
 	{Name: "readlink", Is: 0x400000000000000, Risk: 1},
 	{Name: "readonly", Inspector: "declare", Is: 0x4000000000000000, Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x2000000000},
@@ -9038,7 +9043,7 @@ var commands = [...]Command{
 	{Name: "recordio", Is: 0x4},
 	{Name: "red", Row: &row236},
 	{Name: "redirfd", Is: 0x4},
-	{Name: "redis-cli", Row: &row262, Is: 0x10100000, Risk: 5, Worse: worse271, Parent: true, Destroys: acts1000},
+	{Name: "redis-cli", Row: &row262, Is: 0x10100000, Risk: 5, Worse: worse271, Parent: true, Destroys: acts1001},
 	{Name: "redis-cli DBSIZE", Risk: 4},
 	{Name: "redis-cli EXISTS", Risk: 4},
 	{Name: "redis-cli GET", Risk: 4},
@@ -9081,17 +9086,17 @@ var commands = [...]Command{
 	{Name: "redis-cli zrange", Risk: 4},
 	{Name: "reek", Row: &row122},
 	{Name: "refinery", Destroys: acts55},
-	{Name: "reflex", Wrapper: &wrapper1002},
-	{Name: "reg", Destroys: acts1003},
+	{Name: "reflex", Wrapper: &wrapper1003},
+	{Name: "reg", Destroys: acts1004},
 	{Name: "regctl", Destroys: acts272},
 	{Name: "regedit", Destroys: acts117},
 	{Name: "regina", Language: &language8},
 	{Name: "regsvr32", Row: &row60},
-	{Name: "release-it", Destroys: acts865},
+	{Name: "release-it", Destroys: acts866},
 	{Name: "release-please", Destroys: acts59},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 5},
-	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts1004},
+	{Name: "render", Row: &row28, Is: 0x10000000000, Destroys: acts1005},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts161},
 	{Name: "repo forall", Wrapper: &wrapper651},
@@ -9105,7 +9110,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row403},
 	{Name: "rexec", Row: &row42},
 	{Name: "rexx", Language: &language8},
-	{Name: "rg", Row: &row1006, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row1007, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
 	{Name: "rimraf", Row: &row305, Is: 0x80000, Destroys: acts303, Wipes: "removed"},
@@ -9117,52 +9122,52 @@ var commands = [...]Command{
 	{Name: "rmdir", Row: &row305, Is: 0x100020, Risk: 3, Destroys: acts303, Wipes: "removed"},
 	{Name: "rmmod", Risk: 7},
 	{Name: "rmuser", Is: 0x100000, Risk: 7, Destroys: acts198},
-	{Name: "rollup", Row: &row1008, Is: 0x2000080018, Risk: 2},
+	{Name: "rollup", Row: &row1009, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x100000000},
 	{Name: "route", Risk: 1, Worse: worse143, Destroys: acts392},
 	{Name: "rovodev", Is: 0x100000000},
 	{Name: "rpk", Destroys: acts741},
-	{Name: "rpm", Row: &row1010, Risk: 5, Parent: true, Destroys: acts380},
-	{Name: "rpm --query", Risk: 1, Worse: worse1011},
-	{Name: "rpm --version", Risk: 1, Worse: worse1011},
-	{Name: "rpm -V", Risk: 1, Worse: worse1011},
-	{Name: "rpm -Va", Risk: 1, Worse: worse1011},
-	{Name: "rpm -q", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qR", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qa", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qai", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qal", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qc", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qd", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qf", Risk: 1, Worse: worse1011},
-	{Name: "rpm -qi", Risk: 1, Worse: worse1011},
-	{Name: "rpm -ql", Risk: 1, Worse: worse1011},
+	{Name: "rpm", Row: &row1011, Risk: 5, Parent: true, Destroys: acts380},
+	{Name: "rpm --query", Risk: 1, Worse: worse1012},
+	{Name: "rpm --version", Risk: 1, Worse: worse1012},
+	{Name: "rpm -V", Risk: 1, Worse: worse1012},
+	{Name: "rpm -Va", Risk: 1, Worse: worse1012},
+	{Name: "rpm -q", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qR", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qa", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qai", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qal", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qc", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qd", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qf", Risk: 1, Worse: worse1012},
+	{Name: "rpm -qi", Risk: 1, Worse: worse1012},
+	{Name: "rpm -ql", Risk: 1, Worse: worse1012},
 	{Name: "rpm-ostree", Destroys: acts33},
-	{Name: "rpmquery", Row: &row1010},
+	{Name: "rpmquery", Row: &row1011},
 	{Name: "rqlite", Is: 0x4000000},
-	{Name: "rr", Row: &row110, Wrapper: &wrapper912},
+	{Name: "rr", Row: &row110, Wrapper: &wrapper913},
 	{Name: "rsh", Row: &row42},
 	{Name: "rsnapshot", Destroys: acts57},
-	{Name: "rspec", Row: &row1013, Is: 0x2000080008, Risk: 2, Worse: worse1014},
-	{Name: "rsync", Row: &row1016, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse1017, Destroys: acts1018, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row1014, Is: 0x2000080008, Risk: 2, Worse: worse1015},
+	{Name: "rsync", Row: &row1017, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse1018, Destroys: acts1019, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
 	{Name: "rtx exec", Wrapper: &wrapper813},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row1020, Is: 0x80008, Risk: 2, Worse: worse1021},
-	{Name: "ruby", Language: &language1023, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row1025, Risk: 1, Worse: worse1026},
-	{Name: "ruff", Row: &row1028, Is: 0x80200, Risk: 2, Worse: worse219, Parent: true},
-	{Name: "ruff analyze", Row: &row1030},
-	{Name: "ruff check", Row: &row1030},
+	{Name: "rubocop", Row: &row1021, Is: 0x80008, Risk: 2, Worse: worse1022},
+	{Name: "ruby", Language: &language1024, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row1026, Risk: 1, Worse: worse1027},
+	{Name: "ruff", Row: &row1029, Is: 0x80200, Risk: 2, Worse: worse219, Parent: true},
+	{Name: "ruff analyze", Row: &row1031},
+	{Name: "ruff check", Row: &row1031},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row1030, Inspector: "formatter", Risk: 3},
+	{Name: "ruff format", Row: &row1031, Inspector: "formatter", Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-this-one", Is: 0x4},
-	{Name: "run0", Wrapper: &wrapper1032, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper1033, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row60},
 	{Name: "runghc", Language: &language8, Is: 0x100200},
@@ -9173,19 +9178,19 @@ var commands = [...]Command{
 	{Name: "rush-pnpm"},
 	{Name: "rush-pnpm exec", Wrapper: &wrapper651},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row1034, Is: 0x200, Risk: 2, Worse: worse1035},
+	{Name: "rustc", Row: &row1035, Is: 0x200, Risk: 2, Worse: worse1036},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Row: &row1037, Is: 0x8, Risk: 3},
+	{Name: "rustfmt", Row: &row1038, Is: 0x8, Risk: 3},
 	{Name: "rustup", Row: &row431, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts33},
 	{Name: "rustup component", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "rustup component list", Row: &row1039, Risk: 1},
+	{Name: "rustup component list", Row: &row1040, Risk: 1},
 	{Name: "rustup default", Is: 0x100000},
-	{Name: "rustup show", Row: &row1041, Risk: 1},
+	{Name: "rustup show", Row: &row1042, Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "rustup target list", Row: &row1039, Risk: 1},
+	{Name: "rustup target list", Row: &row1040, Risk: 1},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "rustup toolchain list", Row: &row1043, Risk: 1},
-	{Name: "rustup which", Row: &row1041, Risk: 1},
+	{Name: "rustup toolchain list", Row: &row1044, Risk: 1},
+	{Name: "rustup which", Row: &row1042, Risk: 1},
 	{Name: "rview", Row: &row236},
 	{Name: "rvim", Row: &row236},
 	{Name: "rxvt", Is: 0x4},
@@ -9221,7 +9226,7 @@ var commands = [...]Command{
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language8},
-	{Name: "sbt", Row: &row1045, Arity: 2, Is: 0x2003000810, Risk: 2, Destroys: acts636},
+	{Name: "sbt", Row: &row1046, Arity: 2, Is: 0x2003000810, Risk: 2, Destroys: acts636},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts440},
 	{Name: "scala", Row: &row715, Language: &language8, Is: 0x1200},
@@ -9232,20 +9237,20 @@ var commands = [...]Command{
 	{Name: "scalene", Language: &language1},
 	{Name: "scaleway", Destroys: acts214},
 	{Name: "scan-build", Wrapper: &wrapper12},
-	{Name: "scc", Row: &row1047, Risk: 1},
+	{Name: "scc", Row: &row1048, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper12},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schedtool", Is: 0x4},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row129, Is: 0x2000000018, Risk: 2, Worse: worse807},
 	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "scp", Row: &row1049, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row1050, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts93},
 	{Name: "scutil", Destroys: acts117},
 	{Name: "scw", Row: &row28, Destroys: acts214},
-	{Name: "sdiff", Row: &row1051, Risk: 1},
+	{Name: "sdiff", Row: &row1052, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts55},
 	{Name: "sea-orm-cli", Destroys: acts55},
@@ -9253,32 +9258,32 @@ var commands = [...]Command{
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Parent: true, Destroys: acts22},
 	{Name: "security authorizationdb", Risk: 7},
 	{Name: "security execute-with-privileges", Risk: 7},
-	{Name: "sed", Row: &row1053, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse63},
+	{Name: "sed", Row: &row1054, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse63},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts865},
-	{Name: "semgrep", Row: &row1055, Risk: 2, Worse: worse1056},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts866},
+	{Name: "semgrep", Row: &row1056, Risk: 2, Worse: worse1057},
 	{Name: "sendemail", Destroys: acts21},
 	{Name: "sendmail", Row: &row42, Is: 0x28000000000, Destroys: acts21},
 	{Name: "sendxmpp", Is: 0x8000000000, Destroys: acts16},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts1057},
-	{Name: "sequelize-cli", Destroys: acts1057},
+	{Name: "sequelize", Arity: 2, Destroys: acts1058},
+	{Name: "sequelize-cli", Destroys: acts1058},
 	{Name: "serverless", Row: &row28, Risk: 5, Worse: worse29, Destroys: acts40},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts440},
-	{Name: "set", Inspector: "set", Is: 0x4000800000100000, Risk: 1, Worse: worse962, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper1059},
+	{Name: "set", Inspector: "set", Is: 0x4000800000100000, Risk: 1, Worse: worse963, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper1060},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts10},
-	{Name: "setfacl", Row: &row1061, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row1063},
+	{Name: "setfacl", Row: &row1062, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row1064},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
 	{Name: "setpriv", Wrapper: &wrapper627, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper1065},
+	{Name: "setsid", Wrapper: &wrapper1066},
 	{Name: "setuidgid", Wrapper: &wrapper627, Is: 0x1},
 	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts93},
-	{Name: "sftp", Row: &row1067, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper1069, Is: 0x1},
+	{Name: "sftp", Row: &row1068, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper1070, Is: 0x1},
 	{Name: "sg_format", Destroys: acts93},
 	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts93},
 	{Name: "sgpt", Is: 0x100000000},
@@ -9288,19 +9293,19 @@ var commands = [...]Command{
 	{Name: "sha256sum", Row: &row802, Risk: 1},
 	{Name: "sha384sum", Row: &row802, Risk: 1},
 	{Name: "sha512sum", Row: &row802, Risk: 1},
-	{Name: "shasum", Row: &row1071, Risk: 1},
+	{Name: "shasum", Row: &row1072, Risk: 1},
 	{Name: "shell-gpt", Is: 0x100000000},
 	{Name: "shellcheck", Row: &row238, Risk: 2, Worse: worse96},
-	{Name: "shfmt", Row: &row1073, Risk: 2, Worse: worse96},
+	{Name: "shfmt", Row: &row1074, Risk: 2, Worse: worse96},
 	{Name: "shift", Inspector: "number", Is: 0x4000800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row1075, Is: 0x4000100020, Risk: 6, Destroys: acts303, Wipes: "files"},
-	{Name: "shuf", Row: &row1077, Risk: 1},
+	{Name: "shred", Row: &row1076, Is: 0x4000100020, Risk: 6, Destroys: acts303, Wipes: "files"},
+	{Name: "shuf", Row: &row1078, Risk: 1},
 	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts642},
 	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Is: 0x8000000000, Destroys: acts16},
 	{Name: "singularity", Is: 0x200000000000},
-	{Name: "size", Row: &row854, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row855, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
 	{Name: "sk", Row: &row445},
 	{Name: "skaffold", Row: &row28, Is: 0x2000000000, Destroys: acts41},
@@ -9328,9 +9333,9 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper12},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper1079},
-	{Name: "sops exec-file", Wrapper: &wrapper1081},
-	{Name: "sort", Row: &row1083, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper1080},
+	{Name: "sops exec-file", Wrapper: &wrapper1082},
+	{Name: "sort", Row: &row1084, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x4000080200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x4000000},
@@ -9338,10 +9343,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row110},
 	{Name: "spark-sql", Row: &row110, Is: 0x4000000},
 	{Name: "spctl", Destroys: acts117},
-	{Name: "sphinx-build", Row: &row1085, Is: 0x2000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row1086, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row277, Risk: 3},
-	{Name: "sponge", Row: &row1087, Is: 0x20},
+	{Name: "sponge", Row: &row1088, Is: 0x20},
 	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -9353,7 +9358,7 @@ var commands = [...]Command{
 	{Name: "sqlc vet", Risk: 2},
 	{Name: "sqlcipher", Row: &row110, Is: 0x4000000},
 	{Name: "sqlcl", Is: 0x4000000},
-	{Name: "sqlcmd", Row: &row1089, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row1090, Inspector: "sql", Is: 0x4000000, Risk: 5},
 	{Name: "sqld", Is: 0x4000000},
 	{Name: "sqlite", Row: &row110, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row110},
@@ -9362,17 +9367,17 @@ var commands = [...]Command{
 	{Name: "sqlx", Destroys: acts55},
 	{Name: "srm", Row: &row305, Is: 0x100000, Risk: 6, Destroys: acts303, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row1091, Risk: 1},
+	{Name: "ss", Row: &row1092, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
-	{Name: "ssh-add", Row: &row1093, Is: 0x80000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row1093, Wrapper: &wrapper1095, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row1094, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row1094, Wrapper: &wrapper1096, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x80000000000},
-	{Name: "ssh-keygen", Row: &row1097, Is: 0x80000100000, Risk: 5, Destroys: acts22},
+	{Name: "ssh-keygen", Row: &row1098, Is: 0x80000100000, Risk: 5, Destroys: acts22},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts21},
 	{Name: "sst", Destroys: acts26},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row1099, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts168},
+	{Name: "stack", Row: &row1100, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts168},
 	{Name: "stack bench", Risk: 2, Worse: worse143},
 	{Name: "stack build", Risk: 2, Worse: worse143},
 	{Name: "stack eval", Is: 0x800},
@@ -9383,24 +9388,24 @@ var commands = [...]Command{
 	{Name: "stack repl", Is: 0x800},
 	{Name: "stack test", Risk: 2, Worse: worse143},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standard", Risk: 2, Worse: worse1100},
-	{Name: "standard-version", Destroys: acts865},
+	{Name: "standard", Risk: 2, Worse: worse1101},
+	{Name: "standard-version", Destroys: acts866},
 	{Name: "standardrb", Row: &row122},
 	{Name: "start", Row: &row60},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row1102, Is: 0x400080000000000, Risk: 1},
+	{Name: "stat", Row: &row1103, Is: 0x400080000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row403, Is: 0x8, Risk: 2, Worse: worse96},
-	{Name: "stdbuf", Wrapper: &wrapper1104, Is: 0x800000000000000},
+	{Name: "stdbuf", Wrapper: &wrapper1105, Is: 0x800000000000000},
 	{Name: "steampipe", Row: &row110},
 	{Name: "step", Is: 0x100000, Destroys: acts22},
 	{Name: "stop-process", Is: 0x100000000000},
-	{Name: "storybook", Row: &row955, Is: 0x80000},
+	{Name: "storybook", Row: &row956, Is: 0x80000},
 	{Name: "strace", Wrapper: &wrapper783, Is: 0x20000},
 	{Name: "strapi", Destroys: acts322},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row1106, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row1107, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row92, Is: 0x2000080008, Risk: 2, Worse: worse219},
@@ -9408,11 +9413,11 @@ var commands = [...]Command{
 	{Name: "su-exec", Wrapper: &wrapper627, Is: 0x1},
 	{Name: "subl", Row: &row236},
 	{Name: "sucrase-node", Language: &language8},
-	{Name: "sudo", Wrapper: &wrapper1108, Is: 0x2000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper1109, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row158, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1109},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts1110},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "super", Is: 0x2000000000001, Risk: 7},
 	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts440},
@@ -9422,7 +9427,7 @@ var commands = [...]Command{
 	{Name: "surreal", Row: &row110},
 	{Name: "sux", Is: 0x2000000000001, Risk: 7},
 	{Name: "sv", Destroys: acts440},
-	{Name: "svelte-check", Row: &row1111, Is: 0x80000, Risk: 2, Worse: worse96},
+	{Name: "svelte-check", Row: &row1112, Is: 0x80000, Risk: 2, Worse: worse96},
 	{Name: "svelte-kit", Is: 0x80000},
 	{Name: "svn", Arity: 2, Destroys: acts161},
 	{Name: "sw_vers", Risk: 1},
@@ -9431,7 +9436,7 @@ var commands = [...]Command{
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x100000000},
 	{Name: "sweagent", Is: 0x100000000},
-	{Name: "swift", Row: &row1113, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row1114, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options86},
@@ -9450,19 +9455,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options86},
-	{Name: "swift-frontend", Row: &row1115, Is: 0x200},
-	{Name: "swiftc", Row: &row1115, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row1116, Is: 0x200},
+	{Name: "swiftc", Row: &row1116, Is: 0x200, Risk: 2},
 	{Name: "swiftlint", Is: 0x2000000018},
 	{Name: "swipl", Language: &language8},
 	{Name: "swupd", Destroys: acts33},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Risk: 5, Worse: worse1116},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts1117},
+	{Name: "sysadminctl", Risk: 5, Worse: worse1117},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts1118},
 	{Name: "sysdig", Row: &row110},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row1119, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts440},
+	{Name: "systemctl", Row: &row1120, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts440},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl get-default", Risk: 1},
@@ -9485,33 +9490,33 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1, Worse: worse1120},
+	{Name: "systemctl show", Risk: 1, Worse: worse1121},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper12},
 	{Name: "systemd-inhibit", Wrapper: &wrapper12},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper1122},
+	{Name: "systemd-run", Wrapper: &wrapper1123},
 	{Name: "systemsetup", Destroys: acts117},
 	{Name: "tabnine", Is: 0x100000000},
-	{Name: "tac", Row: &row1124, Risk: 1},
-	{Name: "tail", Row: &row1126, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row1125, Risk: 1},
+	{Name: "tail", Row: &row1127, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x8000100000, Destroys: acts214},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts41},
 	{Name: "tap", Row: &row713, Is: 0x80000},
-	{Name: "tar", Row: &row1128, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1129, Destroys: acts1130, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row1129, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse1130, Destroys: acts1131, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts57},
 	{Name: "tart", Destroys: acts9},
-	{Name: "task", Row: &row1132, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task", Row: &row1133, Arity: 2, Inspector: "make", Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
 	{Name: "task-master", Is: 0x100000000},
 	{Name: "taskkill", Is: 0x100000000000, Destroys: acts424},
-	{Name: "tasklist", Row: &row1133, Risk: 1, Worse: worse1134},
-	{Name: "taskset", Wrapper: &wrapper1136, Is: 0x20000},
+	{Name: "tasklist", Row: &row1134, Risk: 1, Worse: worse1135},
+	{Name: "taskset", Wrapper: &wrapper1137, Is: 0x20000},
 	{Name: "tc", Destroys: acts392},
-	{Name: "tcc", Row: &row1138, Is: 0x1200},
+	{Name: "tcc", Row: &row1139, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts117},
 	{Name: "tclsh", Language: &language8, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row110},
@@ -9520,42 +9525,42 @@ var commands = [...]Command{
 	{Name: "tdl", Is: 0x8000000000, Destroys: acts16},
 	{Name: "tea", Arity: 2, Destroys: acts454},
 	{Name: "teams", Is: 0x8000000000, Destroys: acts16},
-	{Name: "tee", Row: &row1140, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row1141, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Is: 0x8000000000, Destroys: acts16},
 	{Name: "telinit", Risk: 6, Destroys: acts642},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper370},
-	{Name: "telnet", Row: &row841, Is: 0x4028000400000, Risk: 4},
+	{Name: "telnet", Row: &row842, Is: 0x4028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts55},
-	{Name: "terraform", Row: &row1142, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1143},
+	{Name: "terraform", Row: &row1143, Arity: 2, Is: 0x18, Parent: true, Destroys: acts1144},
 	{Name: "terraform apply", Row: &row28, Risk: 6},
 	{Name: "terraform console", Row: &row28},
 	{Name: "terraform destroy", Row: &row28, Risk: 6},
-	{Name: "terraform fmt", Row: &row1145, Risk: 3},
+	{Name: "terraform fmt", Row: &row1146, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row28, Risk: 6},
-	{Name: "terraform get", Row: &row1145, Risk: 4},
-	{Name: "terraform graph", Row: &row1145, Risk: 1},
+	{Name: "terraform get", Row: &row1146, Risk: 4},
+	{Name: "terraform graph", Row: &row1146, Risk: 1},
 	{Name: "terraform import", Row: &row28, Risk: 6},
-	{Name: "terraform init", Row: &row1145, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row1146, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row28},
-	{Name: "terraform output", Row: &row1145, Risk: 1, Worse: worse1146},
-	{Name: "terraform plan", Row: &row1145, Risk: 4},
-	{Name: "terraform providers", Row: &row1145, Arity: 3, Risk: 1, Worse: worse143, Parent: true},
+	{Name: "terraform output", Row: &row1146, Risk: 1, Worse: worse1147},
+	{Name: "terraform plan", Row: &row1146, Risk: 4},
+	{Name: "terraform providers", Row: &row1146, Arity: 3, Risk: 1, Worse: worse143, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row28, Risk: 4},
-	{Name: "terraform show", Row: &row1145, Risk: 1, Worse: worse1147},
+	{Name: "terraform show", Row: &row1146, Risk: 1, Worse: worse1148},
 	{Name: "terraform state", Row: &row28, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row1149, Risk: 4},
-	{Name: "terraform state pull", Row: &row1149, Risk: 5},
-	{Name: "terraform state show", Row: &row1149, Risk: 4},
+	{Name: "terraform state list", Row: &row1150, Risk: 4},
+	{Name: "terraform state pull", Row: &row1150, Risk: 5},
+	{Name: "terraform state show", Row: &row1150, Risk: 4},
 	{Name: "terraform taint", Row: &row28, Risk: 6},
 	{Name: "terraform untaint", Row: &row28, Risk: 6},
-	{Name: "terraform validate", Row: &row1145, Risk: 1},
-	{Name: "terraform version", Row: &row1145, Risk: 1},
+	{Name: "terraform validate", Row: &row1146, Risk: 1},
+	{Name: "terraform version", Row: &row1146, Risk: 1},
 	{Name: "terraform workspace", Row: &row28, Arity: 3},
-	{Name: "terragrunt", Row: &row1142, Arity: 2, Destroys: acts1143},
+	{Name: "terragrunt", Row: &row1143, Arity: 2, Destroys: acts1144},
 	{Name: "terragrunt apply", Row: &row28},
 	{Name: "terragrunt destroy", Row: &row28},
 	{Name: "terragrunt run-all", Row: &row28},
@@ -9563,14 +9568,14 @@ var commands = [...]Command{
 	{Name: "testdisk", Destroys: acts93},
 	{Name: "texlua", Language: &language415},
 	{Name: "textql", Row: &row110},
-	{Name: "tflint", Row: &row1151, Is: 0x2000000010, Risk: 2, Worse: worse179},
+	{Name: "tflint", Row: &row1152, Is: 0x2000000010, Risk: 2, Worse: worse179},
 	{Name: "tftp", Row: &row42, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row28, Is: 0x2000000000, Destroys: acts41},
-	{Name: "time", Wrapper: &wrapper1153, Is: 0x2000000000000},
+	{Name: "time", Wrapper: &wrapper1154, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
 	{Name: "timelimit", Is: 0x4},
-	{Name: "timeout", Wrapper: &wrapper1155, Is: 0x802000000000000},
+	{Name: "timeout", Wrapper: &wrapper1156, Is: 0x802000000000000},
 	{Name: "times", Is: 0x4000800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper12},
 	{Name: "tldr", Risk: 5},
@@ -9580,16 +9585,16 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x20000000000},
-	{Name: "tokei", Row: &row1157, Risk: 1},
-	{Name: "tomlq", Row: &row1159, Risk: 5},
+	{Name: "tokei", Row: &row1158, Risk: 1},
+	{Name: "tomlq", Row: &row1160, Risk: 5},
 	{Name: "toolbox", Arity: 2, Is: 0x200000000000},
-	{Name: "toolbox run", Wrapper: &wrapper1161},
+	{Name: "toolbox run", Wrapper: &wrapper1162},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper12},
 	{Name: "torsocks", Wrapper: &wrapper12},
-	{Name: "touch", Row: &row1163, Arity: 1, Is: 0x80000000000, Risk: 3},
-	{Name: "tox", Row: &row863, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse864},
+	{Name: "touch", Row: &row1164, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row864, Inspector: "environment", Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2, Worse: worse865},
 	{Name: "toybox", Wrapper: &wrapper134},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -9602,25 +9607,25 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts303},
 	{Name: "trash-put", Row: &row305, Destroys: acts303, Wipes: "removed"},
 	{Name: "trdsql", Row: &row110},
-	{Name: "tree", Row: &row1165, Inspector: "tree", Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row1166, Inspector: "tree", Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Is: 0x8000000000, Destroys: acts16},
 	{Name: "trickle", Wrapper: &wrapper12},
 	{Name: "trino", Row: &row110, Is: 0x4000000},
 	{Name: "troff", Row: &row158},
 	{Name: "true", Is: 0x800000000000, Risk: 1},
-	{Name: "truncate", Row: &row1167, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
+	{Name: "truncate", Row: &row1168, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
 	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper12},
 	{Name: "ts-node", Language: &language8, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper1169},
-	{Name: "tsc", Row: &row1171, Is: 0x2000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper1170},
+	{Name: "tsc", Row: &row1172, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row110},
 	{Name: "tskill", Is: 0x100000000000, Destroys: acts424},
-	{Name: "tslint", Risk: 2, Worse: worse1100},
+	{Name: "tslint", Risk: 2, Worse: worse1101},
 	{Name: "tsocks", Wrapper: &wrapper12},
 	{Name: "tsort", Row: &row158, Risk: 1},
 	{Name: "tsp", Wrapper: &wrapper12},
@@ -9632,19 +9637,19 @@ var commands = [...]Command{
 	{Name: "ttyrec", Is: 0x4},
 	{Name: "tune2fs", Destroys: acts93},
 	{Name: "tup", Row: &row129, Is: 0x2000000000},
-	{Name: "turbo", Row: &row1173, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1174},
-	{Name: "turso", Is: 0x10004000000, Destroys: acts842},
+	{Name: "turbo", Row: &row1174, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Worse: worse1175},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts843},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Is: 0x8000000000, Destroys: acts16},
 	{Name: "twine", Row: &row142, Destroys: acts426},
-	{Name: "ty", Row: &row1176, Is: 0x80018, Parent: true},
-	{Name: "ty check", Risk: 2, Worse: worse1177},
+	{Name: "ty", Row: &row1177, Is: 0x80018, Parent: true},
+	{Name: "ty check", Risk: 2, Worse: worse1178},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row1179, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts1180},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts1180},
-	{Name: "typeorm-ts-node-esm", Destroys: acts1180},
+	{Name: "typedoc", Row: &row1180, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts1181},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts1181},
+	{Name: "typeorm-ts-node-esm", Destroys: acts1181},
 	{Name: "typeset", Inspector: "declare", Is: 0x4000000000000000, Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "typos", Row: &row238, Risk: 2, Worse: worse96},
 	{Name: "uftrace", Is: 0x4},
@@ -9659,11 +9664,11 @@ var commands = [...]Command{
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "uname26", Wrapper: &wrapper12},
-	{Name: "unbuffer", Wrapper: &wrapper1182},
+	{Name: "unbuffer", Wrapper: &wrapper1183},
 	{Name: "uncompress", Row: &row249},
 	{Name: "unexpand", Row: &row408, Risk: 1},
-	{Name: "uniq", Row: &row1184, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row1186, Is: 0x2000000018, Risk: 2},
+	{Name: "uniq", Row: &row1185, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row1187, Is: 0x2000000018, Risk: 2},
 	{Name: "unix2dos", Row: &row364, Risk: 3},
 	{Name: "unix2mac", Row: &row364},
 	{Name: "unlink", Row: &row305, Is: 0x100020, Risk: 6, Destroys: acts303, Wipes: "files"},
@@ -9673,11 +9678,11 @@ var commands = [...]Command{
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x4000800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper1188},
+	{Name: "unshare", Wrapper: &wrapper1189},
 	{Name: "until-fail", Is: 0x4},
 	{Name: "unxz", Row: &row789, Risk: 3},
-	{Name: "unzip", Row: &row1190, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1191},
-	{Name: "unzstd", Row: &row1193, Risk: 3},
+	{Name: "unzip", Row: &row1191, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse1192},
+	{Name: "unzstd", Row: &row1194, Risk: 3},
 	{Name: "up", Destroys: acts40},
 	{Name: "upcloud", Destroys: acts214},
 	{Name: "upctl", Destroys: acts214},
@@ -9692,20 +9697,20 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts9},
 	{Name: "uudecode", Row: &row158},
 	{Name: "uuencode", Row: &row158},
-	{Name: "uv", Row: &row251, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1194},
+	{Name: "uv", Row: &row251, Arity: 2, Is: 0x100000c0000410, Parent: true, Destroys: acts1195},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row1196, Is: 0x2000000000, Risk: 4},
-	{Name: "uv export", Row: &row1198, Risk: 4},
+	{Name: "uv build", Row: &row1197, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row1199, Risk: 4},
 	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row1200, Risk: 1},
-	{Name: "uv pip freeze", Row: &row1200, Risk: 1},
-	{Name: "uv pip list", Row: &row1200, Risk: 1},
-	{Name: "uv pip show", Row: &row1200, Risk: 1},
-	{Name: "uv pip tree", Row: &row1200, Risk: 1},
+	{Name: "uv pip check", Row: &row1201, Risk: 1},
+	{Name: "uv pip freeze", Row: &row1201, Risk: 1},
+	{Name: "uv pip list", Row: &row1201, Risk: 1},
+	{Name: "uv pip show", Row: &row1201, Risk: 1},
+	{Name: "uv pip tree", Row: &row1201, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper1202, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1203, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2, Worse: worse481},
 	{Name: "uv run flake8", Risk: 2},
@@ -9738,7 +9743,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row28, Arity: 2, Is: 0x2000000012, Destroys: acts9},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Row: &row238, Risk: 2, Worse: worse96},
-	{Name: "valgrind", Wrapper: &wrapper1204},
+	{Name: "valgrind", Wrapper: &wrapper1205},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts97},
 	{Name: "vbc", Is: 0x200},
@@ -9746,12 +9751,12 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row152, Is: 0x100000, Destroys: acts168},
 	{Name: "vdir", Row: &row321, Risk: 1},
 	{Name: "velero", Destroys: acts41},
-	{Name: "vercel", Row: &row1206, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts861, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row1207, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse29, Parent: true, Destroys: acts862, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options86},
-	{Name: "vercel inspect", Row: &row1207, Risk: 4},
-	{Name: "vercel list", Row: &row1207, Risk: 4},
-	{Name: "vercel logs", Row: &row1207, Risk: 4},
-	{Name: "vercel ls", Row: &row1207, Risk: 4},
+	{Name: "vercel inspect", Row: &row1208, Risk: 4},
+	{Name: "vercel list", Row: &row1208, Risk: 4},
+	{Name: "vercel logs", Row: &row1208, Risk: 4},
+	{Name: "vercel ls", Row: &row1208, Risk: 4},
 	{Name: "vgreduce", Destroys: acts93},
 	{Name: "vgremove", Is: 0x4000000000, Destroys: acts93},
 	{Name: "vi", Row: &row236},
@@ -9765,9 +9770,9 @@ var commands = [...]Command{
 	{Name: "vipw", Is: 0x100000, Risk: 7, Destroys: acts198},
 	{Name: "virsh", Destroys: acts9},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row1008, Is: 0x2000080018, Risk: 2},
+	{Name: "vite", Row: &row1009, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language8},
-	{Name: "vitest", Row: &row1209, Is: 0x2000080018, Risk: 2, Worse: worse1210},
+	{Name: "vitest", Row: &row1210, Is: 0x2000080018, Risk: 2, Worse: worse1211},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vm_stat", Row: &row389, Is: 0x400000000000000, Risk: 1},
 	{Name: "vmstat", Risk: 1},
@@ -9777,7 +9782,7 @@ var commands = [...]Command{
 	{Name: "vopono", Is: 0x4},
 	{Name: "vsce", Destroys: acts168},
 	{Name: "vsql", Is: 0x4000000},
-	{Name: "vue-tsc", Row: &row1171, Is: 0x2000080218, Risk: 2},
+	{Name: "vue-tsc", Row: &row1172, Is: 0x2000080218, Risk: 2},
 	{Name: "vultr", Destroys: acts214},
 	{Name: "vultr-cli", Destroys: acts214},
 	{Name: "vulture", Row: &row701, Risk: 2, Worse: worse96},
@@ -9791,14 +9796,14 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x100000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper1212, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper1214},
+	{Name: "watch", Wrapper: &wrapper1213, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1215},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row28, Destroys: acts116},
-	{Name: "wc", Row: &row1216, Arity: 1, Is: 0x180, Risk: 1},
+	{Name: "wc", Row: &row1217, Arity: 1, Is: 0x180, Risk: 1},
 	{Name: "web-ext", Destroys: acts168},
-	{Name: "webpack", Row: &row1008, Is: 0x2000080018, Risk: 2},
+	{Name: "webpack", Row: &row1009, Is: 0x2000080018, Risk: 2},
 	{Name: "websocat", Row: &row60, Is: 0x8008000000000},
 	{Name: "werf", Destroys: acts654},
 	{Name: "west"},
@@ -9806,12 +9811,12 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row42, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts392},
-	{Name: "wget", Row: &row1218, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1219, Keeps: &keeps1220},
+	{Name: "wget", Row: &row1219, Arity: 1, Inspector: "fetch", Is: 0x8008020100000, Risk: 4, Destroys: acts1220, Keeps: &keeps1221},
 	{Name: "wget2", Is: 0x8008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row36, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
-	{Name: "where", Row: &row1133, Risk: 1, Worse: worse1134},
+	{Name: "where", Row: &row1134, Risk: 1, Worse: worse1135},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "who", Row: &row158, Risk: 1},
@@ -9820,7 +9825,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts33},
-	{Name: "wipe", Row: &row1222, Is: 0x100000, Risk: 6, Destroys: acts303},
+	{Name: "wipe", Row: &row1223, Is: 0x100000, Risk: 6, Destroys: acts303},
 	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts93},
 	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row110},
@@ -9834,21 +9839,21 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1223},
+	{Name: "wrangler", Row: &row28, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse29, Destroys: acts1224},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options86},
 	{Name: "wrangler r2", Transfer: &options86},
 	{Name: "wscat", Row: &row42, Is: 0x8008000000000},
 	{Name: "wscript", Row: &row60},
-	{Name: "wsl", Wrapper: &wrapper1225, Is: 0x2},
+	{Name: "wsl", Wrapper: &wrapper1226, Is: 0x2},
 	{Name: "wsrun", Wrapper: &wrapper651},
 	{Name: "x-terminal-emulator", Is: 0x4},
 	{Name: "x86_64", Wrapper: &wrapper689},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
 	{Name: "xata", Is: 0x4000000},
-	{Name: "xbps-remove", Destroys: acts850},
+	{Name: "xbps-remove", Destroys: acts851},
 	{Name: "xc", Arity: 2, Is: 0x2000000000},
-	{Name: "xcodebuild", Row: &row1227, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1228},
+	{Name: "xcodebuild", Row: &row1228, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1229},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row60},
@@ -9859,13 +9864,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x8008020000000, Destroys: acts682},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts424},
-	{Name: "xmllint", Row: &row1230, Risk: 1, Worse: worse1231},
-	{Name: "xo", Risk: 2, Worse: worse1100},
+	{Name: "xmllint", Row: &row1231, Risk: 1, Worse: worse1232},
+	{Name: "xo", Risk: 2, Worse: worse1101},
 	{Name: "xonsh", Language: &language119, Is: 0x100000},
-	{Name: "xq", Row: &row1159, Risk: 5},
+	{Name: "xq", Row: &row1160, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper302},
-	{Name: "xxd", Row: &row1233, Risk: 1},
+	{Name: "xxd", Row: &row1234, Risk: 1},
 	{Name: "xz", Row: &row789, Risk: 3},
 	{Name: "xzcat", Row: &row156, Risk: 1, Recursive: []string{"-r", "--recursive"}},
 	{Name: "xzdiff", Row: &row158},
@@ -9873,9 +9878,9 @@ var commands = [...]Command{
 	{Name: "xzless", Row: &row158},
 	{Name: "xzmore", Row: &row158},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row1235, Is: 0x80000, Risk: 2, Worse: worse96},
+	{Name: "yamllint", Row: &row1236, Is: 0x80000, Risk: 2, Worse: worse96},
 	{Name: "yapf", Row: &row62, Is: 0x80000, Risk: 2, Worse: worse63},
-	{Name: "yarn", Row: &row1237, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts139},
+	{Name: "yarn", Row: &row1238, Arity: 2, Inspector: "npm", Is: 0x110020c0000010, Risk: 4, Parent: true, Destroys: acts139},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn bench", Risk: 2},
 	{Name: "yarn build", Risk: 2},
@@ -9883,38 +9888,38 @@ var commands = [...]Command{
 	{Name: "yarn codegen", Risk: 2},
 	{Name: "yarn compile", Risk: 2},
 	{Name: "yarn config", Row: &row142, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row874, Risk: 1},
-	{Name: "yarn config list", Row: &row874, Risk: 1},
-	{Name: "yarn config set", Row: &row875},
-	{Name: "yarn config unset", Row: &row875},
+	{Name: "yarn config get", Row: &row875, Risk: 1},
+	{Name: "yarn config list", Row: &row875, Risk: 1},
+	{Name: "yarn config set", Row: &row876},
+	{Name: "yarn config unset", Row: &row876},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row142, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper150, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper948, Arity: 3, Is: 0x1000000000000},
+	{Name: "yarn exec", Wrapper: &wrapper949, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn fix", Risk: 2},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row142, Is: 0x200000},
-	{Name: "yarn info", Row: &row950, Risk: 4},
-	{Name: "yarn install", Row: &row950, Is: 0x100000, Risk: 4},
+	{Name: "yarn info", Row: &row951, Risk: 4},
+	{Name: "yarn install", Row: &row951, Is: 0x100000, Risk: 4},
 	{Name: "yarn knip", Risk: 2},
-	{Name: "yarn licenses", Row: &row950, Risk: 1},
+	{Name: "yarn licenses", Row: &row951, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row950, Risk: 1},
+	{Name: "yarn list", Row: &row951, Risk: 1},
 	{Name: "yarn login", Row: &row142},
 	{Name: "yarn npm", Row: &row142, Risk: 6},
 	{Name: "yarn plugin", Row: &row142, Is: 0x100000},
 	{Name: "yarn prettify", Risk: 2},
 	{Name: "yarn publish", Row: &row142, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row950, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
+	{Name: "yarn run", Row: &row951, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse143},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
 	{Name: "yarn storybook", Risk: 2},
-	{Name: "yarn test", Row: &row950, Risk: 2},
+	{Name: "yarn test", Row: &row951, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn typegen", Risk: 2},
@@ -9923,21 +9928,21 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row950, Risk: 1},
-	{Name: "yarn why", Row: &row950, Risk: 1},
+	{Name: "yarn versions", Row: &row951, Risk: 1},
+	{Name: "yarn why", Row: &row951, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
 	{Name: "yarn workspaces foreach", Wrapper: &wrapper651},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row839, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts899},
+	{Name: "yasm", Row: &row840, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts900},
 	{Name: "yc", Destroys: acts214},
 	{Name: "yes", Risk: 1},
-	{Name: "yj", Row: &row1239, Risk: 1},
+	{Name: "yj", Row: &row1240, Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts22},
-	{Name: "youtube-dl", Row: &row1241, Risk: 4},
-	{Name: "yq", Row: &row1243, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1244},
-	{Name: "yt-dlp", Row: &row1241, Risk: 4},
+	{Name: "youtube-dl", Row: &row1242, Risk: 4},
+	{Name: "yq", Row: &row1244, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1245},
+	{Name: "yt-dlp", Row: &row1242, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts33},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts40},
@@ -9947,19 +9952,19 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row158},
 	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts965},
+	{Name: "zenstack", Destroys: acts966},
 	{Name: "zeroclaw", Is: 0x100000000},
 	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts93},
 	{Name: "zgrep", Row: &row160, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1246, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
+	{Name: "zig", Row: &row1247, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1248, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zipinfo", Row: &row1250, Risk: 1},
+	{Name: "zip", Row: &row1249, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zipinfo", Row: &row1251, Risk: 1},
 	{Name: "zkCli.sh", Destroys: acts263},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row785, Risk: 1},
@@ -9969,11 +9974,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper12},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row1193, Risk: 3},
+	{Name: "zstd", Row: &row1194, Risk: 3},
 	{Name: "zstdcat", Row: &row158},
 	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row158},
-	{Name: "zstdmt", Row: &row1193},
+	{Name: "zstdmt", Row: &row1194},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Is: 0x8000000000, Destroys: acts16},
 	{Name: "zx", Language: &language8},

@@ -86,25 +86,59 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("prints the environment")
 }
 
-// inspectLink records links that lead out of the directory, and the link that a single operand makes in the current one.
-// A target can be written through the link, so it counts as written.
+// inspectLink records what ln links to, which can be read and written through the link, and the links that it makes. The
+// target of a symbolic link begins in the folder of the link. A target outside the start directory is an effect.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
-	targets := s.Operands
-	switch _, into := s.Find("-t"); {
-	case into:
+	if len(s.Operands) == 0 {
+		return
+	}
+	targets, at := s.Operands, word.Lit("./")
+	abbreviates := func(option string) bool {
+		return slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool { return strings.HasPrefix(w.Text, option) })
+	}
+	switch into, ok := s.Find("-t", "--target-directory"); {
+	case ok:
+		into.Text += "/"
+		at = into
+	case abbreviates("--t"):
+		at.Known = false
 	case len(targets) > 1:
-		targets = targets[:len(targets)-1]
-	default:
-		for _, w := range intoTarget(targets, word.Lit("."))[1:] {
+		targets, at = targets[:len(targets)-1], targets[len(targets)-1]
+	}
+	for _, w := range intoTarget(targets, at) {
+		if w.Text != "./" {
 			a.Writes(c, w)
 		}
 	}
-	for _, t := range targets {
-		if !t.Known || a.Outside(word.JoinDirs(c.Sc.Dirs, t.Text)) {
+	links := func(t word.Word, text string, unclear bool) {
+		if !t.Known || unclear || a.Outside(word.JoinDirs(c.Sc.Dirs, text)) {
 			c.EffectAt("links to "+t.Text, t)
 		}
+		t.Text = text
+		a.Reads(c, t)
 		a.Writes(c, t)
 	}
+	_, symbolic := s.Find("-s", "--symbolic")
+	_, relative := s.Find("-r", "--relative")
+	mayBegin := symbolic || abbreviates("--s")
+	for _, t := range targets {
+		begins := mayBegin && !relative && t.Known && !path.IsAbs(t.Text)
+		if begins {
+			up := strings.TrimLeft(t.Text, "./") // what .. leads to behind a name depends on links
+			links(t, path.Join(folderOf(at.Text), t.Text), !at.Known || slices.Contains(strings.Split(up, "/"), ".."))
+		}
+		if !begins || !symbolic {
+			links(t, t.Text, false)
+		}
+	}
+}
+
+// folderOf returns the folder of what a word names. A word that ends in a slash or in dots names a folder itself.
+func folderOf(text string) string {
+	if base := path.Base(text); strings.HasSuffix(text, "/") || base == "." || base == ".." {
+		return text
+	}
+	return path.Dir(text)
 }
 
 // inspectMode checks the permissions that chmod and install give files.
