@@ -219,7 +219,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all), b.toucher.unknownWrites(all, at, whole), b.strays(c, risk))
 	b.remarks(c, risk, why)
 	plain := b.plainly(c)
-	effects := slices.Concat(b.effects(plain, elsewhere, makesNoNames(all, at)), b.leads(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
+	effects := slices.Concat(b.effects(plain, elsewhere, makesNoNames(all, at)), b.leads(c), b.turns(c), b.follows(c, risk), b.discards(c), b.loadsManifest(all, at))
 	if c.Remote && c.DenyOnly {
 		effects = nil // an allow for the command around it covers it
 	}

@@ -100,6 +100,26 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	return effects
 }
 
+// turns returns an effect if ln makes a link behind another link and its target goes up: where that leads, the text does
+// not show.
+func (b *shells) turns(c *shellparse.Command) (effects []permissions.Effect) {
+	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 || commands.Known(c.Argv[0].Value).Name != "ln" {
+		return nil
+	}
+	goesUp := func(w shellparse.Word) bool { return slices.Contains(strings.Split(w.Value, "/"), "..") }
+	behind := func(f shellparse.File) bool {
+		folder := filepath.Dir(b.record.place.Absolute(f.Path.Value))
+		real, _, err := workspace.RealPath(folder)
+		_, there, _ := b.record.place.InWorkspace(real)
+		_, here, _ := b.record.place.InWorkspace(folder)
+		return err != nil || here != there
+	}
+	if at := slices.IndexFunc(c.Argv[1:], goesUp); at >= 0 && slices.ContainsFunc(c.Writes, behind) {
+		effects = append(effects, permissions.Effect{Text: "links up from behind a link", Named: commands.SpanOf(c, at+2)})
+	}
+	return effects
+}
+
 // loadsManifest returns an effect if code for Node.js that requires ./package.json may get another file. If that is not
 // a plain file, Node.js runs what a link leads to, package.json.js or a folder.
 func (b *shells) loadsManifest(all []shellparse.Command, at int) (effects []permissions.Effect) {

@@ -51,6 +51,24 @@ func TestAllowsLookAtPlainPaths(t *testing.T) {
 	}
 }
 
+// The target of a symbolic link is where the system looks for it.
+func TestWhereLinksLead(t *testing.T) {
+	p := project(t, map[string]string{"top/x": "x", "deep/er/link": "-> ../../top", "deep/x": "x"})
+	for command, want := range map[string]permissions.Risk{
+		"ln -s ../top/x deep/l":                  permissions.Write,
+		"ln -s x top/l":                          permissions.Write,
+		"cd deep && ln -s ../top l":              permissions.Write,
+		"cd deep && ln -s ../top ../l":           permissions.Unknown,
+		"ln -s ../../other deep/er/link/l":       permissions.Unknown, // from top
+		"cd deep/er/link && ln -s ../../other l": permissions.Unknown,
+		"ln -s x deep/er/link/l":                 permissions.Write,
+	} {
+		if a := analyze(t, KindShell, p, "command", command); a.Risk != want {
+			t.Errorf("%s: %v, want %v", command, a.Risk, want)
+		}
+	}
+}
+
 // Rules that ask about a file outside the workspace count even if a wildcard lets the command run.
 func TestReadsOutsideOfTheWorkspace(t *testing.T) {
 	p := project(t, map[string]string{"a": "x", "../home/notes": "x", "link": "-> ../home/notes"})
