@@ -100,8 +100,8 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	return effects
 }
 
-// turns returns an effect if ln makes a link behind another link and its target goes up: where that leads, the text does
-// not show.
+// turns returns an effect if ln makes a link behind another link and its target goes up, because the text does not show
+// where that leads.
 func (b *shells) turns(c *shellparse.Command) (effects []permissions.Effect) {
 	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 || commands.Known(c.Argv[0].Value).Name != "ln" {
 		return nil
