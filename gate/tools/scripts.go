@@ -18,9 +18,9 @@ const maxScript = 64 << 10
 // plainPython are options of Python that do not change what a script does.
 var plainPython = []string{"-u", "-B", "-q", "-s", "-E", "-I", "-O", "-OO"}
 
-// scripts reads the scripts of the workspace that Python is given. If all of a script is known to compute, print and use
-// files by name, its command is known to do that. Scripts are read now, and run later: like tests, they are code of the
-// project, which another call can change in between. Another command of the text must not.
+// scripts reads the scripts of the workspace that Python is given. If all of a script is known to compute, print and
+// use files by name, its command is known to do that. Scripts are read now, and run later: like tests, they are code of
+// the project, which another call can change in between. Another command of the text must not.
 func (b *shells) scripts(all []shellparse.Command) {
 	type known struct {
 		at     int
@@ -49,8 +49,8 @@ func (b *shells) scripts(all []shellparse.Command) {
 	}
 }
 
-// script reads the script that a command gives to Python. If all of it is known, script records that in the command, and
-// returns the file.
+// script reads the script that a command gives to Python. If all of it is known, script records that in the command,
+// and returns the file.
 func (b *shells) script(c *shellparse.Command) (file string) {
 	name, arguments := scriptOf(c)
 	if name == "" || b.record.tool.remote || c.Remote || b.record.place.Dir == "" || len(c.Dirs) != 1 {

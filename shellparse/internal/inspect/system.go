@@ -86,8 +86,8 @@ func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("prints the environment")
 }
 
-// inspectLink records what ln links to, which can be read and written through the link, and the links that it makes. The
-// target of a symbolic link begins in the folder of the link. A target outside the start directory is an effect.
+// inspectLink records what ln links to, which can be read and written through the link, and the links that it makes.
+// The target of a symbolic link begins in the folder of the link. A target outside the start directory is an effect.
 func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(s.Operands) == 0 {
 		return
