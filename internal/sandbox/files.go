@@ -75,7 +75,7 @@ var settings = map[string][]string{"npx": {".npmrc"}, "npm": {".npmrc"}, "pnpm":
 // shared lists the folders below the home whose bin holds programs that have nothing to do with the rest of the folder.
 var shared = []string{".local", ".cargo", "go"}
 
-// Wall returns a copy of w with a box for the program at path.
+// Wall returns a copy of w with a box for the program at path, or for none if path is "".
 func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	box := &guard.Box{Net: o.Net, Limits: o.Limits, Env: Env, Read: append(slices.Clone(system), o.Read...), Write: slices.Clone(o.Write)}
 	ruled := o.ruled()
@@ -105,7 +105,9 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 			box.Read = append(box.Read, filepath.Join(o.Home, file))
 		}
 	}
-	box.Read = append(box.Read, o.installation(path, box)...)
+	if path != "" {
+		box.Read = append(box.Read, o.installation(path, box)...)
+	}
 	for _, arg := range o.Args {
 		p, dir := o.pathIn(arg)
 		if p != "" && !dir {

@@ -160,3 +160,15 @@ func TestDenied(t *testing.T) {
 		}
 	}
 }
+
+// TestNoProgram checks that a wall for no program says what rules open, so that walls can be compared.
+func TestNoProgram(t *testing.T) {
+	home := t.TempDir()
+	o := Options{Level: Workspace, Home: home, Dir: filepath.Join(home, "app"), Rules: []permissions.Rule{{Tool: "read_file", Pattern: "~/notes/*", Action: permissions.Allow}}}
+	was := Wall(guard.Wall{}, "", o).Box
+	o.Rules = nil
+	is := Wall(guard.Wall{}, "", o).Box
+	if !is.Narrower(was) || was.Narrower(is) {
+		t.Errorf("%v\n%v", was.Read, is.Read)
+	}
+}
