@@ -130,6 +130,7 @@ var allowed = map[string]string{
 	"gate/tools/internal/commands/manifest.go": "configure manage.py gradlew gradlew.bat mvnw dune wscript rspec",
 	"gate/tools/installed.go":                  "lib",
 	"gate/tools/listing.go":                    "mkdir",
+	"gate/tools/words.go":                      "ln",
 	"shellparse/internal/parse/foreign.go":     "iex taskkill icacls",
 	"shellparse/shellparse.go":                 "echo printf",
 	"shellparse/started.go":                    "awk crontab",
